@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, env, fs, path::Path};
 use go_compat::diag::Diagnostic;
 use kube::core::DynamicObject;
 use queuewarden_api::{API_VERSION, access_test, convert, crd_yaml, crds};
+use queuewarden_plan::ResourceKind;
 use serde_json::{Value, json};
 
 #[test]
@@ -15,6 +16,20 @@ fn all_kinds_are_of_the_version_that_manifests_name() {
             crd.spec.versions.iter().map(|version| format!("{}/{}", crd.spec.group, version.name)).collect();
         assert_eq!(versions, [API_VERSION], "{}", crd.spec.names.kind);
     }
+}
+
+#[test]
+fn kind_is_named_as_in_its_definition() {
+    let names = crds().into_iter().map(|crd| crd.spec.names);
+    let mut defined: Vec<_> =
+        names.map(|names| (names.kind, names.plural, names.short_names.unwrap_or_default())).collect();
+    let mut known = ResourceKind::ALL.map(|kind| {
+        let [name, plural, short] = kind.names().map(str::to_owned);
+        (name, plural, vec![short])
+    });
+    defined.sort();
+    known.sort();
+    assert_eq!(known.as_slice(), defined);
 }
 
 #[test]

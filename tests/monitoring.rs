@@ -11,9 +11,8 @@ use jiff::Timestamp;
 use queuewarden_operator::controller::metrics::Metrics;
 use queuewarden_operator::controller::published::Published;
 use queuewarden_operator::controller::watch::Progress;
-use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
-use queuewarden_plan::{ParseCache, plan};
+use queuewarden_plan::{ParseCache, ResourceKind, plan};
 use regex::Regex;
 use serde_json::Value;
 use yunikorn::version::Version;
@@ -58,7 +57,7 @@ fn exposed() -> String {
     metrics.applied("applied");
     metrics.mirrored("written");
     metrics.drifted("deleted");
-    metrics.patched(Kind::QueueAcl, "patched");
+    metrics.patched(ResourceKind::QueueAcl, "patched");
     metrics.requested("config", "200", Duration::ZERO);
     metrics.endpoints.knows(&Published::new(
         Arc::new(snapshot),

@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DynamicObject};
-use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::controller::world::api;
 use serde_json::Value;
 
+use crate::Kind;
 use crate::test_cluster::TestCluster;
 use crate::wait::eventually;
 
@@ -38,7 +39,7 @@ impl TestCluster {
     /// # Errors
     /// When no client can be made.
     pub fn objects(&self, kind: Kind) -> Result<Api<DynamicObject>> {
-        Ok(kind.api(self.client()?))
+        Ok(api(kind, self.client()?))
     }
 
     /// Returns all conditions of an object; none before the operator has seen it.

@@ -56,6 +56,6 @@ pub use hadoop::Hadoop;
 pub use operator::Operator;
 pub use oracle::Oracle;
 pub use pods::Outcome;
-pub use queuewarden_operator::controller::world::Kind;
+pub use queuewarden_plan::ResourceKind as Kind;
 pub use test_cluster::{Capability, TestCluster, TestClusterGuard};
 pub use wait::eventually;

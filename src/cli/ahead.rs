@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::input::object::Kind;
 use super::query::output::visible;
 use super::{Failure, grant};
 use go_compat::diag::{listed, plural};
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::ahead::{Ahead, Moment};
 
 /// Maximum number of objects that are listed at one moment; more are counted.
@@ -47,7 +47,12 @@ pub fn later<T>(ahead: &Ahead<T>) -> String {
 pub fn text<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
     let moment = |Moment { at, begin, end, findings }: &Moment<T>| {
         let told = |names: &[String], what: &str| -> Vec<String> {
-            names.iter().map(|name| format!("{} {what}", visible(&Kind::QueueAcl.label(name)))).collect()
+            names
+                .iter()
+                .map(|name| {
+                    format!("{} {what}", visible(&ResourceKind::QueueAcl.object(&**name).to_string()))
+                })
+                .collect()
         };
         let told = [told(begin, "begins"), told(end, "ends")].concat();
         format!("from {at}: {}\n\n{}", listed(&told, MAX_LISTED, told.len()), draw(findings))

@@ -12,10 +12,10 @@ use super::input::object::{Document, Kind, Object, token};
 use super::input::{Inputs, SourceDiagnostic};
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_api::{access_test, config_map, convert, v1alpha1};
-use queuewarden_plan::merged;
 use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS,
 };
+use queuewarden_plan::{ResourceKind, merged};
 
 /// The object's `metadata`, or a ConfigMap's `data`, is not what Kubernetes takes.
 pub const MALFORMED: Code = Code::new(6007, "malformed-object");
@@ -76,9 +76,9 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
     let mut objects = |kind| -> Vec<DynamicObject> {
         inputs.of_kind(kind).filter_map(|object| typed(object, &mut findings)).collect()
     };
-    let queue_acls = objects(Kind::QueueAcl);
-    let policies = objects(Kind::AdmissionPolicy);
-    let access_tests = objects(Kind::QueueAccessTest);
+    let queue_acls = objects(ResourceKind::QueueAcl);
+    let policies = objects(ResourceKind::AdmissionPolicy);
+    let access_tests = objects(ResourceKind::QueueAccessTest);
     let mut snapshot = Snapshot {
         now,
         config: Some(config),
@@ -103,7 +103,7 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
 /// Returns the given settings, or else the defaults.
 fn config(inputs: &Inputs, findings: &mut Vec<SourceDiagnostic>) -> queuewarden_plan::snapshot::ConfigEntry {
     inputs
-        .of_kind(Kind::YuniKornConfig)
+        .of_kind(ResourceKind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
         .and_then(|object| typed(object, findings))
         .map_or_else(

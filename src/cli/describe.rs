@@ -2,18 +2,16 @@
 
 use jiff::Timestamp;
 
-use super::input::object::Kind;
 use super::query::cluster::{Cluster, seen};
 use super::query::configuration::Configuration;
 use super::query::output::{Table, visible};
 use super::query::rendered::ObjectChange;
-use super::query::{Source, SourceArgs};
+use super::query::{Source, SourceArgs, request};
 use super::{Console, Exit, Failure, acl, diff, explain};
 use queuewarden_api::answer::{Answers, WrittenIn, until};
 use queuewarden_api::convert;
-use queuewarden_operator::controller::world;
-use queuewarden_plan::grant_acl;
 use queuewarden_plan::snapshot::{Grant, Meta, QueueAclEntry, QueueAclSpec};
+use queuewarden_plan::{ObjectRef, ResourceKind, grant_acl};
 use yunikorn::right::Right;
 
 /// Help text on the sections and the exit codes.
@@ -40,10 +38,13 @@ pub struct Args {
 /// # Errors
 /// When the object cannot be read, or the output cannot be written. A section that cannot be filled says why.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let name = name(&args.object)?;
+    let about = request::object(&args.object.join("/"), &[ResourceKind::QueueAcl]).map_err(|_| {
+        let why = "name a QueueAcl, like queueacl/prod; for other kinds there is kubectl describe";
+        Failure::Usage(why.to_owned())
+    })?;
     let source = args.source.source(console)?;
-    let object = serde_json::from_value(source.queue_acl(name)?)
-        .map_err(|error| Failure::Undecided(format!("cannot read QueueAcl/{name}: {error}")))?;
+    let object = serde_json::from_value(source.queue_acl(&about.name)?)
+        .map_err(|error| Failure::Undecided(format!("cannot read {about}: {error}")))?;
     let entry = convert::queue_acl(&object);
     let width = console.look_out().width;
     let section = |title, table| section(title, table, width);
@@ -53,27 +54,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let configuration = source.configuration(&args.source, console);
         text += &section("ACLs", configuration.and_then(|configuration| acls(&configuration, spec)));
     }
-    text += &section("Effect", effect(&source, &args.source, name));
+    text += &section("Effect", effect(&source, &args.source, about));
     if let Some(cluster) = source.cluster() {
         text += &section("Events", events(cluster, &entry.meta));
     }
     console.out(&text)?;
     Ok(Exit::Clean)
-}
-
-/// Returns the name of the `QueueAcl` that the words name.
-fn name(words: &[String]) -> Result<&str, Failure> {
-    let named = match words {
-        [one] => one.split_once('/'),
-        [kind, name] => Some((kind.as_str(), name.as_str())),
-        _ => None,
-    };
-    let is_ours =
-        |kind: &str| ["queueacl", "queueacls", "qacl"].iter().any(|it| it.eq_ignore_ascii_case(kind));
-    named.filter(|(kind, name)| is_ours(kind) && !name.is_empty()).map(|(_, name)| name).ok_or_else(|| {
-        let why = "name a QueueAcl, like queueacl/prod; for other kinds there is kubectl describe";
-        Failure::Usage(why.to_owned())
-    })
 }
 
 /// Returns what the object says, and who wrote it.
@@ -146,16 +132,15 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
 }
 
 /// Returns who gains and who loses by the object.
-fn effect(source: &Source, args: &SourceArgs, name: &str) -> Result<Table, Failure> {
-    let deleted = vec![(Kind::QueueAcl, name.to_owned())];
-    let without = ObjectChange { deleted, ..ObjectChange::default() };
+fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table, Failure> {
+    let without = ObjectChange { deleted: vec![about], ..ObjectChange::default() };
     let [with, without] = source.both(args, &without, Console::silent())?;
     Ok(diff::compare(&without, &with).1)
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {
     let mut table = Table::new(["TYPE", "REASON", "SEEN", "FROM", "MESSAGE"]);
-    for event in cluster.events(world::Kind::QueueAcl, about)? {
+    for event in cluster.events(ResourceKind::QueueAcl, about)? {
         let time = seen(&event).and_then(|time| Timestamp::from_second(time.as_second()).ok());
         let [type_, reason, from, message] =
             [event.type_, event.reason, event.reporting_component, event.message]

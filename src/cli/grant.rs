@@ -16,7 +16,8 @@ use super::{Console, Exit, Failure, clock, diff, findings, manifest, moment, val
 use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::controller::world::api;
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
@@ -172,7 +173,7 @@ fn apply_to(cluster: &Cluster, manifest: &Value, console: Console) -> Result<(),
     let name = manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let params = PatchParams::apply(MANAGER);
     let patched = cluster.run(async |client| {
-        let api = Kind::QueueAcl.api(client.clone());
+        let api = api(ResourceKind::QueueAcl, client.clone());
         call(api.patch(name, &params, &Patch::Apply(manifest))).await
     });
     applied(name, patched, console)

@@ -19,11 +19,10 @@ use super::query::{SchedulerLogin, ServerArgs, live};
 use super::{Console, Failure, clock};
 use queuewarden_api::convert;
 use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::Kind;
 use queuewarden_plan::conditions::{Condition, Status, Type, find};
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigSpec, Meta, Snapshot};
-use queuewarden_plan::text_in_force;
+use queuewarden_plan::{ResourceKind, text_in_force};
 use yunikorn::config::{Config, Partition, checksum, verdict};
 
 /// Default namespace of queuewarden.
@@ -62,7 +61,7 @@ pub struct State {
     /// The operator.
     pub operator: OperatorState,
     /// All objects, by kind.
-    pub objects: Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)>,
+    pub objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)>,
 }
 
 impl ReachArgs {
@@ -294,7 +293,7 @@ const NOT_SEEN: &str = "NotSeen";
 #[derive(Debug, Clone)]
 pub struct ObservedObject {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     meta: Meta,
     object: DynamicObject,
 }
@@ -313,7 +312,7 @@ pub struct Attention {
 }
 
 impl ObservedObject {
-    fn new(kind: Kind, object: DynamicObject) -> Self {
+    fn new(kind: ResourceKind, object: DynamicObject) -> Self {
         Self { kind, meta: convert::meta(&object), object }
     }
 
@@ -355,9 +354,9 @@ impl ObservedObject {
 }
 
 /// Lists all objects of all kinds, by kind and name; none of a kind that is not installed.
-async fn objects(client: &Client) -> Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)> {
+async fn objects(client: &Client) -> Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)> {
     let mut all = Vec::new();
-    for kind in Kind::ALL {
+    for kind in ResourceKind::ALL {
         let observed = |object| ObservedObject::new(kind, object);
         let objects = objects_of(client, kind).await;
         all.push((kind, objects.map(|objects| objects.into_iter().map(observed).collect())));
@@ -375,7 +374,7 @@ mod tests {
             "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
             "metadata": {"name": "prod", "generation": generation}, "status": {"conditions": conditions},
         });
-        ObservedObject::new(Kind::QueueAcl, serde_json::from_value(object).unwrap())
+        ObservedObject::new(ResourceKind::QueueAcl, serde_json::from_value(object).unwrap())
     }
 
     #[test]

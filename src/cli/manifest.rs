@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::input::object::Kind;
 use super::query::DEFAULT_PARTITION;
 use go_compat::yaml;
 use queuewarden_api::API_VERSION;
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::BaseAcl;
 
 /// Fields that the API server adds and a manifest does not have.
@@ -55,8 +55,8 @@ pub fn to_apply(object: &Value) -> Value {
 }
 
 /// Builds the manifest of an object of queuewarden's kinds.
-pub fn object(kind: Kind, name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": API_VERSION, "kind": kind.as_str(), "metadata": {"name": name}, "spec": spec})
+pub fn object(kind: ResourceKind, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": API_VERSION, "kind": kind.name(), "metadata": {"name": name}, "spec": spec})
 }
 
 /// Builds the manifest of a `QueueAcl` with these fields; leaves out the partition and `baseAcl` if they are
@@ -71,7 +71,7 @@ pub fn queue_acl(
     let base_acl = (base_acl != BaseAcl::default()).then(|| ("baseAcl", json!(base_acl)));
     let fields = fields.into_iter().chain([("queue", json!(queue))]).chain(partition).chain(base_acl);
     let spec: Map<String, Value> = fields.map(|(name, value)| (name.to_owned(), value)).collect();
-    object(Kind::QueueAcl, name, &spec.into())
+    object(ResourceKind::QueueAcl, name, &spec.into())
 }
 
 /// Maximum length of an object's name.

@@ -15,7 +15,8 @@ use super::query::cluster::{Cluster, chain};
 use super::{Console, Exit, Failure};
 use queuewarden_api::GROUP;
 use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::controller::world::api;
+use queuewarden_plan::ResourceKind;
 
 /// Maximum number of objects in one response.
 const PAGE: u32 = 500;
@@ -44,7 +45,7 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let cluster = Cluster::connect(&args.server)?;
     cluster.run(async |client| {
-        for kind in Kind::ALL {
+        for kind in ResourceKind::ALL {
             console.out(&migrate(client, kind, args.dry_run).await?)?;
         }
         Ok(Exit::Clean)
@@ -52,7 +53,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Migrates one kind; returns the line about it.
-async fn migrate(client: &Client, kind: Kind, dry_run: bool) -> Result<String, Failure> {
+async fn migrate(client: &Client, kind: ResourceKind, dry_run: bool) -> Result<String, Failure> {
     let name = format!("{}.{GROUP}", kind.plural());
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let definition = call(definitions.get(&name)).await.map_err(|error| failed("read", &name, &error))?;
@@ -63,7 +64,7 @@ async fn migrate(client: &Client, kind: Kind, dry_run: bool) -> Result<String, F
     if stored == [storage] {
         return Ok(format!("{name}: {storage} is the only stored version\n"));
     }
-    let objects = kind.api(client.clone());
+    let objects = api(kind, client.clone());
     let mut names = Vec::new();
     let mut page = ListParams::default().limit(PAGE);
     loop {
@@ -136,7 +137,7 @@ mod tests {
                 Ok::<_, Infallible>(Response::builder().status(status).body(answer).unwrap())
             }
         });
-        let outcome = migrate(&Client::new(service, "default"), Kind::QueueAcl, false).await;
+        let outcome = migrate(&Client::new(service, "default"), ResourceKind::QueueAcl, false).await;
         let calls = calls.lock().unwrap().clone();
         (outcome, calls)
     }

@@ -13,7 +13,8 @@ use super::{Console, Exit, Failure, diff, manifest};
 use queuewarden_api::answer::{Answers, WrittenIn};
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_operator::controller::call::call;
-use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::controller::world::api;
+use queuewarden_plan::ResourceKind;
 use yunikorn::acl::{self, Acl};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -124,7 +125,7 @@ fn replace(cluster: &Cluster, object: &Value, console: Console) -> Result<(), Fa
         serde_json::from_value(object.clone()).map_err(|error| Failure::Output(error.to_string()))?;
     let name = object.metadata.name.clone().unwrap_or_default();
     let replaced = cluster.run(async |client| {
-        let api = Kind::QueueAcl.api(client.clone());
+        let api = api(ResourceKind::QueueAcl, client.clone());
         call(api.replace(&name, &PostParams::default(), &object)).await
     });
     applied(&name, replaced, console)

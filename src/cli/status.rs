@@ -17,7 +17,7 @@ use super::query::output::{AnswerFormat, Table, visible, wrapped};
 use super::{Console, Exit, Failure};
 use go_compat::diag::listed;
 use queuewarden_api::answer::VERSION;
-use queuewarden_operator::controller::world::Kind;
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::Type;
 use queuewarden_plan::snapshot::ConfigSpec;
 
@@ -136,7 +136,7 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
                 attention.extend(objects.iter().filter_map(ObservedObject::attention));
                 next_end = objects.iter().filter_map(end).chain(next_end).min();
                 match kind {
-                    Kind::YuniKornConfig => {
+                    ResourceKind::YuniKornConfig => {
                         config = objects.first().map(|one| config_state(spec, one));
                         open.extend(objects.first().and_then(written::fail_open));
                     }
@@ -186,7 +186,7 @@ fn config_state(spec: &ConfigSpec, config: &ObservedObject) -> ConfigState {
     }
 }
 
-fn kind_state(kind: Kind, objects: &[ObservedObject]) -> KindState {
+fn kind_state(kind: ResourceKind, objects: &[ObservedObject]) -> KindState {
     let mut reasons = BTreeMap::new();
     for attention in objects.iter().filter_map(ObservedObject::attention) {
         let count: &mut usize = reasons.entry(attention.reason).or_default();
@@ -197,7 +197,7 @@ fn kind_state(kind: Kind, objects: &[ObservedObject]) -> KindState {
         kind: kind.name().to_owned(),
         total: objects.len(),
         ready: count(|object| object.holds(Type::Ready)),
-        in_force: (kind != Kind::QueueAccessTest)
+        in_force: (kind != ResourceKind::QueueAccessTest)
             .then(|| count(|object| object.field("/status/inForce").is_some())),
         reasons,
     }
@@ -256,7 +256,7 @@ fn block(line: &Line, width: Option<usize>) -> String {
 /// same stand together, and those that wait for the `YuniKornConfig` stand below it.
 fn attention(objects: &[Attention], all: bool, width: Option<usize>) -> String {
     let mut causes = by_cause(objects, |object| (&object.reason, &object.message));
-    let config = Kind::YuniKornConfig.name();
+    let config = ResourceKind::YuniKornConfig.name();
     causes.sort_by_key(|of| (of.iter().all(|object| object.kind != config), Reverse(of.len())));
     let [most, of_each] = if all { [usize::MAX; 2] } else { [SHOWN, NAMED] };
     let blocks = causes.iter().take(most).filter_map(|of| {

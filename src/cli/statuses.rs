@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::input::object::Kind;
 use super::query::output::Table;
 use go_compat::diag::Severity;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_plan::Plan;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
+use queuewarden_plan::{Plan, ResourceKind};
 
 /// Output format of statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -26,7 +25,7 @@ pub enum Format {
 #[derive(Debug, Clone, Copy)]
 pub struct ObjectConditions<'a> {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Its name.
     pub name: &'a str,
     /// Its conditions.
@@ -36,7 +35,7 @@ pub struct ObjectConditions<'a> {
 impl ObjectConditions<'_> {
     /// Returns `Kind/name`, as used in messages.
     pub fn label(&self) -> String {
-        self.kind.label(self.name)
+        self.kind.object(self.name).to_string()
     }
 
     /// Returns the condition of a type.
@@ -48,7 +47,8 @@ impl ObjectConditions<'_> {
     /// reason, or its effect. Missing verification is mentioned once, for the `YuniKornConfig`.
     fn summary<'a>(&'a self, ready: &'a Condition) -> &'a str {
         let does = [Type::Accepted, Type::BaseResolved].into_iter().find_map(|type_| self.get(type_));
-        let unverified = self.kind == Kind::YuniKornConfig && ready.reason == Reason::NotVerified.as_str();
+        let unverified =
+            self.kind == ResourceKind::YuniKornConfig && ready.reason == Reason::NotVerified.as_str();
         match does {
             Some(does) if ready.status == Status::True && !unverified => &does.message,
             _ => &ready.message,
@@ -98,10 +98,14 @@ fn severity(condition: &Condition) -> Option<Severity> {
 pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
     let mut objects = Vec::new();
     let mut add = |kind, name, conditions| objects.push(ObjectConditions { kind, name, conditions });
-    plan.config.iter().for_each(|status| add(Kind::YuniKornConfig, SINGLETON, &status.conditions));
-    plan.queue_acls.iter().for_each(|(name, status)| add(Kind::QueueAcl, name, &status.conditions));
-    plan.policies.iter().for_each(|(name, status)| add(Kind::AdmissionPolicy, name, &status.conditions));
-    plan.access_tests.iter().for_each(|(name, status)| add(Kind::QueueAccessTest, name, &status.conditions));
+    plan.config.iter().for_each(|status| add(ResourceKind::YuniKornConfig, SINGLETON, &status.conditions));
+    plan.queue_acls.iter().for_each(|(name, status)| add(ResourceKind::QueueAcl, name, &status.conditions));
+    plan.policies
+        .iter()
+        .for_each(|(name, status)| add(ResourceKind::AdmissionPolicy, name, &status.conditions));
+    plan.access_tests
+        .iter()
+        .for_each(|(name, status)| add(ResourceKind::QueueAccessTest, name, &status.conditions));
     objects
 }
 
@@ -120,7 +124,7 @@ fn table(objects: &[ObjectConditions<'_>], width: Option<usize>) -> String {
     for object in objects {
         let ready = object.get(Type::Ready);
         let [is_ready, reason] = ready.map_or(["", ""], |ready| [ready.status.as_str(), &ready.reason]);
-        table.row([object.kind.as_str(), object.name, is_ready, reason]);
+        table.row([object.kind.name(), object.name, is_ready, reason]);
         if let Some(ready) = ready {
             table.below(object.summary(ready));
         }
@@ -147,7 +151,7 @@ fn to_json(plan: &Plan) -> Value {
                 .iter()
                 .map(|c| json!({"type": c.type_, "status": c.status.as_str(), "reason": c.reason, "message": c.message}))
                 .collect();
-            json!({"kind": object.kind.as_str(), "name": object.name, "conditions": conditions})
+            json!({"kind": object.kind.name(), "name": object.name, "conditions": conditions})
         })
         .collect();
     json!({"version": VERSION, "objects": objects})

@@ -5,14 +5,14 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::grant::{MANAGER, checked};
-use super::input::object::Kind;
-use super::query::SourceArgs;
 use super::query::cluster::Cluster;
 use super::query::rendered::ObjectChange;
+use super::query::{SourceArgs, request};
 use super::{Console, Exit, Failure, diff, manifest};
 use queuewarden_operator::controller::call::call;
-use queuewarden_operator::controller::world;
+use queuewarden_operator::controller::world::api;
 use queuewarden_plan::snapshot::Mode;
+use queuewarden_plan::{ObjectRef, ResourceKind};
 
 /// Help text on the objects and the exit codes.
 const HELP: &str = "\
@@ -29,8 +29,8 @@ Exit codes: 0 done, 1 it is refused, 2 the command line is wrong, 3 it could not
 #[command(after_help = HELP)]
 pub struct Args {
     /// The object: queueacl/NAME or yunikornconfig/default
-    #[arg(value_name = "KIND/NAME", value_parser = object)]
-    object: (Kind, String),
+    #[arg(value_name = "KIND/NAME", value_parser = |text: &str| request::object(text, &[ResourceKind::QueueAcl, ResourceKind::YuniKornConfig]))]
+    object: ObjectRef,
     /// Let the API server check the change, and store nothing
     #[arg(long, conflicts_with = "filename")]
     dry_run: bool,
@@ -44,7 +44,7 @@ pub struct Args {
 /// When the object cannot be changed, or the effect cannot be decided. A suspension in a cluster does not
 /// wait for the latter.
 pub fn run(args: &Args, suspend: bool, console: Console) -> Result<Exit, Failure> {
-    let Args { object: (kind, name), dry_run, source } = args;
+    let Args { object, dry_run, source } = args;
     match args.show(suspend, console) {
         shown if !source.filename.is_empty() => return shown.map(|()| Exit::Clean),
         Err(failure) if suspend && !matches!(failure, Failure::Usage(_)) => {
@@ -52,41 +52,38 @@ pub fn run(args: &Args, suspend: bool, console: Console) -> Result<Exit, Failure
         }
         shown => shown?,
     }
-    let (kind, spec) = match kind {
-        Kind::QueueAcl => (world::Kind::QueueAcl, json!({"suspend": suspend})),
-        _ => (
-            world::Kind::YuniKornConfig,
-            json!({"mode": if suspend { Mode::Observe } else { Mode::Enforce }}),
-        ),
+    let spec = match object.kind {
+        ResourceKind::QueueAcl => json!({"suspend": suspend}),
+        _ => json!({"mode": if suspend { Mode::Observe } else { Mode::Enforce }}),
     };
     let manager = Some(MANAGER.to_owned());
     let params = PatchParams { dry_run: *dry_run, field_manager: manager, ..PatchParams::default() };
     let patched = Cluster::connect(&source.cluster.server)?.run(async |client| {
-        call(kind.api(client.clone()).patch(name, &params, &Patch::Merge(json!({"spec": spec})))).await
+        let patch = Patch::Merge(json!({"spec": spec}));
+        call(api(object.kind, client.clone()).patch(&object.name, &params, &patch)).await
     });
-    let (kind, [verb, done]) =
-        (kind.name(), if suspend { ["suspend", "suspended"] } else { ["resume", "resumed"] });
-    patched.map_err(|error| Failure::Output(format!("cannot {verb} {kind}/{name}: {error}")))?;
+    let [verb, done] = if suspend { ["suspend", "suspended"] } else { ["resume", "resumed"] };
+    patched.map_err(|error| Failure::Output(format!("cannot {verb} {object}: {error}")))?;
     let dry = if *dry_run { " (server dry run)" } else { "" };
-    console.note(&format!("{kind}/{name} is {done}{dry}"));
+    console.note(&format!("{object} is {done}{dry}"));
     Ok(Exit::Clean)
 }
 
 impl Args {
     /// Shows who loses or gains access; prints the `QueueAcl` if it is in a file.
     fn show(&self, suspend: bool, console: Console) -> Result<(), Failure> {
-        let Self { object: (kind, name), source, .. } = self;
-        if *kind == Kind::YuniKornConfig && !source.filename.is_empty() {
+        let Self { object: ObjectRef { kind, name }, source, .. } = self;
+        if *kind == ResourceKind::YuniKornConfig && !source.filename.is_empty() {
             return Err(Failure::Usage("-f goes with a QueueAcl: write `mode` into the file".to_owned()));
         }
-        if *kind == Kind::YuniKornConfig && suspend {
+        if *kind == ResourceKind::YuniKornConfig && suspend {
             console.note("nothing is written any more: what is in force stays, also after its end");
             return Ok(());
         }
         let session = source.open(console)?;
         let mut change = ObjectChange::default();
         let mut text = String::new();
-        if *kind == Kind::QueueAcl {
+        if *kind == ResourceKind::QueueAcl {
             let mut object = session.source.queue_acl(name)?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.insert("suspend".to_owned(), suspend.into());
@@ -102,10 +99,4 @@ impl Args {
         }
         Ok(())
     }
-}
-
-/// Parses the kind and the name of an object.
-fn object(text: &str) -> Result<(Kind, String), String> {
-    let found = diff::named(text, &[Kind::QueueAcl, Kind::YuniKornConfig]);
-    found.ok_or_else(|| "write it like queueacl/prod or yunikornconfig/default".to_owned())
 }

@@ -7,7 +7,7 @@ use super::conditions::{Finding, Reason, Type};
 use super::report::events;
 use super::resolve::joined;
 use super::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
-use super::{AccessTestStatus, Event, ObjectStatus, Subject};
+use super::{AccessTestStatus, Event, ObjectStatus, ResourceKind};
 use go_compat::diag::cut;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
@@ -57,8 +57,8 @@ pub(super) fn statuses(
     let status = |entry: &AccessTestEntry| {
         let meta = &entry.meta;
         let (findings, rest) = report(entry, queues);
-        let subject = Subject::QueueAccessTest(meta.name.clone());
-        events.extend(events::transitions(&subject, &meta.conditions, &findings));
+        let object = ResourceKind::QueueAccessTest.object(meta.name.clone());
+        events.extend(events::transitions(&object, &meta.conditions, &findings));
         (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
     };
     snapshot.access_tests.iter().map(status).collect()

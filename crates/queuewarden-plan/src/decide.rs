@@ -27,8 +27,8 @@ use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
 use super::{
-    AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests,
-    attribution,
+    AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, ResourceKind,
+    access_tests, attribution,
 };
 use yunikorn::admission;
 use yunikorn::config::Config;
@@ -335,24 +335,24 @@ impl Decided<'_> {
                     report::queue_acl::waiting(object, why, snapshot.now)
                 };
                 let (meta, findings) = (&entry.meta, &found.findings);
-                let subject = || Subject::QueueAcl(meta.name.clone());
+                let about = || ResourceKind::QueueAcl.object(meta.name.clone());
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
                     let changed = report::queue_acl::changed_in_words(before, now);
-                    events.push(events::event(&subject(), false, events::ACCESS_CHANGED, &changed));
+                    events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
                 }
                 if found.takes && (newly || is_unconfirmed(meta)) {
                     let taken = report::queue_acl::taken_in_words(&decided);
-                    events.push(events::event(&subject(), true, events::ACCESS_REMOVED, &taken));
+                    events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
                 }
                 if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
                     let note = format!("ends at {end}: {}", self.ending(contribution, end, contributions));
-                    events.push(events::event(&subject(), false, events::EXPIRING, &note));
+                    events.push(events::event(&about(), false, events::EXPIRING, &note));
                 }
                 let status = ObjectStatus::new(meta, findings, found.status, snapshot.now);
                 // Conditions that stay are shared. So it is for nearly all objects.
                 if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
-                    events.extend(events::transitions(&subject(), &meta.conditions, findings));
+                    events.extend(events::transitions(&about(), &meta.conditions, findings));
                 }
                 (meta.name.clone(), status)
             })
@@ -394,8 +394,8 @@ impl Decided<'_> {
             .map(|(entry, object)| {
                 let meta = &entry.meta;
                 let (findings, in_force) = report::policy::report(object, entry, &facts);
-                let subject = Subject::AdmissionPolicy(meta.name.clone());
-                events.extend(events::transitions(&subject, &meta.conditions, &findings));
+                let about = ResourceKind::AdmissionPolicy.object(meta.name.clone());
+                events.extend(events::transitions(&about, &meta.conditions, &findings));
                 let rest = AdmissionPolicyStatus { in_force };
                 (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
             })
@@ -440,15 +440,15 @@ impl Decided<'_> {
             accepts_open,
             snapshot.observed.watch_failure.as_deref(),
         );
-        let subject = Subject::Config(meta.name.clone());
-        events.extend(events::transitions(&subject, &meta.conditions, &findings));
+        let about = ResourceKind::YuniKornConfig.object(meta.name.clone());
+        events.extend(events::transitions(&about, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let admission_policy = policies.remembered(memory);
         let rest = report::config::status(snapshot, spec, env, admission_policy);
         let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
         let counts = rest.admission_policy.as_deref();
         let named = spec.admission_policy.as_deref();
-        events.extend(events::policy_changed(&subject, counted, counts, named));
+        events.extend(events::policy_changed(&about, counted, counts, named));
         ObjectStatus::new(meta, &findings, rest, snapshot.now)
     }
 

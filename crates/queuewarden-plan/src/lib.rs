@@ -23,6 +23,7 @@ mod header;
 mod hold;
 pub mod machine;
 pub mod mirror;
+mod object;
 mod output;
 mod ownership;
 mod parse_cache;
@@ -60,6 +61,7 @@ use go_compat::diag::Code;
 
 pub use base::base_tree;
 pub use environment::{config_map_of, merged, merged_alone, text_in_force};
+pub use object::{ObjectRef, ResourceKind};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use ownership::managed_keys;
 pub use parse_cache::ParseCache;
@@ -299,24 +301,11 @@ pub struct OutputRef {
     pub keys: Vec<String>,
 }
 
-/// The object that an event is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
-    /// The `YuniKornConfig` of this name.
-    Config(Arc<str>),
-    /// The `QueueAcl` of this name.
-    QueueAcl(Arc<str>),
-    /// The `AdmissionPolicy` of this name.
-    AdmissionPolicy(Arc<str>),
-    /// The `QueueAccessTest` of this name.
-    QueueAccessTest(Arc<str>),
-}
-
 /// An event to publish.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// The object that the event is about.
-    pub subject: Subject,
+    pub object: ObjectRef,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
     /// `reason`, a word of [`conditions::Reason`] or another one of the page about events.

@@ -6,7 +6,7 @@ use super::admit::access_changed;
 use super::parse_cache::ParseCache;
 use super::report::events;
 use super::snapshot::ConfigMapState;
-use super::{Event, Subject, Write};
+use super::{Event, ResourceKind, Write};
 use go_compat::diag::quoted;
 use yunikorn::config::Config;
 
@@ -49,7 +49,7 @@ impl Replacement {
         };
         let note =
             format!("{who} changed {} in {}{access}; it is put back", keys.join(", "), self.write.name);
-        events::event(&Subject::Config(config), true, events::OUTPUT_EDITED, &note)
+        events::event(&ResourceKind::YuniKornConfig.object(config), true, events::OUTPUT_EDITED, &note)
     }
 }
 

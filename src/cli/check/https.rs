@@ -16,8 +16,9 @@ use serde_json::json;
 use super::Line;
 use queuewarden_api::API_VERSION;
 use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::controller::world::api;
 use queuewarden_operator::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
+use queuewarden_plan::ResourceKind;
 
 const WEBHOOKS: &str = "webhooks";
 const SERVED: &str = "served-api";
@@ -226,14 +227,14 @@ fn has_ready(slice: &EndpointSlice) -> bool {
 
 /// Creates an object in a dry run, which goes through the webhook.
 async fn answers(client: &Client) -> Line {
-    let kind = Kind::QueueAcl;
+    let kind = ResourceKind::QueueAcl;
     let object = DynamicObject {
         types: Some(TypeMeta { api_version: API_VERSION.to_owned(), kind: kind.name().to_owned() }),
         metadata: ObjectMeta { name: Some(PROBE.to_owned()), ..ObjectMeta::default() },
         data: json!({"spec": {"queue": "root", "submit": {"nobody": true}}}),
     };
     let dry = PostParams { dry_run: true, ..PostParams::default() };
-    evaluate(call(kind.api(client.clone()).create(&dry, &object)).await.map(drop))
+    evaluate(call(api(kind, client.clone()).create(&dry, &object)).await.map(drop))
 }
 
 /// Evaluates the result of the dry run. A rejection by the webhook itself is an answer, too.

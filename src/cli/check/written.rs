@@ -7,13 +7,14 @@ use super::{Line, list};
 use crate::cli::Failure;
 use crate::cli::installed::{ObservedObject, SchedulerState, State};
 use queuewarden_operator::controller::call;
-use queuewarden_operator::controller::world::Kind;
 use queuewarden_operator::telemetry::level::{self, ANNOTATION};
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS,
 };
-use queuewarden_plan::{MAX_BYTES, WARN_BYTES, config_map_of, merged, risks, size_after, text_in_force};
+use queuewarden_plan::{
+    MAX_BYTES, ResourceKind, WARN_BYTES, config_map_of, merged, risks, size_after, text_in_force,
+};
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
@@ -37,7 +38,7 @@ const NAMED: usize = 5;
 pub(super) fn check(spec: &ConfigSpec, state: State) -> Vec<Line> {
     let mut lines = Vec::new();
     let (configs, others): (Vec<_>, Vec<_>) =
-        state.objects.into_iter().partition(|(kind, _)| *kind == Kind::YuniKornConfig);
+        state.objects.into_iter().partition(|(kind, _)| *kind == ResourceKind::YuniKornConfig);
     for (_, configs) in configs {
         match configs {
             Ok(configs) => lines.extend(config(configs.first(), spec)),
@@ -266,7 +267,7 @@ fn runs(state: &SchedulerState) -> Line {
 }
 
 /// Reports how many of the other objects are not Ready.
-fn attention(kinds: Vec<(Kind, Result<Vec<ObservedObject>, call::Error>)>) -> Line {
+fn attention(kinds: Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)>) -> Line {
     let mut waiting = Vec::new();
     let mut total = 0_usize;
     for (kind, objects) in kinds {

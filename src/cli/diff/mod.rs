@@ -9,17 +9,17 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::input::object::Kind;
 use super::query::cluster::Cluster;
 use super::query::configuration::Configuration;
 use super::query::files::Given;
 use super::query::identity::IdentityArgs;
 use super::query::output::{Format, FormatArgs, Table, visible};
 use super::query::rendered::ObjectChange;
-use super::query::{ClusterArgs, DEFAULT_PARTITION};
+use super::query::{ClusterArgs, DEFAULT_PARTITION, request};
 use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
 use answer::{Compared, DiffAnswer, SettingAnswer, StillAnswer};
 use go_compat::diag::{plural, quoted};
+use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::version::Version;
 use yunikorn_access::tree::Tree;
 
@@ -54,8 +54,8 @@ pub struct Args {
     )]
     new: Vec<PathBuf>,
     /// An object that is deleted from the old one, such as queueacl/prod; may be repeated
-    #[arg(long, value_name = "KIND/NAME", value_parser = deleted)]
-    delete: Vec<(Kind, String)>,
+    #[arg(long, value_name = "KIND/NAME", value_parser = |text: &str| request::object(text, &[ResourceKind::QueueAcl, ResourceKind::AdmissionPolicy]))]
+    delete: Vec<ObjectRef>,
     /// The old configuration, instead of the cluster's; may be repeated
     #[arg(
         long = "from", id = "filename", value_name = "PATH",
@@ -175,19 +175,6 @@ impl Args {
 fn several(compared: Compared<'_>) -> bool {
     let mut trees = compared.old.trees().iter().chain(compared.new.trees());
     trees.any(|tree| tree.partition() != DEFAULT_PARTITION)
-}
-
-/// Parses the kind and the name of an object to delete.
-fn deleted(text: &str) -> Result<(Kind, String), String> {
-    let found = named(text, &[Kind::QueueAcl, Kind::AdmissionPolicy]);
-    found.ok_or_else(|| "write it like queueacl/prod or admissionpolicy/default".to_owned())
-}
-
-/// Parses `kind/name` of one of these kinds, in any case.
-pub fn named(text: &str, kinds: &[Kind]) -> Option<(Kind, String)> {
-    let (kind, name) = text.split_once('/')?;
-    let kind = kinds.iter().find(|of| of.as_str().eq_ignore_ascii_case(kind))?;
-    Some((*kind, name.to_owned()))
 }
 
 /// Maximum number of notes.

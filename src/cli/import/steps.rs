@@ -5,11 +5,10 @@
 use serde_json::{Value, json};
 
 use super::yunikorn::Args;
-use crate::cli::input::object::Kind;
 use crate::cli::manifest::object;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_plan::config_map_of;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{ResourceKind, config_map_of};
 use yunikorn::config::Flattened;
 
 /// Name of the base for a tree that is in the ConfigMap that queuewarden is to write. The shipped Role lets
@@ -116,6 +115,6 @@ impl Steps {
             "output": {"configMap": YUNIKORN_CONFIGS},
             "mode": "Observe",
         });
-        Self { config: object(Kind::YuniKornConfig, SINGLETON, &spec), steps }
+        Self { config: object(ResourceKind::YuniKornConfig, SINGLETON, &spec), steps }
     }
 }

@@ -11,7 +11,6 @@ use super::report::{messages, show};
 use super::steps::Steps;
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
-use crate::cli::input::object::Kind;
 use crate::cli::input::source::Source;
 use crate::cli::manifest::{object, to_yaml};
 use crate::cli::query::SourceArgs;
@@ -25,8 +24,8 @@ use go_compat::yaml::edit::{self, Edit};
 use queuewarden_api::answer::Texts;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_import::FileDiagnostic;
-use queuewarden_plan::settings;
 use queuewarden_plan::snapshot::BaseAcl;
+use queuewarden_plan::{ResourceKind, settings};
 use yunikorn::acl::{Acl, codes};
 use yunikorn::config::{Config, Flattened};
 use yunikorn::right::Right;
@@ -145,7 +144,7 @@ fn take_out(
 /// Returns the `AdmissionPolicy` that equals the keys, if any is set. An invalid list is left to its key.
 fn policy(merged: &Flattened) -> Option<Value> {
     let spec = json!(settings(merged));
-    (spec != json!({})).then(|| object(Kind::AdmissionPolicy, SINGLETON, &spec))
+    (spec != json!({})).then(|| object(ResourceKind::AdmissionPolicy, SINGLETON, &spec))
 }
 
 /// Returns the access that the text itself grants, without that of existing objects: each right that it sets.

@@ -84,7 +84,8 @@ impl Inputs {
     }
 
     /// Returns the objects of one kind, in the order of the texts.
-    pub fn of_kind(&self, kind: object::Kind) -> impl Iterator<Item = &Object> {
+    pub fn of_kind(&self, kind: impl Into<object::Kind>) -> impl Iterator<Item = &Object> {
+        let kind = kind.into();
         self.objects.iter().filter(move |object| object.kind == kind)
     }
 

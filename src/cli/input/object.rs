@@ -16,6 +16,7 @@ use super::{
 use go_compat::diag::{Diagnostic, Replacement, Span};
 use go_compat::yaml::{self, Node};
 use queuewarden_api::{GROUP, VERSION};
+use queuewarden_plan::ResourceKind;
 use yunikorn::queue::nearest;
 
 /// Escapes the name of a field for a JSON pointer, such as `/spec/submit/users/0`.
@@ -119,35 +120,23 @@ fn pair<'a>(node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
 pub enum Kind {
     /// `v1` `ConfigMap`
     ConfigMap,
-    /// `queuewarden.dev/v1alpha1` `YuniKornConfig`
-    YuniKornConfig,
-    /// `queuewarden.dev/v1alpha1` `QueueAcl`
-    QueueAcl,
-    /// `queuewarden.dev/v1alpha1` `AdmissionPolicy`
-    AdmissionPolicy,
-    /// `queuewarden.dev/v1alpha1` `QueueAccessTest`
-    QueueAccessTest,
+    /// A kind of `queuewarden.dev/v1alpha1`.
+    Ours(ResourceKind),
+}
+
+impl From<ResourceKind> for Kind {
+    fn from(kind: ResourceKind) -> Self {
+        Self::Ours(kind)
+    }
 }
 
 impl Kind {
-    /// The kinds of our API group.
-    pub const OURS: [Self; 4] =
-        [Self::YuniKornConfig, Self::QueueAcl, Self::AdmissionPolicy, Self::QueueAccessTest];
-
     /// Returns the value of the field `kind`.
-    pub fn as_str(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::ConfigMap => "ConfigMap",
-            Self::YuniKornConfig => "YuniKornConfig",
-            Self::QueueAcl => "QueueAcl",
-            Self::AdmissionPolicy => "AdmissionPolicy",
-            Self::QueueAccessTest => "QueueAccessTest",
+            Self::Ours(kind) => kind.name(),
         }
-    }
-
-    /// Returns `Kind/name`, as used in messages.
-    pub fn label(self, name: &str) -> String {
-        format!("{}/{name}", self.as_str())
     }
 }
 
@@ -167,7 +156,7 @@ pub struct Object {
 impl Object {
     /// Returns `Kind/name`, as used in messages.
     pub fn label(&self) -> String {
-        self.kind.label(&self.name)
+        format!("{}/{}", self.kind.name(), self.name)
     }
 
     /// Returns a finding on the object.
@@ -275,14 +264,14 @@ fn kind_of(document: &Document, api_version: &str, kind: &str) -> Result<Option<
     let mut replacement = None;
     let (field, message, help) = match api_version.split_once('/') {
         None if api_version == "v1" && kind == "ConfigMap" => return Ok(Some(Kind::ConfigMap)),
-        Some((GROUP, version)) => match Kind::OURS.into_iter().find(|known| known.as_str() == kind) {
-            Some(known) if version == VERSION => return Ok(Some(known)),
+        Some((GROUP, version)) => match ResourceKind::ALL.into_iter().find(|known| known.name() == kind) {
+            Some(known) if version == VERSION => return Ok(Some(known.into())),
             Some(_) => {
                 let message = format!("`{api_version}` is not a version that is served");
                 ("/apiVersion", message, format!("write `{GROUP}/{VERSION}`"))
             }
             None => {
-                let known = Kind::OURS.map(Kind::as_str);
+                let known = ResourceKind::ALL.map(ResourceKind::name);
                 let message = format!("the API group `{GROUP}` has no kind `{kind}`");
                 let all = || format!("its kinds are {}", known.join(", "));
                 let near = nearest(known, kind);
@@ -335,7 +324,7 @@ fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
         return Ok(Object { kind, name, namespace, document });
     }
     if name.is_empty() {
-        let message = format!("this {} has no `metadata.name`", kind.as_str());
+        let message = format!("this {} has no `metadata.name`", kind.name());
         return Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata")));
     }
     let message = format!("`{name}` is not a name that Kubernetes takes");
@@ -345,7 +334,7 @@ fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
 }
 
 /// Returns whether the name is an RFC 1123 subdomain, which Kubernetes requires for names of objects.
-fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let part = |part: &str| {
         !part.is_empty() && !part.starts_with('-') && !part.ends_with('-') && part.chars().all(inner)

@@ -25,12 +25,12 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
 use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::Kind;
+use queuewarden_operator::controller::world::api;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{attribution, config_map_of, managed_keys, merged};
+use queuewarden_plan::{ResourceKind, attribution, config_map_of, managed_keys, merged};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
@@ -238,7 +238,7 @@ impl Cluster {
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
     async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
         // Without the definitions it is a 404, too, but none that `get_opt` knows.
-        match call(Kind::YuniKornConfig.api(self.client.clone()).get(SINGLETON)).await {
+        match call(api(ResourceKind::YuniKornConfig, self.client.clone()).get(SINGLETON)).await {
             Ok(object) => Ok(convert::yunikorn_config(&object).spec),
             Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
             Err(error) => Err(error),
@@ -253,8 +253,9 @@ impl Cluster {
             snapshot.output = self.config_map(spec, &spec.output_config_map).await?;
         }
         snapshot.base = self.base(spec, &snapshot).await?;
-        snapshot.queue_acls = self.list(Kind::QueueAcl, queue_acl).await?;
-        snapshot.policies = Box::pin(self.list(Kind::AdmissionPolicy, convert::admission_policy)).await?;
+        snapshot.queue_acls = self.list(ResourceKind::QueueAcl, queue_acl).await?;
+        snapshot.policies =
+            Box::pin(self.list(ResourceKind::AdmissionPolicy, convert::admission_policy)).await?;
         Ok(snapshot)
     }
 
@@ -267,8 +268,8 @@ impl Cluster {
     ) -> Result<Snapshot, Failure> {
         let (maps, queue_acls, policies) = tokio::join!(
             self.config_maps(spec),
-            self.list(Kind::QueueAcl, queue_acl),
-            Box::pin(self.list(Kind::AdmissionPolicy, convert::admission_policy))
+            self.list(ResourceKind::QueueAcl, queue_acl),
+            Box::pin(self.list(ResourceKind::AdmissionPolicy, convert::admission_policy))
         );
         let mut snapshot = maps?;
         snapshot.base = self.base(spec, &snapshot).await.unwrap_or_default();
@@ -303,7 +304,11 @@ impl Cluster {
     }
 
     /// Returns the objects of a kind, converted.
-    async fn list<T>(&self, kind: Kind, convert: impl Fn(&DynamicObject) -> T) -> Result<Vec<T>, Failure> {
+    async fn list<T>(
+        &self,
+        kind: ResourceKind,
+        convert: impl Fn(&DynamicObject) -> T,
+    ) -> Result<Vec<T>, Failure> {
         match objects_of(&self.client, kind).await {
             Ok(objects) => Ok(objects.iter().map(convert).collect()),
             Err(error) => Err(self.failure(&format!("the objects of kind {}", kind.name()), &error)),
@@ -315,7 +320,7 @@ impl Cluster {
     /// # Errors
     /// When it cannot be read.
     pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
-        let read = self.run(async |client| call(Kind::QueueAcl.api(client.clone()).get(name)).await);
+        let read = self.run(async |client| call(api(ResourceKind::QueueAcl, client.clone()).get(name)).await);
         let object = read.map_err(|error| self.failure(&format!("QueueAcl/{name}"), &error))?;
         serde_json::to_value(object).map_err(|error| Failure::Undecided(error.to_string()))
     }
@@ -324,7 +329,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn events(&self, kind: Kind, about: &Meta) -> Result<Vec<Event>, Failure> {
+    pub fn events(&self, kind: ResourceKind, about: &Meta) -> Result<Vec<Event>, Failure> {
         // Those of objects without a namespace are in this one.
         let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
         let fields = format!(
@@ -372,9 +377,9 @@ pub fn seen(event: &Event) -> Option<Timestamp> {
 /// Returns the objects of a kind; none if the kind is not installed.
 pub(in crate::cli) async fn objects_of(
     client: &Client,
-    kind: Kind,
+    kind: ResourceKind,
 ) -> Result<Vec<DynamicObject>, call::Error> {
-    match call(kind.api(client.clone()).list(&ListParams::default())).await {
+    match call(api(kind, client.clone()).list(&ListParams::default())).await {
         Ok(list) => Ok(list.items),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         Err(error) => Err(error),

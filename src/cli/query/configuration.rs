@@ -7,14 +7,13 @@ use std::sync::Arc;
 use super::request::suggestion;
 use super::texts::Text;
 use crate::cli::Failure;
-use crate::cli::input::object::Kind;
 use crate::cli::input::source::Source;
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{admission_keys, admission_settings, merged, risks};
+use queuewarden_plan::{ResourceKind, admission_keys, admission_settings, merged, risks};
 use queuewarden_report::{Change, Outside, WithoutEffect, changes, outside, without_effect};
 use yunikorn::acl;
 use yunikorn::config::{Config, verdict};
@@ -78,12 +77,12 @@ impl Around {
 
 /// Returns the objects of a settled snapshot that are refused.
 fn refused(settled: &Snapshot) -> BTreeMap<String, String> {
-    let acls = settled.queue_acls.iter().map(|entry| (Kind::QueueAcl, &entry.meta));
-    let policies = settled.policies.iter().map(|entry| (Kind::AdmissionPolicy, &entry.meta));
+    let acls = settled.queue_acls.iter().map(|entry| (ResourceKind::QueueAcl, &entry.meta));
+    let policies = settled.policies.iter().map(|entry| (ResourceKind::AdmissionPolicy, &entry.meta));
     let refused = acls.chain(policies).filter_map(|(kind, meta)| {
         let accepted = find(&meta.conditions, Type::Accepted)?;
         let why = (accepted.status != Status::True).then(|| accepted.message.clone())?;
-        Some((kind.label(&meta.name), why))
+        Some((kind.object(meta.name.clone()).to_string(), why))
     });
     refused.collect()
 }

@@ -16,9 +16,9 @@ use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
 use crate::cli::{Console, Failure, clock, render, report};
 use go_compat::diag::Diagnostic;
-use queuewarden_plan::merged;
 use queuewarden_plan::simulate::{enforced, settle};
 use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{ResourceKind, merged};
 use yunikorn::config::Flattened;
 use yunikorn::version::Version;
 
@@ -132,7 +132,7 @@ impl Given {
     /// # Errors
     /// When there is none.
     pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
-        let found = self.inputs.of_kind(Kind::QueueAcl).find(|object| object.name == name);
+        let found = self.inputs.of_kind(ResourceKind::QueueAcl).find(|object| object.name == name);
         let manifest = found.map(|object| object.document.value.clone());
         manifest.ok_or_else(|| Failure::Undecided(format!("there is no QueueAcl/{name} in the files")))
     }
@@ -163,7 +163,9 @@ impl Given {
         self.one_tree(notes)?;
         let snapshot = &self.assembled.snapshot;
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
-        if snapshot.queue_acls.is_empty() && self.inputs.of_kind(Kind::YuniKornConfig).next().is_none() {
+        if snapshot.queue_acls.is_empty()
+            && self.inputs.of_kind(ResourceKind::YuniKornConfig).next().is_none()
+        {
             let text = rendered::current(&merged(snapshot), located, notes);
             let around = Around::new(snapshot, &self.settled());
             around.note_refused(notes);

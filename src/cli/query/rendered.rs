@@ -6,11 +6,10 @@ use std::sync::Arc;
 use super::configuration::{Around, Written};
 use super::texts::Text;
 use crate::cli::findings::plural;
-use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
 use queuewarden_plan::simulate::{Settled, enforced, settle};
 use queuewarden_plan::snapshot::{ConfigSpec, PolicyEntry, QueueAclEntry, Snapshot};
-use queuewarden_plan::{config_map_of, grants, merged_alone};
+use queuewarden_plan::{ObjectRef, ResourceKind, config_map_of, grants, merged_alone};
 use yunikorn::config::{BUILT_IN, Flattened};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -88,15 +87,16 @@ pub struct ObjectChange {
     pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// The `AdmissionPolicy` objects to apply.
     pub policies: Vec<PolicyEntry>,
-    /// The objects to delete, by kind and name.
-    pub deleted: Vec<(Kind, String)>,
+    /// The objects to delete.
+    pub deleted: Vec<ObjectRef>,
 }
 
 impl ObjectChange {
     /// Returns the objects to apply, as messages name them.
     pub fn applied(&self) -> impl Iterator<Item = String> {
-        let acls = self.queue_acls.iter().map(|entry| Kind::QueueAcl.label(&entry.meta.name));
-        acls.chain(self.policies.iter().map(|entry| Kind::AdmissionPolicy.label(&entry.meta.name)))
+        let acls = self.queue_acls.iter().map(|entry| (ResourceKind::QueueAcl, &entry.meta));
+        let policies = self.policies.iter().map(|entry| (ResourceKind::AdmissionPolicy, &entry.meta));
+        acls.chain(policies).map(|(kind, meta)| kind.object(meta.name.clone()).to_string())
     }
 
     /// Returns the rights on queues of a partition that the objects to apply are to give a user.
@@ -117,14 +117,15 @@ impl ObjectChange {
     /// When there is no object that is to be deleted.
     pub fn apply(&self, snapshot: &mut Snapshot) -> Result<(), Failure> {
         let Snapshot { queue_acls, policies, .. } = snapshot;
-        for (kind, name) in &self.deleted {
+        for object in &self.deleted {
+            let name = &object.name;
             let count = queue_acls.len() + policies.len();
-            match kind {
-                Kind::QueueAcl => queue_acls.retain(|entry| *entry.meta.name != **name),
-                _ => policies.retain(|entry| *entry.meta.name != **name),
+            match object.kind {
+                ResourceKind::QueueAcl => queue_acls.retain(|entry| entry.meta.name != *name),
+                _ => policies.retain(|entry| entry.meta.name != *name),
             }
             if queue_acls.len() + policies.len() == count {
-                return Err(Failure::Usage(format!("there is no {} to delete", kind.label(name))));
+                return Err(Failure::Usage(format!("there is no {object} to delete")));
             }
         }
         for entry in &self.queue_acls {
@@ -148,7 +149,7 @@ impl ObjectChange {
 
 fn not_applied(settled: &Settled) -> Failure {
     let objects = statuses::objects(&settled.plan);
-    let config = objects.iter().filter(|object| object.kind == Kind::YuniKornConfig);
+    let config = objects.iter().filter(|object| object.kind == ResourceKind::YuniKornConfig);
     let why =
         config.flat_map(|object| object.problems().map(|(condition, _)| condition.message.clone())).next();
     Failure::Undecided(format!(

@@ -2,6 +2,9 @@
 
 use crate::cli::Failure;
 use crate::cli::application::{Action, ApplicationArgs};
+use crate::cli::input::object::is_name;
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::queue::{QueuePath, nearest};
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
@@ -76,6 +79,26 @@ pub fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String,
         return Err(Failure::Usage(words.to_owned()));
     }
     queue(target).map_err(Failure::Usage)
+}
+
+/// Parses `KIND/NAME` of one of these kinds, for clap. The kind is written as for kubectl: `queueacl`,
+/// `queueacls`, `qacl`.
+///
+/// # Errors
+/// When it is of no such kind; the message has an example of each.
+pub fn object(text: &str, kinds: &[ResourceKind]) -> Result<ObjectRef, String> {
+    let parsed = text.split_once('/').and_then(|(kind, name)| {
+        let kind = ResourceKind::parse(kind).filter(|kind| kinds.contains(kind))?;
+        is_name(name).then(|| kind.object(name))
+    });
+    parsed.ok_or_else(|| {
+        let example = |kind: &ResourceKind| {
+            let name = if *kind == ResourceKind::QueueAcl { "prod" } else { SINGLETON };
+            format!("{}/{name}", kind.name().to_ascii_lowercase())
+        };
+        let examples: Vec<String> = kinds.iter().map(example).collect();
+        format!("write it like {}", examples.join(" or "))
+    })
 }
 
 /// Parses the path of a queue, for clap. The queue need not be configured, because placement rules may create
@@ -166,6 +189,26 @@ mod tests {
         assert_eq!(queue("ROOT.Prod"), Ok("root.prod".to_owned()));
         assert!(queue("prod").unwrap_err().contains("`root.prod`"));
         assert!(queue("root..a").is_err());
+    }
+
+    #[test]
+    fn kind_as_kubectl_takes_it_is_parsed() {
+        let kinds = [ResourceKind::QueueAcl, ResourceKind::YuniKornConfig];
+        for kind in ["queueacl", "QueueAcl", "queueacls", "qacl", "QACL"] {
+            assert_eq!(
+                object(&format!("{kind}/prod"), &kinds),
+                Ok(ResourceKind::QueueAcl.object("prod")),
+                "{kind}"
+            );
+        }
+        for kind in ["yunikornconfigs", "ykc"] {
+            let config = ResourceKind::YuniKornConfig.object("default");
+            assert_eq!(object(&format!("{kind}/default"), &kinds), Ok(config), "{kind}");
+        }
+        for wrong in ["prod", "queueacl/", "queueacl/a/b", "qacl/A", "admpol/default", "secret/x"] {
+            let error = "write it like queueacl/prod or yunikornconfig/default";
+            assert_eq!(object(wrong, &kinds), Err(error.to_owned()), "{wrong}");
+        }
     }
 
     #[test]

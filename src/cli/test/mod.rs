@@ -8,7 +8,7 @@ mod formats;
 use kube::core::DynamicObject;
 
 use super::findings::{self, plural};
-use super::input::object::{Kind, Object};
+use super::input::object::Object;
 use super::input::{Inputs, SourceDiagnostic};
 use super::query::files::Given;
 use super::query::identity::GroupsArgs;
@@ -18,6 +18,7 @@ use super::{Console, Exit, Failure, InputArgs};
 use answer::TestAnswer;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::access_test::access_test;
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::AccessTestSpec;
 use yunikorn::identity::ResolverKind;
 
@@ -101,7 +102,7 @@ struct Suite {
 fn suites(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
     let mut suites = Vec::new();
     let mut unreadable = 0_usize;
-    for object in inputs.of_kind(Kind::QueueAccessTest) {
+    for object in inputs.of_kind(ResourceKind::QueueAccessTest) {
         match suite(inputs, object) {
             Ok(suite) => suites.push(suite),
             Err(found) => {
@@ -120,7 +121,7 @@ fn suites(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
 }
 
 fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<SourceDiagnostic>> {
-    let diagnostics = objects::check(inputs, object);
+    let diagnostics = objects::check(inputs, object, ResourceKind::QueueAccessTest);
     let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone());
     let spec = dynamic.ok().and_then(|dynamic| access_test(&dynamic).spec.ok());
     let Some(spec) = spec.filter(|_| !diagnostics.iter().any(Diagnostic::is_error)) else {

@@ -7,9 +7,9 @@ use crate::cli::input::{Inputs, SourceDiagnostic};
 use crate::cli::statuses::{ObjectConditions, objects};
 use go_compat::diag::{Code, Diagnostic, Severity};
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
-use queuewarden_plan::shared_application;
 use queuewarden_plan::simulate::Settled;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{ResourceKind, shared_application};
 
 /// The object is not accepted, for a reason that only the other objects give.
 pub const NOT_ACCEPTED: Code = Code::new(6201, "not-accepted");
@@ -82,7 +82,7 @@ fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<SourceDiagnost
         let at = object.document.span(&format!("/spec/{field}"));
         Some(object.finding(diagnostic.at(at)))
     };
-    inputs.of_kind(Kind::AdmissionPolicy).filter_map(shared).collect()
+    inputs.of_kind(ResourceKind::AdmissionPolicy).filter_map(shared).collect()
 }
 
 fn finding(
@@ -95,13 +95,13 @@ fn finding(
     let of = |type_: Type| condition.type_ == type_.as_str();
     let code = match status.kind {
         _ if of(Type::FailOpen) => FAIL_OPEN,
-        Kind::YuniKornConfig | Kind::ConfigMap => CONFIG_NOT_READY,
+        ResourceKind::YuniKornConfig => CONFIG_NOT_READY,
         _ if of(Type::Effective) => WITHOUT_EFFECT,
         _ if is(Reason::Expired) => EXPIRED,
         _ => NOT_ACCEPTED,
     };
     let message = format!("{} ({}): {}", status.label(), condition.reason, condition.message);
-    let at = object.map(|object| object.document.span(field_of(object, condition)));
+    let at = object.map(|object| object.document.span(field_of(status.kind, condition)));
     SourceDiagnostic {
         source: object.map(|object| object.document.source),
         object: None,
@@ -110,15 +110,17 @@ fn finding(
 }
 
 /// Returns the JSON pointer of the field that a condition is about.
-fn field_of(object: &Object, condition: &Condition) -> &'static str {
+fn field_of(kind: ResourceKind, condition: &Condition) -> &'static str {
     let is = |reason: Reason| condition.reason == reason.as_str();
-    match object.kind {
-        Kind::QueueAcl if is(Reason::PartitionNotFound) => "/spec/partition",
-        Kind::QueueAcl if is(Reason::Expired) => "/spec/expiresAt",
-        Kind::QueueAcl | Kind::AdmissionPolicy if is(Reason::Invalid) => "/spec",
-        Kind::QueueAcl => "/spec/queue",
-        Kind::YuniKornConfig if condition.type_ == Type::BaseResolved.as_str() => "/spec/base/configMap",
-        Kind::YuniKornConfig if condition.type_ == Type::Applied.as_str() => "/spec/output/configMap",
+    match kind {
+        ResourceKind::QueueAcl if is(Reason::PartitionNotFound) => "/spec/partition",
+        ResourceKind::QueueAcl if is(Reason::Expired) => "/spec/expiresAt",
+        ResourceKind::QueueAcl | ResourceKind::AdmissionPolicy if is(Reason::Invalid) => "/spec",
+        ResourceKind::QueueAcl => "/spec/queue",
+        ResourceKind::YuniKornConfig if condition.type_ == Type::BaseResolved.as_str() => {
+            "/spec/base/configMap"
+        }
+        ResourceKind::YuniKornConfig if condition.type_ == Type::Applied.as_str() => "/spec/output/configMap",
         _ => "/metadata/name",
     }
 }

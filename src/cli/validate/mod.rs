@@ -83,7 +83,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let assembled = args.input.assemble(&inputs);
     let mut found = assembled.findings.clone();
     found.extend(each(&inputs, assembled.snapshot.version()));
-    let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
+    let ours = inputs.objects.iter().any(|object| object.kind != Kind::ConfigMap);
     if ours && !assembled.has_tree {
         console.note(
             "no queues were given, so it is not checked whether they exist: add the ConfigMap with \
@@ -145,7 +145,7 @@ pub fn each(inputs: &Inputs, version: Version) -> Vec<SourceDiagnostic> {
     let of_objects = inputs.objects.iter().flat_map(|object| {
         let diagnostics = match object.kind {
             Kind::ConfigMap => config_maps::check(inputs, object, version),
-            _ => objects::check(inputs, object),
+            Kind::Ours(kind) => objects::check(inputs, object, kind),
         };
         diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
     });

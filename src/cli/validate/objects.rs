@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::config_maps::within;
 use super::schema;
 use crate::cli::input::Inputs;
-use crate::cli::input::object::{Kind, Object};
+use crate::cli::input::object::Object;
 use go_compat::diag::{Diagnostic, Severity};
 use queuewarden_api::{access_test, convert};
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
-use queuewarden_plan::{self, Trust};
+use queuewarden_plan::{self, ResourceKind, Trust};
 use yunikorn::acl::{self, Acl};
 use yunikorn::admission;
 use yunikorn::queue::QueuePath;
@@ -22,10 +22,10 @@ use yunikorn::right::Right;
 const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
 
 /// Returns all findings on an object, including parts that do not do what they seem to say.
-pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
+pub fn check(inputs: &Inputs, object: &Object, kind: ResourceKind) -> Vec<Diagnostic> {
     let mut found = schema::check(object);
     let dynamic = DynamicObject::deserialize(&object.document.value).ok();
-    let converted = dynamic.map(|dynamic| converted(inputs, object, &dynamic)).transpose();
+    let converted = dynamic.map(|dynamic| converted(inputs, object, kind, &dynamic)).transpose();
     // The conversion stops at problems for which the schema has the better message.
     let readable = found.is_empty();
     let refused = converted.as_ref().err().into_iter().flatten();
@@ -33,16 +33,16 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         let at = object.document.span(&field_of(refusal));
         refusal.clone().at(at)
     }));
-    match object.kind {
-        Kind::QueueAcl => {
+    match kind {
+        ResourceKind::QueueAcl => {
             let wrong = text(object, "/spec/queue").and_then(|text| QueuePath::parse(text).err());
             found.extend(within(inputs, &object.document, "/spec/queue", wrong));
             found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
         }
-        Kind::AdmissionPolicy => {
+        ResourceKind::AdmissionPolicy => {
             found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
         }
-        Kind::YuniKornConfig | Kind::QueueAccessTest | Kind::ConfigMap => {}
+        ResourceKind::YuniKornConfig | ResourceKind::QueueAccessTest => {}
     }
     found.extend(converted.into_iter().flatten().flatten());
     found
@@ -52,16 +52,16 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
 fn converted(
     inputs: &Inputs,
     object: &Object,
+    kind: ResourceKind,
     dynamic: &DynamicObject,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    match object.kind {
-        Kind::QueueAcl => convert::queue_acl(dynamic).spec.map(|spec| unnamed(object, &spec)),
-        Kind::AdmissionPolicy => {
+    match kind {
+        ResourceKind::QueueAcl => convert::queue_acl(dynamic).spec.map(|spec| unnamed(object, &spec)),
+        ResourceKind::AdmissionPolicy => {
             convert::admission_policy(dynamic).spec.map(|spec| trusting(inputs, object, &spec))
         }
-        Kind::YuniKornConfig => convert::yunikorn_config(dynamic).spec.map(|_| Vec::new()),
-        Kind::QueueAccessTest => access_test::access_test(dynamic).spec.map(|_| Vec::new()),
-        Kind::ConfigMap => Ok(Vec::new()),
+        ResourceKind::YuniKornConfig => convert::yunikorn_config(dynamic).spec.map(|_| Vec::new()),
+        ResourceKind::QueueAccessTest => access_test::access_test(dynamic).spec.map(|_| Vec::new()),
     }
 }
 

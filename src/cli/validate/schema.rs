@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::input::object::{Kind, Object, token};
 use go_compat::diag::{Code, Diagnostic, Replacement};
+use queuewarden_plan::ResourceKind;
 use yunikorn::queue::nearest;
 
 /// The kind has no such field.
@@ -44,7 +45,7 @@ pub fn check(object: &Object) -> Vec<Diagnostic> {
 
 /// Schema of each kind, cached because building them costs more than using them.
 static SCHEMAS: LazyLock<Vec<(Kind, JSONSchemaProps)>> = LazyLock::new(|| {
-    Kind::OURS.into_iter().filter_map(|kind| Some((kind, schema(kind.as_str())?))).collect()
+    ResourceKind::ALL.into_iter().filter_map(|kind| Some((kind.into(), schema(kind.name())?))).collect()
 });
 
 fn schema(kind: &str) -> Option<JSONSchemaProps> {
@@ -167,7 +168,7 @@ impl Walk<'_> {
 
     fn unknown(&mut self, schema: &JSONSchemaProps, path: &Path, name: &str) {
         let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let parent = if path.name.is_empty() { self.object.kind.as_str() } else { &path.name };
+        let parent = if path.name.is_empty() { self.object.kind.name() } else { &path.name };
         let message = format!("`{parent}` has no field `{name}`");
         let at = self.object.document.span_of_key(&path.field(name).pointer);
         let help = nearest_or_all(&known, name, "its fields are");
@@ -347,8 +348,8 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_schema() {
-        for kind in Kind::OURS {
-            assert!(schema(kind.as_str()).is_some_and(|schema| schema.properties.is_some()), "{kind:?}");
+        for kind in ResourceKind::ALL {
+            assert!(schema(kind.name()).is_some_and(|schema| schema.properties.is_some()), "{kind:?}");
         }
     }
 }

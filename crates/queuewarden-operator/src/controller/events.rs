@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::call::call;
-use super::status::target;
 use queuewarden_api::API_VERSION;
+use queuewarden_plan::ObjectRef;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// The number of events that may wait to be published.
@@ -46,11 +46,11 @@ impl Events {
 
     /// Queues an event about the object with this uid.
     pub fn publish(&self, event: &queuewarden_plan::Event, uid: &str) {
-        let (kind, name) = target(&event.subject);
+        let ObjectRef { kind, name } = &event.object;
         let reference = ObjectReference {
             api_version: Some(API_VERSION.into()),
             kind: Some(kind.name().into()),
-            name: Some(name.to_owned()),
+            name: Some(name.to_string()),
             uid: Some(uid.to_owned()),
             ..ObjectReference::default()
         };
@@ -72,7 +72,7 @@ impl Events {
             }
         } else if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
             tracing::warn!(
-                object = name,
+                object = &**name,
                 waiting = CAPACITY,
                 "Too many events wait to be published; dropping those that follow"
             );
@@ -89,7 +89,7 @@ mod tests {
         let (queue, mut waiting) = mpsc::channel(1);
         let events = Events { queue, dropped: AtomicUsize::new(0) };
         let event = queuewarden_plan::Event {
-            subject: queuewarden_plan::Subject::QueueAcl("a".into()),
+            object: queuewarden_plan::ResourceKind::QueueAcl.object("a"),
             warning: false,
             reason: "Ready".into(),
             note: "in force".into(),

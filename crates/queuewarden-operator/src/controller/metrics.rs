@@ -23,10 +23,9 @@ use prometheus_client::registry::{Metric, Registry};
 use series::Series;
 
 use super::watch::Progress;
-use super::world::Kind;
 use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type, is_ours};
 use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot};
-use queuewarden_plan::{Plan, risks, size_after};
+use queuewarden_plan::{Plan, ResourceKind, risks, size_after};
 
 type Labels = Vec<(&'static str, String)>;
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
@@ -172,7 +171,7 @@ impl Metrics {
     }
 
     /// Counts a status patch: `patched`, `stale` or `error`.
-    pub fn patched(&self, kind: Kind, result: &'static str) {
+    pub fn patched(&self, kind: ResourceKind, result: &'static str) {
         self.status_patches.get_or_create(&labels([("kind", kind.name()), ("result", result)])).inc();
     }
 
@@ -236,10 +235,10 @@ impl Metrics {
 
 /// Counts the objects of each kind by condition and its status.
 fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
-    let queue_acls = plan.queue_acls.values().map(|status| (Kind::QueueAcl, &*status.conditions));
-    let policies = plan.policies.values().map(|status| (Kind::AdmissionPolicy, &*status.conditions));
-    let tests = plan.access_tests.values().map(|status| (Kind::QueueAccessTest, &*status.conditions));
-    let all = queue_acls.chain(policies).chain(tests).chain([(Kind::YuniKornConfig, config)]);
+    let queue_acls = plan.queue_acls.values().map(|status| (ResourceKind::QueueAcl, &*status.conditions));
+    let policies = plan.policies.values().map(|status| (ResourceKind::AdmissionPolicy, &*status.conditions));
+    let tests = plan.access_tests.values().map(|status| (ResourceKind::QueueAccessTest, &*status.conditions));
+    let all = queue_acls.chain(policies).chain(tests).chain([(ResourceKind::YuniKornConfig, config)]);
     let mut counts = BTreeMap::<_, i64>::new();
     for (kind, conditions) in all {
         for condition in conditions.iter().filter(|condition| is_ours(condition)) {

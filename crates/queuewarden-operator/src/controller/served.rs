@@ -9,8 +9,8 @@
 use kube::Client;
 
 use super::call::call;
-use super::world::Kind;
 use queuewarden_api::API_VERSION;
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::WriteFailure;
 
 /// Checks that absent objects may be treated as deleted.
@@ -28,7 +28,10 @@ pub(super) async fn check(client: &Client) -> Result<(), WriteFailure> {
     let served = resources.iter().filter(|resource| resource.verbs.iter().any(|verb| verb == "create"));
     let served: Vec<_> = served.map(|resource| resource.name.as_str()).collect();
     // Tests grant nothing, so nothing written depends on them.
-    let needed = Kind::ALL.into_iter().filter(|kind| *kind != Kind::QueueAccessTest).map(Kind::plural);
+    let needed = ResourceKind::ALL
+        .into_iter()
+        .filter(|kind| *kind != ResourceKind::QueueAccessTest)
+        .map(ResourceKind::plural);
     let lacking: Vec<_> = needed.filter(|plural| !served.contains(plural)).collect();
     if lacking.is_empty() {
         return Ok(());

@@ -14,10 +14,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::call::{Error, call};
-use super::world::{Kind, World};
+use super::world::{World, api};
 use queuewarden_api::status::{self, Reported};
 use queuewarden_plan::snapshot::{Entry, FIELD_MANAGER, Meta, Snapshot};
-use queuewarden_plan::{ObjectStatus, Plan, Subject};
+use queuewarden_plan::{ObjectRef, ObjectStatus, Plan, ResourceKind};
 
 /// The number of patches that run at the same time.
 const CONCURRENCY: usize = 8;
@@ -26,21 +26,11 @@ const CONCURRENCY: usize = 8;
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusPatch {
     /// The object to patch.
-    pub subject: Subject,
+    pub object: ObjectRef,
     /// Its `metadata.uid`.
     pub uid: Arc<str>,
     /// The body of the patch.
     pub body: Value,
-}
-
-/// Returns the kind and the name of an object.
-pub fn target(subject: &Subject) -> (Kind, &str) {
-    match subject {
-        Subject::Config(name) => (Kind::YuniKornConfig, name),
-        Subject::QueueAcl(name) => (Kind::QueueAcl, name),
-        Subject::AdmissionPolicy(name) => (Kind::AdmissionPolicy, name),
-        Subject::QueueAccessTest(name) => (Kind::QueueAccessTest, name),
-    }
 }
 
 /// Returns the patches that make the statuses in `world` equal to `plan`, made from `snapshot`. Each is
@@ -53,17 +43,18 @@ pub fn patches<'a>(
     after: &str,
 ) -> impl Iterator<Item = StatusPatch> + Send + 'a {
     let config = snapshot.config.iter();
-    let config = config.filter_map(|entry| patch(world, Subject::Config, &entry.meta, plan.config.as_ref()?));
+    let config = config
+        .filter_map(|entry| patch(world, ResourceKind::YuniKornConfig, &entry.meta, plan.config.as_ref()?));
     let policies = snapshot.policies.iter().filter_map(|Entry { meta, .. }| {
-        patch(world, Subject::AdmissionPolicy, meta, plan.policies.get(&meta.name)?)
+        patch(world, ResourceKind::AdmissionPolicy, meta, plan.policies.get(&meta.name)?)
     });
     let tests = snapshot.access_tests.iter().filter_map(|Entry { meta, .. }| {
-        patch(world, Subject::QueueAccessTest, meta, plan.access_tests.get(&meta.name)?)
+        patch(world, ResourceKind::QueueAccessTest, meta, plan.access_tests.get(&meta.name)?)
     });
     let first = snapshot.queue_acls.partition_point(|entry| *entry.meta.name <= *after);
     let (before, behind) = snapshot.queue_acls.split_at_checked(first).unwrap_or_default();
     let acls = behind.iter().chain(before).filter_map(|entry| {
-        patch(world, Subject::QueueAcl, &entry.meta, plan.queue_acls.get(&entry.meta.name)?)
+        patch(world, ResourceKind::QueueAcl, &entry.meta, plan.queue_acls.get(&entry.meta.name)?)
     });
     config.chain(policies).chain(tests).chain(acls)
 }
@@ -71,14 +62,12 @@ pub fn patches<'a>(
 /// Returns the patch that makes the status equal to `planned`.
 fn patch<S: Serialize>(
     world: &World,
-    subject: fn(Arc<str>) -> Subject,
+    kind: ResourceKind,
     meta: &Meta,
     planned: &ObjectStatus<S>,
 ) -> Option<StatusPatch> {
-    let subject = subject(Arc::clone(&meta.name));
-    let (kind, name) = target(&subject);
     // A new object of the same name, created since the plan, gets its status from the next plan.
-    let current = world.current_object(kind, name).filter(|current| current.uid == planned.uid)?;
+    let current = world.current_object(kind, &meta.name).filter(|current| current.uid == planned.uid)?;
     let rest = Reported { observed_generation: meta.generation, rest: &planned.rest };
     // Nearly always equal, so the values need not be compared.
     if current.has_status(&serde_json::to_string(&rest).ok()?, &planned.conditions) {
@@ -87,7 +76,7 @@ fn patch<S: Serialize>(
     let new = status::whole(serde_json::to_value(&rest).ok()?, &planned.conditions);
     let change = difference(&current.status()?, &new)?;
     let body = json!({"metadata": {"resourceVersion": current.resource_version}, "status": change});
-    Some(StatusPatch { subject, uid: current.uid, body })
+    Some(StatusPatch { object: kind.object(Arc::clone(&meta.name)), uid: current.uid, body })
 }
 
 /// Returns the JSON merge patch (RFC 7396) that turns `old` into `new`; `None` when they are equal.
@@ -132,8 +121,8 @@ pub fn send(
 }
 
 async fn send_one(client: &Client, patch: &StatusPatch) -> Result<Answer, Error> {
-    let (kind, name) = target(&patch.subject);
-    let api = kind.api(client.clone());
+    let ObjectRef { kind, name } = &patch.object;
+    let api = api(*kind, client.clone());
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
     match call(api.patch_status(name, &params, &Patch::Merge(&patch.body))).await {
         Ok(object) => Ok(Answer::Patched(Box::new(object))),

@@ -22,6 +22,7 @@ use super::{clock, mirror};
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::{self, Type};
 use queuewarden_plan::machine::FailingWatch;
 use queuewarden_plan::snapshot::{
@@ -38,49 +39,10 @@ pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
 /// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
 const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 
-/// One of our kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `QueueAcl`
-    QueueAcl,
-    /// `AdmissionPolicy`
-    AdmissionPolicy,
-    /// `YuniKornConfig`
-    YuniKornConfig,
-    /// `QueueAccessTest`
-    QueueAccessTest,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 4] =
-        [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig, Self::QueueAccessTest];
-
-    /// Returns the name as in `kind:`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::QueueAcl => "QueueAcl",
-            Self::AdmissionPolicy => "AdmissionPolicy",
-            Self::YuniKornConfig => "YuniKornConfig",
-            Self::QueueAccessTest => "QueueAccessTest",
-        }
-    }
-
-    /// Returns the plural name as in URLs and in RBAC.
-    pub fn plural(self) -> &'static str {
-        match self {
-            Self::QueueAcl => "queueacls",
-            Self::AdmissionPolicy => "admissionpolicies",
-            Self::YuniKornConfig => "yunikornconfigs",
-            Self::QueueAccessTest => "queueaccesstests",
-        }
-    }
-
-    /// Returns the API of all objects of the kind.
-    pub fn api(self, client: Client) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk(GROUP, VERSION, self.name());
-        Api::all_with(client, &ApiResource::from_gvk_with_plural(&kind, self.plural()))
-    }
+/// Returns the API of all objects of a kind.
+pub fn api(kind: ResourceKind, client: Client) -> Api<DynamicObject> {
+    let names = GroupVersionKind::gvk(GROUP, VERSION, kind.name());
+    Api::all_with(client, &ApiResource::from_gvk_with_plural(&names, kind.plural()))
 }
 
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
@@ -168,24 +130,24 @@ impl World {
     }
 
     /// Returns the current version of an object, if it is known.
-    pub fn current_object(&self, kind: Kind, name: &str) -> Option<CurrentObject> {
+    pub fn current_object(&self, kind: ResourceKind, name: &str) -> Option<CurrentObject> {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            Kind::QueueAcl => queue_acls.cache().get(name).map(CurrentObject::from_cached),
-            Kind::AdmissionPolicy => policies.cache().get(name).map(CurrentObject::from_cached),
-            Kind::YuniKornConfig => configs.cache().get(name).map(CurrentObject::from_cached),
-            Kind::QueueAccessTest => access_tests.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::QueueAcl => queue_acls.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::AdmissionPolicy => policies.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::YuniKornConfig => configs.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::QueueAccessTest => access_tests.cache().get(name).map(CurrentObject::from_cached),
         }
     }
 
     /// Stores the object that our patch returned, because the watch may lag behind.
-    pub fn learn(&self, kind: Kind, object: DynamicObject) {
+    pub fn learn(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            Kind::QueueAcl => queue_acls.cache().learn(keep_queue_acl(object), None),
-            Kind::AdmissionPolicy => policies.cache().learn(keep_policy(object), None),
-            Kind::YuniKornConfig => configs.cache().learn(keep_config(object), None),
-            Kind::QueueAccessTest => access_tests.cache().learn(keep_access_test(object), None),
+            ResourceKind::QueueAcl => queue_acls.cache().learn(keep_queue_acl(object), None),
+            ResourceKind::AdmissionPolicy => policies.cache().learn(keep_policy(object), None),
+            ResourceKind::YuniKornConfig => configs.cache().learn(keep_config(object), None),
+            ResourceKind::QueueAccessTest => access_tests.cache().learn(keep_access_test(object), None),
         }
     }
 
@@ -242,10 +204,10 @@ impl World {
 impl Watches {
     fn start(client: Client, changed: Arc<Notify>) -> Self {
         Self {
-            queue_acls: objects(&client, Kind::QueueAcl, keep_queue_acl, &changed),
-            policies: objects(&client, Kind::AdmissionPolicy, keep_policy, &changed),
-            configs: objects(&client, Kind::YuniKornConfig, keep_config, &changed),
-            access_tests: objects(&client, Kind::QueueAccessTest, keep_access_test, &changed),
+            queue_acls: objects(&client, ResourceKind::QueueAcl, keep_queue_acl, &changed),
+            policies: objects(&client, ResourceKind::AdmissionPolicy, keep_policy, &changed),
+            configs: objects(&client, ResourceKind::YuniKornConfig, keep_config, &changed),
+            access_tests: objects(&client, ResourceKind::QueueAccessTest, keep_access_test, &changed),
             maps: None,
             mirror: None,
             begun: Instant::now(),
@@ -385,12 +347,12 @@ impl Maps {
 
 fn objects<T: Send + Sync + 'static>(
     client: &Client,
-    kind: Kind,
+    kind: ResourceKind,
     keep: fn(DynamicObject) -> Cached<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
     let config = watcher::Config::default();
-    Watch::start(client, |client| kind.api(client), config, keep, kind.plural(), changed)
+    Watch::start(client, |client| api(kind, client), config, keep, kind.plural(), changed)
 }
 
 fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::conditions::{self, Condition, Finding, Reason, Status, Type};
-use crate::{Event, Subject};
+use crate::{Event, ObjectRef, ResourceKind};
 
 /// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
 const MAX_NOTE: usize = 1000;
@@ -29,8 +29,8 @@ const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::Observe
 
 /// Returns an event for each finding that differs in status or reason from the object's condition `before`,
 /// among those that have events. `FailOpen` has one when it becomes true, and another one when it ends.
-pub(crate) fn transitions(subject: &Subject, before: &[Condition], findings: &[Finding]) -> Vec<Event> {
-    let types = if matches!(subject, Subject::Config(_)) { OF_CONFIG } else { OF_OBJECTS };
+pub(crate) fn transitions(object: &ObjectRef, before: &[Condition], findings: &[Finding]) -> Vec<Event> {
+    let types = if object.kind == ResourceKind::YuniKornConfig { OF_CONFIG } else { OF_OBJECTS };
     let transition = |finding: &Finding| {
         let before = conditions::find(before, finding.type_);
         if before.is_some_and(|c| c.status == finding.status && c.reason == finding.reason.as_str()) {
@@ -41,11 +41,11 @@ pub(crate) fn transitions(subject: &Subject, before: &[Condition], findings: &[F
             let was = before.is_some_and(|before| before.status == Status::True);
             let ended = was && finding.status == Status::False;
             let note = "no root queue admits everyone any more";
-            return ended.then(|| event(subject, false, FAIL_OPEN_ENDED, note));
+            return ended.then(|| event(object, false, FAIL_OPEN_ENDED, note));
         }
         let bad = (finding.status == Status::True) == fail_open;
         let warning = bad && !CALM.contains(&finding.reason);
-        Some(event(subject, warning, finding.reason.as_str(), &note(finding, findings)))
+        Some(event(object, warning, finding.reason.as_str(), &note(finding, findings)))
     };
     findings.iter().filter(|finding| types.contains(&finding.type_)).filter_map(transition).collect()
 }
@@ -63,7 +63,7 @@ fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
 /// An event for another `AdmissionPolicy` than before: normal if `named` names it, otherwise a warning. The
 /// first one that counts has no event.
 pub(crate) fn policy_changed(
-    subject: &Subject,
+    object: &ObjectRef,
     before: Option<&str>,
     now: Option<&str>,
     named: Option<&str>,
@@ -76,13 +76,13 @@ pub(crate) fn policy_changed(
         }
     };
     let chosen = now.is_some() && now == named;
-    Some(event(subject, !chosen, ADMISSION_POLICY_CHANGED, &note))
+    Some(event(object, !chosen, ADMISSION_POLICY_CHANGED, &note))
 }
 
 /// An event with a note that fits.
-pub(crate) fn event(subject: &Subject, warning: bool, reason: &str, note: &str) -> Event {
+pub(crate) fn event(object: &ObjectRef, warning: bool, reason: &str, note: &str) -> Event {
     let note = conditions::cut(note, MAX_NOTE).into_owned();
-    Event { subject: subject.clone(), warning, reason: reason.into(), note }
+    Event { object: object.clone(), warning, reason: reason.into(), note }
 }
 
 #[cfg(test)]
@@ -91,12 +91,12 @@ mod tests {
 
     const PAGE: &str = include_str!("../../../../docs/events.md");
 
-    fn subject() -> Subject {
-        Subject::QueueAcl("a".into())
+    fn object() -> ObjectRef {
+        ResourceKind::QueueAcl.object("a")
     }
 
     fn published(before: &[Condition], findings: &[Finding]) -> Vec<Event> {
-        transitions(&subject(), before, findings)
+        transitions(&object(), before, findings)
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
         for letter in ["a", "é", "€", "🦀"] {
             for count in [1, 249, 250, 251, 333, 334, 500, 501, 1000, 1001, 5000] {
                 let text = letter.repeat(count);
-                let note = event(&subject(), true, "Invalid", &text).note;
+                let note = event(&object(), true, "Invalid", &text).note;
                 assert!(
                     note.len() <= MAX_NOTE && note.len() + 8 > text.len().min(MAX_NOTE),
                     "{count} {letter}"

@@ -82,7 +82,8 @@ fn a_transition_is_an_event() {
     let mut calm = settled(&snapshot).snapshot;
     Arc::make_mut(calm.output.as_mut().unwrap()).data.insert(KEY.into(), BASE.replace("sue dev", "bob"));
     let events = plan(&calm).events;
-    let told = events.iter().find(|event| event.subject == crate::Subject::QueueAccessTest("good".into()));
+    let told =
+        events.iter().find(|event| event.object == crate::ResourceKind::QueueAccessTest.object("good"));
     let told = told.expect("an event");
     assert!(told.warning && told.reason == "Failing" && told.note.contains("sue"), "{told:?}");
 }

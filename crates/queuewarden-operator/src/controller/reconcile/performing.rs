@@ -5,13 +5,12 @@ use std::sync::atomic::Ordering;
 
 use super::Reconciler;
 use crate::controller::mirror::{self, Answer};
-use crate::controller::world::Kind;
 use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::machine::{Action, Event, Outcome};
 use queuewarden_plan::mirror::Changes;
 use queuewarden_plan::snapshot::{ConfigMapState, WriteFailure};
-use queuewarden_plan::{NewConfigMap, Replacement, Write};
+use queuewarden_plan::{NewConfigMap, Replacement, ResourceKind, Write};
 
 impl Reconciler {
     /// Performs an action; returns the event with its result, if it has one.
@@ -101,7 +100,7 @@ impl Reconciler {
         let keys: Vec<_> = write.data.keys().collect();
         let Write { name, repair, reassert, partial, .. } = write;
         tracing::info!(namespace, name, ?keys, repair, reassert, partial, access, "Wrote the ConfigMap");
-        let config = self.world.current_object(Kind::YuniKornConfig, SINGLETON);
+        let config = self.world.current_object(ResourceKind::YuniKornConfig, SINGLETON);
         if let Some((event, config)) = event.zip(config) {
             self.events.publish(&event, &config.uid);
         }

@@ -13,9 +13,9 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use super::Reconciler;
-use crate::controller::status::{self, Answer, target};
+use crate::controller::status::{self, Answer};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{Event, Plan, Subject, machine};
+use queuewarden_plan::{Event, ObjectRef, Plan, ResourceKind, machine};
 
 /// Longest time for which one run starts status patches; those that were begun are finished.
 const SLICE: Duration = Duration::from_secs(2);
@@ -24,9 +24,9 @@ impl Reconciler {
     /// Patches the statuses that differ, and publishes the events of those objects.
     #[tracing::instrument(name = "report", skip_all)]
     pub(super) async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> machine::Event {
-        let mut events: BTreeMap<&Subject, Vec<&Event>> = BTreeMap::new();
+        let mut events: BTreeMap<&ObjectRef, Vec<&Event>> = BTreeMap::new();
         for event in &plan.events {
-            events.entry(&event.subject).or_default().push(event);
+            events.entry(&event.object).or_default().push(event);
         }
         let (begin, unfinished) = (Instant::now(), AtomicBool::new(false));
         let leadership = self.leadership.clone();
@@ -40,18 +40,18 @@ impl Reconciler {
         let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
         let mut written = false;
         while let Some((patch, answer)) = answers.next().await {
-            let (kind, name) = target(&patch.subject);
+            let ObjectRef { kind, name } = &patch.object;
             let result = match answer {
                 Ok(Answer::Patched(object)) => {
-                    self.world.learn(kind, *object);
-                    for event in events.remove(&patch.subject).into_iter().flatten() {
+                    self.world.learn(*kind, *object);
+                    for event in events.remove(&patch.object).into_iter().flatten() {
                         self.events.publish(event, &patch.uid);
                     }
                     written = true;
                     "patched"
                 }
                 Ok(Answer::Stale(object)) => {
-                    self.world.learn(kind, *object);
+                    self.world.learn(*kind, *object);
                     self.changed.notify_one();
                     "stale"
                 }
@@ -62,10 +62,10 @@ impl Reconciler {
                     "error"
                 }
             };
-            tracing::debug!(kind = kind.name(), name, result, "Sent a status");
-            self.health.metrics.patched(kind, result);
-            if let Subject::QueueAcl(name) = patch.subject {
-                last = Some(name);
+            tracing::debug!(kind = kind.name(), %name, result, "Sent a status");
+            self.health.metrics.patched(*kind, result);
+            if *kind == ResourceKind::QueueAcl {
+                last = Some(patch.object.name);
             }
         }
         self.left.reported = last.unwrap_or_default();
