@@ -235,7 +235,7 @@ impl Comparison<'_> {
     fn location(&self, granting: Granting) -> Option<Location> {
         match granting {
             Granting::Cluster => self.source.administrators.as_ref()?.location,
-            Granting::Queue(queue, right) => self.source.queues.get(queue)?.acl(right).location,
+            Granting::Queue(queue, right) => self.source.queues.get(queue)?.acls.get(right).location,
         }
     }
 }

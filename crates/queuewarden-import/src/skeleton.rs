@@ -30,7 +30,7 @@ impl Imported {
         // Characters of a queue's name need no escape between double quotes. Writing to a text does not fail.
         let _ = writeln!(text, "{pad}- name: \"{}\"", queue.name);
         for right in Right::ALL {
-            let acl = queue.acl(right);
+            let acl = queue.acls.get(right);
             if !acl.is_nobody() {
                 let _ = writeln!(text, "{pad}  {}: {}", right.key(), acl.yaml());
             }

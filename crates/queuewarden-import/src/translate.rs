@@ -15,7 +15,7 @@ use yunikorn::application::carry::{self, Named};
 use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::YARN_ADMIN;
 use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::right::{ByRight, Right};
 use yunikorn_access::check::Subject;
 
 /// The result of a translation.
@@ -40,20 +40,8 @@ pub struct Target {
     pub parent: Option<usize>,
     /// True when it has, or may have, queues below it.
     pub is_parent: bool,
-    /// The right to submit to it.
-    pub submit: Acl,
-    /// The right to administer it.
-    pub admin: Acl,
-}
-
-impl Target {
-    /// Returns one of its ACLs.
-    pub fn acl(&self, right: Right) -> &Acl {
-        match right {
-            Right::Submit => &self.submit,
-            Right::Admin => &self.admin,
-        }
-    }
+    /// Its ACLs.
+    pub acls: ByRight<Acl>,
 }
 
 /// The origin of an entry.
@@ -122,9 +110,9 @@ impl Translator<'_> {
         }
         self.taken.insert(path.clone(), at);
         let here = self.imported.queues.len();
-        let [submit, admin] = Right::ALL.map(|right| self.acl(at, here, right, queue.acl(right)));
+        let [submit, admin] = Right::ALL.map(|right| self.acl(at, here, right, queue.acls.get(right)));
         let (name, is_parent) = (queue.name.clone(), queue.is_parent);
-        self.imported.queues.push(Target { path, name, parent, is_parent, submit, admin });
+        self.imported.queues.push(Target { path, name, parent, is_parent, acls: ByRight { submit, admin } });
         Ok(here)
     }
 
@@ -258,7 +246,7 @@ impl Translator<'_> {
             self.came(0, Right::Admin, subject, Came { from, cluster: true });
         }
         if let Some(root) = self.imported.queues.first_mut() {
-            root.admin = root.admin.union(&acl_of(&carried));
+            root.acls.admin = root.acls.admin.union(&acl_of(&carried));
         }
     }
 }

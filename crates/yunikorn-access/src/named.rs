@@ -13,7 +13,7 @@ use super::check::implied_by;
 use super::reach::{QueueSet, Way, reach, stops};
 use super::tree::{QueueId, Tree};
 use yunikorn::acl::Match;
-use yunikorn::right::Right;
+use yunikorn::right::{ByRight, Right};
 use yunikorn::text_map::TextMap;
 
 /// All names of a tree.
@@ -29,11 +29,7 @@ pub(super) struct Named {
 type Names<'t> = HashMap<&'t str, Holder, RandomState>;
 
 /// The starts of one name, for each right.
-#[derive(Debug, Clone, Default)]
-struct Holder {
-    submit: Starts,
-    admin: Starts,
-}
+type Holder = ByRight<Starts>;
 
 /// The queues at which a right of one name begins, in order.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +63,7 @@ impl Named {
                         Match::Group(name) => groups.entry(name).or_default(),
                     };
                     for (right, _) in granted.into_iter().filter(|(_, granted)| *granted) {
-                        holder.starts_mut(right).push(queues.start, queues.end, acl);
+                        holder.get_mut(right).push(queues.start, queues.end, acl);
                     }
                 }
             }
@@ -119,7 +115,7 @@ impl Named {
             Match::User(name) => self.users.get(name).map(|(_, holder)| holder),
             Match::Group(name) => self.groups.get(name).map(|(_, holder)| holder),
         };
-        holder.map(|holder| holder.starts(right).0.as_slice()).unwrap_or_default()
+        holder.map(|holder| holder.get(right).0.as_slice()).unwrap_or_default()
     }
 
     /// Returns where a right begins by an entry, in the order of the queues; each queue once.
@@ -153,7 +149,7 @@ struct Nearest<'t> {
 impl<'t> Nearest<'t> {
     #[inline]
     fn consider(&mut self, entry: Match<'t>, holder: &'t Holder) {
-        let start = holder.starts(self.right).nearest(self.queue).filter(|start| start.queue >= self.first);
+        let start = holder.get(self.right).nearest(self.queue).filter(|start| start.queue >= self.first);
         if let Some(start) = start
             && self.known.is_none_or(|(_, known)| self.rank(known) < self.rank(start))
         {
@@ -168,22 +164,6 @@ impl<'t> Nearest<'t> {
 
     fn is_final(&self) -> bool {
         self.known.is_some_and(|(_, start)| self.rank(start) == (self.queue, true))
-    }
-}
-
-impl Holder {
-    fn starts(&self, right: Right) -> &Starts {
-        match right {
-            Right::Submit => &self.submit,
-            Right::Admin => &self.admin,
-        }
-    }
-
-    fn starts_mut(&mut self, right: Right) -> &mut Starts {
-        match right {
-            Right::Submit => &mut self.submit,
-            Right::Admin => &mut self.admin,
-        }
     }
 }
 

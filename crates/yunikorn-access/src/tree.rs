@@ -15,7 +15,7 @@ use yunikorn::acl::{self, Acl, AclError};
 use yunikorn::config::schema::PlacementRule;
 use yunikorn::config::{ByPath, Partition, Queue};
 use yunikorn::queue::{self, QueuePath};
-use yunikorn::right::Right;
+use yunikorn::right::{ByRight, Right};
 
 /// The number of a queue in its [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,10 +42,8 @@ pub struct Node {
     pub parent: Option<QueueId>,
     /// True if applications run in the queue.
     pub is_leaf: bool,
-    /// The ACL for submitting to this queue, without those above it.
-    pub submit: Grants,
-    /// The ACL for administering this queue, without those above it.
-    pub admin: Grants,
+    /// The ACLs of this queue, without those above it.
+    grants: ByRight<Grants>,
     /// The number of queues in the subtree: this one and all below it.
     size: u32,
 }
@@ -299,7 +297,7 @@ impl Tree {
     /// text.
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
-            node.grants_mut(right).attribute(object, granted);
+            node.grants.get_mut(right).attribute(object, granted);
         }
     }
 
@@ -307,7 +305,7 @@ impl Tree {
     #[cfg(test)]
     pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
-            *node.grants_mut(right) = Grants::default();
+            *node.grants.get_mut(right) = Grants::default();
             self.named = OnceLock::new();
         }
     }
@@ -340,25 +338,17 @@ impl Node {
             path: queue.path.clone(),
             parent: queue.above.map(QueueId),
             is_leaf: queue.is_leaf,
-            submit: Grants::written(queue, Right::Submit)?,
-            admin: Grants::written(queue, Right::Admin)?,
+            grants: ByRight {
+                submit: Grants::written(queue, Right::Submit)?,
+                admin: Grants::written(queue, Right::Admin)?,
+            },
             size: 1,
         })
     }
 
     /// Returns the ACL for one right.
     pub fn grants(&self, right: Right) -> &Grants {
-        match right {
-            Right::Submit => &self.submit,
-            Right::Admin => &self.admin,
-        }
-    }
-
-    fn grants_mut(&mut self, right: Right) -> &mut Grants {
-        match right {
-            Right::Submit => &mut self.submit,
-            Right::Admin => &mut self.admin,
-        }
+        self.grants.get(right)
     }
 }
 

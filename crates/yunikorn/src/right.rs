@@ -52,3 +52,30 @@ impl Right {
         }
     }
 }
+
+/// One value for each right.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ByRight<T> {
+    /// That of [`Right::Submit`].
+    pub submit: T,
+    /// That of [`Right::Admin`].
+    pub admin: T,
+}
+
+impl<T> ByRight<T> {
+    /// Returns the value of a right.
+    pub fn get(&self, right: Right) -> &T {
+        match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        }
+    }
+
+    /// Returns the value of a right, to change it.
+    pub fn get_mut(&mut self, right: Right) -> &mut T {
+        match right {
+            Right::Submit => &mut self.submit,
+            Right::Admin => &mut self.admin,
+        }
+    }
+}

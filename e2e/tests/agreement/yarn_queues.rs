@@ -205,8 +205,8 @@ fn declared(source: &Source, subjects: &[Subject]) -> Vec<DeclaredQueue> {
         .enumerate()
         .map(|(number, queue)| DeclaredQueue {
             path: queue.path.clone(),
-            submit: queue.submit.acl.canonical(),
-            admin: queue.admin.acl.canonical(),
+            submit: queue.acls.submit.acl.canonical(),
+            admin: queue.acls.admin.acl.canonical(),
             submits: at(&submits, number),
             administers: at(&administers, number),
         })

@@ -32,13 +32,13 @@ impl Granted {
     /// `--queues` writes.
     pub(super) fn from_imported(imported: &Imported) -> Vec<Self> {
         let queues = imported.queues.iter().filter(|queue| {
-            queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
+            queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acls.get(*right).is_nobody())
         });
         let granted = queues.map(|queue| Self {
             partition: DEFAULT_PARTITION.to_owned(),
             path: queue.path.clone(),
-            submit: Some(queue.submit.clone()),
-            admin: Some(queue.admin.clone()),
+            submit: Some(queue.acls.submit.clone()),
+            admin: Some(queue.acls.admin.clone()),
             base_acl: BaseAcl::Replace,
         });
         granted.collect()

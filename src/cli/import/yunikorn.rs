@@ -156,8 +156,8 @@ fn inline(tree: &Tree) -> Vec<Granted> {
     let queues = tree.queues().map(|(_, node)| Granted {
         partition: tree.partition().to_owned(),
         path: node.path.clone(),
-        submit: written(&node.submit),
-        admin: written(&node.admin),
+        submit: written(node.grants(Right::Submit)),
+        admin: written(node.grants(Right::Admin)),
         base_acl: BaseAcl::Replace,
     });
     queues.filter(|granted| granted.submit.is_some() || granted.admin.is_some()).collect()

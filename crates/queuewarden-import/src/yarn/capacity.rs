@@ -109,7 +109,7 @@ impl Reader<'_> {
             let key = format!("{PREFIX}{}.{key}", queue.path);
             if let Some(value) = self.configuration.get(&key) {
                 self.used.insert(key);
-                *queue.acl_mut(right) = Setting::property(value, self.reading, self.findings)?;
+                *queue.acls.get_mut(right) = Setting::property(value, self.reading, self.findings)?;
             }
         }
         Ok(queue)
@@ -231,7 +231,7 @@ mod tests {
     fn acls(settings: &[(&str, &str)]) -> Vec<(String, String, String)> {
         let (queues, findings) = load(settings);
         let queues = queues.unwrap_or_else(|| panic!("{findings:?}"));
-        queues.into_iter().map(|queue| (queue.path, queue.submit.text, queue.admin.text)).collect()
+        queues.into_iter().map(|queue| (queue.path, queue.acls.submit.text, queue.acls.admin.text)).collect()
     }
 
     fn row(path: &str, submit: &str, admin: &str) -> (String, String, String) {

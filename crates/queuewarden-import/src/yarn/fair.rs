@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
         seen.push(tag);
         if let Some(queue) = self.queues.get_mut(queue) {
-            *queue.acl_mut(right) = setting;
+            *queue.acls.get_mut(right) = setting;
         }
         Ok(())
     }

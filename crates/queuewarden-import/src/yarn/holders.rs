@@ -34,7 +34,7 @@ impl<'a> Holders<'a> {
         let mut named: HashMap<Subject, Vec<(usize, Right)>> = HashMap::new();
         for (at, queue) in source.queues.iter().enumerate() {
             for right in Right::ALL {
-                for subject in subjects(&queue.acl(right).acl) {
+                for subject in subjects(&queue.acls.get(right).acl) {
                     named.entry(subject).or_default().push((at, right));
                 }
             }

@@ -25,7 +25,7 @@ use super::configuration::Configuration;
 use super::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::Reading;
-use yunikorn::right::Right;
+use yunikorn::right::{ByRight, Right};
 
 /// The queues, and everything else that decides about access to them.
 #[derive(Debug, Clone)]
@@ -53,10 +53,8 @@ pub struct Queue {
     pub location: Option<Location>,
     /// True when it has queues below it, or may have.
     pub is_parent: bool,
-    /// The right to submit to it.
-    pub submit: Setting,
-    /// The right to administer it.
-    pub admin: Setting,
+    /// Its ACLs.
+    pub acls: ByRight<Setting>,
 }
 
 impl Queue {
@@ -67,23 +65,8 @@ impl Queue {
             None => name.to_owned(),
         };
         let unset = Setting::default_of(parent.is_none());
-        let (submit, admin) = (unset.clone(), unset);
-        Self { path, name: name.to_owned(), parent, location: place, is_parent: false, submit, admin }
-    }
-
-    /// Returns one of its ACLs.
-    pub fn acl(&self, right: Right) -> &Setting {
-        match right {
-            Right::Submit => &self.submit,
-            Right::Admin => &self.admin,
-        }
-    }
-
-    fn acl_mut(&mut self, right: Right) -> &mut Setting {
-        match right {
-            Right::Submit => &mut self.submit,
-            Right::Admin => &mut self.admin,
-        }
+        let acls = ByRight { submit: unset.clone(), admin: unset };
+        Self { path, name: name.to_owned(), parent, location: place, is_parent: false, acls }
     }
 }
 
@@ -179,7 +162,7 @@ fn placement_left_out() -> Diagnostic {
 /// Reports a root queue that gives its rights to everyone because nothing else is set.
 fn report_open_root(root: &Queue, findings: &mut Vec<FileDiagnostic>) {
     for right in Right::ALL {
-        let acl = root.acl(right);
+        let acl = root.acls.get(right);
         if !acl.set && acl.acl.is_everyone() {
             let act = right.act();
             let message =

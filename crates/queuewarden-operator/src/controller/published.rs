@@ -188,7 +188,7 @@ mod tests {
     fn submit(queues: &Result<Queues, String>) -> String {
         let tree = queues.as_ref().unwrap().tree("DEFAULT").unwrap();
         let (_, root) = tree.queues().next().unwrap();
-        root.submit.acl.canonical()
+        root.grants(Right::Submit).acl.canonical()
     }
 
     #[test]

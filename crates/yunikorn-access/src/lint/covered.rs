@@ -60,11 +60,8 @@ fn recovery(place: Place<'_>, findings: &mut Findings) {
 
 /// The `*` that would give everyone the right without this ACL.
 fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
-    let by_admin = (place.right == Right::Submit && place.node.admin.acl.is_everyone()).then_some(Way {
-        queue: place.id,
-        acl: Right::Admin,
-        entry: Match::Everyone,
-    });
+    let by_admin = (place.right == Right::Submit && place.node.grants(Right::Admin).acl.is_everyone())
+        .then_some(Way { queue: place.id, acl: Right::Admin, entry: Match::Everyone });
     by_admin.or_else(|| all_above(tree, place, Match::Everyone))
 }
 
@@ -155,7 +152,7 @@ fn submits_anyway<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Opt
         return None;
     }
     // Beside a wildcard of the administrators the submit ACL is the one that adds nothing.
-    let own = place.node.submit.acl.entry_of(entry).filter(|_| entry != Match::Everyone);
+    let own = place.node.grants(Right::Submit).acl.entry_of(entry).filter(|_| entry != Match::Everyone);
     own.map(|entry| Way { queue: place.id, acl: Right::Submit, entry })
         .or_else(|| above(tree, place, Right::Submit, entry))
 }

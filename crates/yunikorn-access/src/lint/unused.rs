@@ -81,7 +81,7 @@ fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findin
 /// For each queue, true if no ACL is written at it, nor at any queue above or below it. An ACL that grants
 /// nobody anything is on purpose, or reported elsewhere.
 fn silent(tree: &Tree) -> Vec<bool> {
-    let written = |node: &Node| !node.submit.text.is_empty() || !node.admin.text.is_empty();
+    let written = |node: &Node| Right::ALL.iter().any(|right| !node.grants(*right).text.is_empty());
     let mut above: Vec<bool> = Vec::with_capacity(tree.queues().len());
     for (_, node) in tree.queues() {
         let parent = node.parent.and_then(|parent| above.get(parent.index()).copied());

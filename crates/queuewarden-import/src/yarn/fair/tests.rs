@@ -16,7 +16,7 @@ fn codes_of(findings: &[FileDiagnostic]) -> Vec<go_compat::diag::Code> {
 fn queues(text: &str) -> Vec<(String, String, String)> {
     let (queues, findings) = load(text);
     let queues = queues.unwrap_or_else(|| panic!("{text}: {findings:?}"));
-    queues.into_iter().map(|queue| (queue.path, queue.submit.text, queue.admin.text)).collect()
+    queues.into_iter().map(|queue| (queue.path, queue.acls.submit.text, queue.acls.admin.text)).collect()
 }
 
 fn row(path: &str, submit: &str, admin: &str) -> (String, String, String) {
