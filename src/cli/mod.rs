@@ -70,6 +70,7 @@ use findings::Count;
 use input::Inputs;
 use input::source;
 use query::request;
+use queuewarden_operator::process::Options;
 use yunikorn::version::Version;
 
 /// Manage who may submit to, and who administers, the queues of Apache YuniKorn
@@ -139,7 +140,7 @@ enum Command {
     /// Print the files by which an API server uses queuewarden as an authorizer
     AuthorizerConfig(authorizer_config::Args),
     /// Run the operator
-    Run(run::Args),
+    Run(Options),
     /// Issue and renew the certificate of the operator's HTTPS endpoints
     Certificates(certificates::Args),
     /// List the codes of all diagnostics, or explain one

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ArgAction;
 use futures::FutureExt as _;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
@@ -24,7 +25,7 @@ use crate::controller::{self, last_base};
 use crate::server::open::{self, Https, Open};
 use crate::server::tls::Identity;
 use crate::server::{lookups, probes};
-use crate::telemetry::Logging;
+use crate::telemetry::{Format, Logging};
 use queuewarden_plan::machine::State;
 
 /// The name of the Lease.
@@ -32,21 +33,30 @@ const LEASE: &str = "queuewarden";
 /// Longest time after the last run for publishing the last events and releasing the Lease.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// The options of the process.
-#[derive(Debug, Clone)]
+/// The options of the process: the flags of `queuewarden run`.
+#[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// The address of `/livez`, `/readyz` and `/metrics`.
-    pub listen: SocketAddr,
-    /// True if a Lease decides which replica writes.
-    pub leader_elect: bool,
-    /// The name of this replica, which differs from that of every other.
-    pub identity: String,
-    /// The namespace of the Lease; `None`: the client's own.
-    pub namespace: Option<String>,
-    /// The HTTPS endpoints, if they are enabled.
-    pub https: Option<Https>,
-    /// The logging settings.
-    pub logging: Logging,
+    /// Address of /livez, /readyz and /metrics
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    listen: SocketAddr,
+    /// Elect the replica that writes by a Lease
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    leader_elect: bool,
+    /// Unique name of this replica
+    #[arg(long, value_name = "NAME", env = "POD_NAME")]
+    identity: Option<String>,
+    /// Namespace of the Lease, instead of the kubeconfig's or the pod's
+    #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    https: Https,
+    /// Format of log lines
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub log_format: Format,
+    /// Log filter: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug; the
+    /// YuniKornConfig's annotation queuewarden.dev/log-level changes it while it runs
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
+    pub log_level: String,
 }
 
 /// The reasons why the process cannot run.
@@ -67,7 +77,8 @@ pub enum Error {
 ///
 /// # Errors
 /// When it cannot start; later problems are logged and tried again.
-pub async fn run(options: Options) -> Result<(), Error> {
+pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
+    let name = options.identity.clone().unwrap_or_else(random_name);
     let config = controller::config().await?;
     let lookups = controller::made(lookups::client(config.clone()))?;
     let client = controller::made(Client::try_from(config))?;
@@ -75,20 +86,22 @@ pub async fn run(options: Options) -> Result<(), Error> {
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
     let stop = controller::terminated().map_err(controller::Error::Signal)?;
     let version = env!("CARGO_PKG_VERSION");
-    tracing::info!(version, identity = options.identity, listen = %options.listen, "Starting");
+    tracing::info!(version, identity = name, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
     let scheduler = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
-    let identity = options.https.as_ref().map(|_| Identity::default());
+    let identity = options.https.address.map(|_| Identity::default());
     let endpoints = tokio::spawn(probes::serve(listener, Arc::clone(&health), identity.clone()));
-    let (leadership, candidate) = elect(&client, &options);
+    let (leadership, candidate) = elect(&client, &options, &name);
     let (end, ended) = oneshot::channel::<()>();
     let election = candidate.map(|candidate| tokio::spawn(candidate.run(ended.map(drop))));
-    let (events, publishing) = Events::start(client.clone(), options.identity);
+    let (events, publishing) = Events::start(client.clone(), name);
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(None);
-    let server = match options.https.as_ref().zip(identity) {
-        Some((https, identity)) => {
-            Some(Open::start(https, &client, lookups, publisher.subscribe(), &health, identity).await?)
+    let server = match options.https.address.zip(identity) {
+        Some((address, identity)) => {
+            let (https, namespace, knows) =
+                ((address, &options.https), options.namespace.as_deref(), publisher.subscribe());
+            Some(Open::start(https, namespace, &client, lookups, knows, &health, identity).await?)
         }
         None => None,
     };
@@ -102,7 +115,7 @@ pub async fn run(options: Options) -> Result<(), Error> {
         health,
         publisher,
         own_namespace: options.namespace,
-        logging: options.logging,
+        logging,
         changed,
         state: State::new(fastrand::u64(..)),
         functions: Functions::default(),
@@ -132,12 +145,17 @@ pub async fn run(options: Options) -> Result<(), Error> {
 }
 
 /// Returns whether this replica leads, and the candidate if a Lease decides that.
-fn elect(client: &Client, options: &Options) -> (Leadership, Option<Candidate>) {
+fn elect(client: &Client, options: &Options, name: &str) -> (Leadership, Option<Candidate>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);
     }
     let namespace = options.namespace.as_deref().unwrap_or(client.default_namespace());
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
-    let (candidate, leadership) = Candidate::new(leases, LEASE, &options.identity);
+    let (candidate, leadership) = Candidate::new(leases, LEASE, name);
     (leadership, Some(candidate))
+}
+
+/// Generates a name for a replica outside a pod, where nothing else provides one.
+fn random_name() -> String {
+    format!("queuewarden-{:08x}", fastrand::u32(..))
 }

@@ -36,14 +36,14 @@ const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 const REMEMBERED: u64 = 1024;
 
 /// The queries about applications that are answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Mode {
-    /// None: pods are not watched.
+    /// None: pods are not watched
     #[default]
     Off,
-    /// Queries about `applications`.
+    /// Queries about applications
     On,
-    /// Those of `On`, and `get pods/log` and `delete pods` for the pods of applications.
+    /// The same, and `get pods/log` and `delete pods` for the pods of applications
     Pods,
 }
 

@@ -28,37 +28,49 @@ use crate::controller::published::Knows;
 /// learnt that this replica is not ready, some still connect here.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// The configuration of the HTTPS endpoints.
-#[derive(Debug, Clone)]
+/// Flags for the HTTPS endpoints.
+#[derive(Debug, Clone, clap::Args)]
 pub struct Https {
-    /// The address to listen on.
-    pub listen: SocketAddr,
-    /// The server certificate.
-    pub certificate: Source,
-    /// File of the authorities whose client certificates count, in PEM.
-    pub client_authorities: Option<PathBuf>,
-    /// Names in the certificates of clients that webhooks answer; empty: of any client.
-    pub webhook_clients: Vec<String>,
-    /// The groups of endpoints that are served.
-    pub endpoints: Vec<Endpoint>,
-    /// The requests about applications that are answered.
-    pub applications: Mode,
-    /// The audiences that a token must have; empty: the API server.
-    pub audiences: Vec<String>,
+    /// Serve the webhooks and the aggregated API at this address, such as 0.0.0.0:8443
+    #[arg(long = "https", value_name = "ADDRESS")]
+    pub address: Option<SocketAddr>,
+    /// Serve this certificate, in PEM with its issuers, instead of queuewarden's own; read again when it
+    /// changes
+    #[arg(long, value_name = "FILE", requires_all = ["address", "tls_private_key_file"])]
+    tls_cert_file: Option<PathBuf>,
+    /// Private key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["address", "tls_cert_file"])]
+    tls_private_key_file: Option<PathBuf>,
+    /// Secret of queuewarden's own certificate, which queuewarden certificates renews
+    #[arg(long, value_name = "NAME", default_value = "queuewarden-tls", conflicts_with = "tls_cert_file")]
+    tls_secret: String,
+    /// Accept client certificates signed by these authorities, in PEM; read again when the file changes
+    #[arg(long, value_name = "FILE", requires = "address")]
+    client_ca_file: Option<PathBuf>,
+    /// Let webhooks answer only clients whose certificate has this name; the API server needs one
+    /// (--admission-control-config-file); may be repeated
+    #[arg(long, value_name = "NAME", requires = "client_ca_file")]
+    webhook_client: Vec<String>,
+    /// Serve only these endpoints: access, authorize, configmaps, submission, user-info, validate
+    #[arg(long, value_name = "NAME", requires = "address", value_delimiter = ',', value_parser = endpoint, default_values = names())]
+    endpoints: Vec<Endpoint>,
+    /// Watch the pods that YuniKorn schedules, to answer questions about applications and to decide which of
+    /// them a new pod may name; with pods, also to decide who may read the logs of those pods, or delete them
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "address")]
+    applications: Mode,
+    /// Accept only tokens for this audience, instead of those for the API server; may be repeated
+    #[arg(long, value_name = "NAME", requires = "address")]
+    token_audience: Vec<String>,
 }
 
-/// The source of the certificate.
-#[derive(Debug, Clone)]
-pub enum Source {
-    /// Files that another program renews.
-    Mounted(Pair),
-    /// From queuewarden itself: this Secret, which `queuewarden certificates` keeps.
-    Own {
-        /// Its namespace; `None`: the client's own.
-        namespace: Option<String>,
-        /// Its name.
-        secret: String,
-    },
+/// Returns the names of all endpoints.
+fn names() -> Vec<&'static str> {
+    Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect()
+}
+
+fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let endpoint = Endpoint::ALL.iter().find(|endpoint| endpoint.name == text).copied();
+    endpoint.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }
 
 /// The reason why the endpoints cannot be opened.
@@ -82,13 +94,15 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens the endpoints, which show `identity`. Without a certificate yet, handshakes fail until there is
-    /// one. Lookups that callers cause use the client `lookups`.
+    /// Opens the endpoints at `address`, which show `identity`. Without a certificate yet, handshakes fail
+    /// until there is one; its Secret is in `namespace`, or in the client's own. Lookups that callers cause
+    /// use the client `lookups`.
     ///
     /// # Errors
     /// When they cannot be opened.
     pub async fn start(
-        https: &Https,
+        (address, https): (SocketAddr, &Https),
+        namespace: Option<&str>,
         client: &Client,
         lookups: Client,
         knows: Knows,
@@ -96,17 +110,15 @@ impl Open {
         identity: Identity,
     ) -> Result<Self, Error> {
         let mut keeping = JoinSet::new();
-        let pair = match &https.certificate {
-            Source::Mounted(pair) => Some(pair.clone()),
-            Source::Own { namespace, secret } => {
-                let secret = (namespace.as_deref().unwrap_or(client.default_namespace()), secret.as_str());
-                keeping.spawn(Follower::new(client, secret, identity.clone(), Arc::clone(health)).run());
-                None
-            }
-        };
-        let clients = https.client_authorities.clone();
+        let pair = https.tls_cert_file.clone().zip(https.tls_private_key_file.clone());
+        let pair = pair.map(|(certificate, key)| Pair { certificate, key });
+        if pair.is_none() {
+            let secret = (namespace.unwrap_or(client.default_namespace()), https.tls_secret.as_str());
+            keeping.spawn(Follower::new(client, secret, identity.clone(), Arc::clone(health)).run());
+        }
+        let clients = https.client_ca_file.clone();
         let files = Files::begin(pair, clients, identity.clone(), Arc::clone(health))?;
-        let callers = Callers::new(lookups.clone(), files.authorities(), https.audiences.clone());
+        let callers = Callers::new(lookups.clone(), files.authorities(), https.token_audience.clone());
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
         let state = ServerState {
@@ -114,13 +126,12 @@ impl Open {
             lookups: Lookups::new(lookups),
             health: Arc::clone(health),
             callers,
-            webhook_clients: https.webhook_clients.clone(),
+            webhook_clients: https.webhook_client.clone(),
             applications,
         };
         let tls = tls::server_config(identity)?;
-        let listener =
-            TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
-        tracing::info!(listen = %https.listen, "Serving HTTPS");
+        let listener = TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))?;
+        tracing::info!(listen = %address, "Serving HTTPS");
         let (end, ended) = oneshot::channel::<()>();
         let serving = listener::serve(
             listener,
