@@ -17,10 +17,10 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, complete};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
-use super::application::Action;
 use super::query::SourceArgs;
 use super::{Console, Exit, Failure, PLUGIN, codes, command};
 use yunikorn::right::Right;
+use yunikorn_access::application::Verb;
 
 /// Environment variable that requests completion; its value is the name of a shell.
 const VARIABLE: &str = "QUEUEWARDEN_COMPLETE";
@@ -94,7 +94,7 @@ fn offering(command: Command) -> Command {
 
 fn verbs(of_applications: bool) -> Vec<CompletionCandidate> {
     let rights = Right::ALL.into_iter().map(Right::verb);
-    let actions = Action::ALL.into_iter().map(Action::as_str).filter(|_| of_applications);
+    let actions = Verb::ALL.into_iter().map(Verb::as_str).filter(|_| of_applications);
     rights.chain(actions).map(CompletionCandidate::new).collect()
 }
 

@@ -28,35 +28,37 @@ use super::tree::Tree;
 use yunikorn::application::{ApplicationAcl, Dialect};
 use yunikorn::identity::Identity;
 
-/// An action on an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verb<'a> {
-    /// View it: that it exists, its state and its progress.
+/// Action on an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[schemars(rename = "Action")]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// View it.
+    // That it exists, its state and its progress.
     View,
-    /// Modify it: priority, timeouts, signals.
+    /// Modify it.
+    // Priority, timeouts, signals.
     Modify,
-    /// End it.
+    /// Kill it.
     Kill,
     /// Read its logs.
     Logs,
-    /// Move it to this queue.
-    Move(&'a str),
+    /// Move it to another queue.
+    Move,
 }
 
-impl<'a> Verb<'a> {
-    /// All verbs; `to` is the queue to move to.
-    pub fn all(to: &'a str) -> [Self; 5] {
-        [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move(to)]
-    }
+impl Verb {
+    /// All verbs.
+    pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
 
-    /// The name of the verb in reviews and on the command line.
+    /// Returns the name in reviews, on the command line and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",
             Self::Modify => "modify",
             Self::Kill => "kill",
             Self::Logs => "logs",
-            Self::Move(_) => "move",
+            Self::Move => "move",
         }
     }
 }
@@ -65,7 +67,9 @@ impl<'a> Verb<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The action.
-    pub verb: Verb<'a>,
+    pub verb: Verb,
+    /// The queue to move it to; empty for other verbs.
+    pub target: &'a str,
     /// The application.
     pub application: &'a ApplicationAcl,
     /// The full path of the queue it is in.
@@ -195,11 +199,11 @@ pub fn decide(tree: &Tree, question: Request<'_>, identity: &Identity) -> Decisi
 
 /// The needs of a verb in a dialect. In Spark a kill happens on a page that must be viewed; by the handbook,
 /// a user who may submit to both queues may move.
-fn needs(dialect: Dialect, verb: Verb<'_>) -> &'static [Need] {
+fn needs(dialect: Dialect, verb: Verb) -> &'static [Need] {
     match (dialect, verb) {
-        (Dialect::Spark, Verb::Move(_)) => &[Need::Impossible],
-        (Dialect::YarnCloudera, Verb::Move(_)) => &[Need::Source, Need::Target],
-        (_, Verb::Move(_)) => &[Need::Modify, Need::Target],
+        (Dialect::Spark, Verb::Move) => &[Need::Impossible],
+        (Dialect::YarnCloudera, Verb::Move) => &[Need::Source, Need::Target],
+        (_, Verb::Move) => &[Need::Modify, Need::Target],
         (Dialect::Spark, Verb::Kill) => &[Need::View, Need::Modify],
         (_, Verb::Modify | Verb::Kill) => &[Need::Modify],
         (Dialect::YarnHadoop, Verb::Logs) => &[Need::Logs],

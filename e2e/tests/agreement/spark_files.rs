@@ -111,7 +111,7 @@ fn model(
     let application = ApplicationAcl { owner: "owner".to_owned(), rules: Rules::Spark(rules) };
     let may = |verb, subject: &Subject| {
         let identity = Identity { user: subject.user.clone(), groups: subject.groups.clone() };
-        let question = Request { verb, application: &application, queue: "root" };
+        let question = Request { verb, target: "", application: &application, queue: "root" };
         application::decide(tree, question, &identity).allowed()
     };
     let answers = subjects

@@ -192,15 +192,15 @@ fn decided(question: &ApplicationQuestion) -> Result<Vec<ApplicationAnswer>> {
         Rules::read(Dialect::YarnHadoop, settings.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     let application = ApplicationAcl { owner: question.owner.clone(), rules };
     let answer = |subject: &Subject| {
-        let may = |verb| {
-            let question = Request { verb, application: &application, queue: &question.queue };
+        let may = |verb, target| {
+            let question = Request { verb, target, application: &application, queue: &question.queue };
             application::decide(&tree, question, &identity(subject)).allowed()
         };
         ApplicationAnswer {
-            view: may(Verb::View),
-            modify: may(Verb::Modify),
-            logs: may(Verb::Logs),
-            moves: may(Verb::Move(&question.target)),
+            view: may(Verb::View, ""),
+            modify: may(Verb::Modify, ""),
+            logs: may(Verb::Logs, ""),
+            moves: may(Verb::Move, &question.target),
         }
     };
     Ok(question.subjects.iter().map(answer).collect())
@@ -244,7 +244,7 @@ fn the_model_decides_applications_as_spark_does() -> Result<()> {
             let (rules, _) = Rules::read(Dialect::Spark, settings);
             let application = ApplicationAcl { owner: question.owner.clone(), rules };
             let may = |verb, subject: &Subject| {
-                let question = Request { verb, application: &application, queue: "root" };
+                let question = Request { verb, target: "", application: &application, queue: "root" };
                 application::decide(&tree, question, &identity(subject)).allowed()
             };
             let model: Vec<SparkAnswer> = question

@@ -4,10 +4,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Action;
 use queuewarden_api::answer::{About, Answers, Named, TraceStep};
 use yunikorn::right::Right;
-use yunikorn_access::application::{Clause, List, Need, Remedy, Requirement, Step};
+use yunikorn_access::application::{Clause, List, Need, Remedy, Requirement, Step, Verb};
 
 /// The answer to `can-i` and `explain` about an application.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -17,7 +16,7 @@ pub struct ApplicationAnswer {
     #[serde(flatten)]
     pub about: About,
     /// The requested action.
-    pub verb: Action,
+    pub verb: Verb,
     /// The application's name; null when none was given.
     pub application: Option<String>,
     /// The user that it runs as.

@@ -8,9 +8,6 @@ mod text;
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::can_i::{self, RequestArgs, Show};
 use super::input::source;
 use super::query::output;
@@ -49,54 +46,6 @@ pub struct ApplicationArgs {
     /// A file of settings in the format of Java properties, such as spark-defaults.conf; -D overrides it
     #[arg(long = "settings", value_name = "FILE")]
     pub file: Option<PathBuf>,
-}
-
-/// Action on an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// View it.
-    View,
-    /// Modify it.
-    Modify,
-    /// Kill it.
-    Kill,
-    /// Read its logs.
-    Logs,
-    /// Move it to another queue.
-    Move,
-}
-
-impl Action {
-    /// All actions.
-    pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
-
-    /// Returns the verb for the evaluator; `to` is the queue to move to.
-    fn verb(self, to: &str) -> Verb<'_> {
-        match self {
-            Self::View => Verb::View,
-            Self::Modify => Verb::Modify,
-            Self::Kill => Verb::Kill,
-            Self::Logs => Verb::Logs,
-            Self::Move => Verb::Move(to),
-        }
-    }
-
-    /// Returns the name used on the command line and in JSON.
-    pub fn as_str(self) -> &'static str {
-        self.verb("").as_str()
-    }
-
-    /// Returns the words for a sentence such as `may not …`.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::View => "view the application",
-            Self::Modify => "modify the application",
-            Self::Kill => "kill the application",
-            Self::Logs => "read the application's logs",
-            Self::Move => "move the application",
-        }
-    }
 }
 
 impl ApplicationArgs {
@@ -146,10 +95,10 @@ impl ApplicationArgs {
 ///
 /// # Errors
 /// When the question is incomplete or cannot be decided, or the output cannot be written.
-pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Result<Exit, Failure> {
     let RequestArgs { target, identity, application, source, format, .. } = args;
     let (name, queue) = target_of(target, application)?;
-    let verb = verb(action, application)?;
+    let move_to = move_to(verb, application)?;
     let files = source.filename.iter().chain(&source.files.base);
     reads_standard_input_once(files.chain(&application.file))?;
     let session = source.open(console)?;
@@ -157,7 +106,8 @@ pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> 
     let answers = session.answers()?;
     let tree = answers.tree;
     let acl = application.acl(console)?;
-    let decision = decide(tree, Request { verb, application: &acl, queue: &queue }, &identity);
+    let decision =
+        decide(tree, Request { verb, target: move_to, application: &acl, queue: &queue }, &identity);
     let allowed = decision.allowed();
     if show != Show::Nothing {
         if let Some(note) = request::unknown(tree, &queue) {
@@ -169,7 +119,7 @@ pub fn run(args: &RequestArgs, action: Action, show: Show, console: Console) -> 
         let requirement = |requirement| RequirementAnswer::new(&answers, requirement);
         let answer = ApplicationAnswer {
             about: answers.about(),
-            verb: action,
+            verb,
             application: name.map(str::to_owned),
             owner: acl.owner,
             queue,
@@ -210,11 +160,12 @@ fn target_of<'a>(
     }
 }
 
-fn verb(action: Action, application: &ApplicationArgs) -> Result<Verb<'_>, Failure> {
-    match (action, application.to.as_deref()) {
-        (Action::Move, Some(to)) => Ok(action.verb(to)),
-        (Action::Move, None) => Err(Failure::Usage("move it where to? Write --to PATH".to_owned())),
+/// Returns the queue to move it to; empty for other verbs.
+fn move_to(verb: Verb, application: &ApplicationArgs) -> Result<&str, Failure> {
+    match (verb, application.to.as_deref()) {
+        (Verb::Move, Some(to)) => Ok(to),
+        (Verb::Move, None) => Err(Failure::Usage("move it where to? Write --to PATH".to_owned())),
         (_, Some(_)) => Err(Failure::Usage("--to is for the verb `move`".to_owned())),
-        (action, None) => Ok(action.verb("")),
+        (_, None) => Ok(""),
     }
 }

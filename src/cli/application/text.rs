@@ -7,7 +7,7 @@ use crate::cli::explain;
 use crate::cli::query::output::{Table, UNTIL, visible};
 use crate::cli::query::request;
 use queuewarden_api::answer::Answers;
-use yunikorn_access::application::{Clause, Decision, List, Need, Step};
+use yunikorn_access::application::{Clause, Decision, List, Need, Step, Verb};
 use yunikorn_access::check;
 
 /// Returns the answer, the question, every clause, and for a denial the changes that would help.
@@ -27,7 +27,7 @@ fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
     let mut table = Table::new(["", ""]);
     table.row(["user", &answer.user]);
     table.row(["groups", &explain::groups(&answer.groups)]);
-    table.row(["asks to", answer.verb.words()]);
+    table.row(["asks to", act(answer.verb)]);
     answer.application.iter().for_each(|name| table.row(["application", name]));
     table.row(["owner", &answer.owner]);
     let queue = request::unknown(answers.tree, &answer.queue);
@@ -49,6 +49,17 @@ fn clauses(answers: &Answers<'_>, decision: &Decision) -> Table {
         }
     }
     table
+}
+
+/// Returns an action in words.
+fn act(verb: Verb) -> &'static str {
+    match verb {
+        Verb::View => "view the application",
+        Verb::Modify => "modify the application",
+        Verb::Kill => "kill the application",
+        Verb::Logs => "read the application's logs",
+        Verb::Move => "move the application",
+    }
 }
 
 fn needed(need: Need) -> &'static str {

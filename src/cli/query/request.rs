@@ -1,13 +1,14 @@
 //! Parses questions: a right by its verb, and a queue by its path.
 
 use crate::cli::Failure;
-use crate::cli::application::{Action, ApplicationArgs};
+use crate::cli::application::ApplicationArgs;
 use crate::cli::input::object::is_name;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::queue::{QueuePath, nearest};
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
+use yunikorn_access::application::Verb;
 use yunikorn_access::tree::Located;
 
 /// Verbs of the rights; `admin` is the name of the field in a `QueueAcl`.
@@ -48,7 +49,7 @@ pub enum AnyVerb {
     /// A right in a queue.
     Right(Right),
     /// An action on an application.
-    Action(Action),
+    Action(Verb),
 }
 
 /// Parses a verb of [`verb`], or one for applications.
@@ -56,10 +57,10 @@ pub enum AnyVerb {
 /// # Errors
 /// When there is no such verb; the message suggests a similar one.
 pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
-    let action = || Action::ALL.into_iter().find(|action| action.as_str().eq_ignore_ascii_case(text));
+    let action = || Verb::ALL.into_iter().find(|action| action.as_str().eq_ignore_ascii_case(text));
     let verb = right(text).map(AnyVerb::Right).or_else(|| action().map(AnyVerb::Action));
     verb.ok_or_else(|| {
-        let actions = Action::ALL.map(Action::as_str);
+        let actions = Verb::ALL.map(Verb::as_str);
         let hint = verb_hint(actions, text);
         let actions = actions.join("`, `");
         format!(

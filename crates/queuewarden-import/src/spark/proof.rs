@@ -28,7 +28,7 @@ const MAX_SUBJECTS: usize = 20_000;
 
 /// The actions that are compared for each subject: those on an application, and `None` for submitting to the
 /// queue.
-const ACTIONS: [Option<Verb<'static>>; 4] = [Some(Verb::View), Some(Verb::Modify), Some(Verb::Kill), None];
+const ACTIONS: [Option<Verb>; 4] = [Some(Verb::View), Some(Verb::Modify), Some(Verb::Kill), None];
 
 /// Compares both sides.
 ///
@@ -60,7 +60,7 @@ impl Spark {
     }
 
     /// Returns the location of the first list that names the subject, or everyone.
-    fn naming(&self, who: &Subject, action: Option<Verb<'_>>) -> Option<Location> {
+    fn naming(&self, who: &Subject, action: Option<Verb>) -> Option<Location> {
         let [admin, admin_groups, view, view_groups, modify, modify_groups] = self.lists();
         let lists = match action {
             Some(Verb::View) => [admin, admin_groups, view, view_groups],
@@ -108,11 +108,11 @@ impl Side {
         Ok(Self::new(tree_of(carried.administrators.as_ref())?, queue, rules))
     }
 
-    fn allows(&self, action: Option<Verb<'_>>, who: &Subject) -> bool {
+    fn allows(&self, action: Option<Verb>, who: &Subject) -> bool {
         let (queue, identity) = (self.queue.as_str(), who.identity());
         match action {
             Some(verb) => {
-                let question = Request { verb, application: &self.application, queue };
+                let question = Request { verb, target: "", application: &self.application, queue };
                 decide(&self.tree, question, &identity).allowed()
             }
             None => check::decide(&self.tree, Right::Submit, queue, &identity).allowed(),
@@ -143,7 +143,7 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn differences(&self, who: &Subject) -> Vec<Difference> {
         let identity = self.options.names.identity(who);
-        let difference = |action: Option<Verb<'static>>| {
+        let difference = |action: Option<Verb>| {
             // Spark's rules give nobody the right to submit.
             let before = action.is_some() && self.before.allows(action, who);
             let (direction, code) = match (before, self.after.allows(action, &identity)) {
@@ -169,7 +169,7 @@ impl Comparison<'_> {
         self.carried.lost.get(who).copied().unwrap_or(codes::UNEXPLAINED)
     }
 
-    fn gained(&self, action: Option<Verb<'_>>, who: &Subject) -> Code {
+    fn gained(&self, action: Option<Verb>, who: &Subject) -> Code {
         let [admin, admin_groups, ..] = self.spark.lists();
         let administers = || [admin, admin_groups].iter().any(|(list, of_users)| names(list, *of_users, who));
         match action {

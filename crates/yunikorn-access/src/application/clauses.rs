@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use super::{Clause, List, Need, Request, Step, Verb};
+use super::{Clause, List, Need, Request, Step};
 use crate::check;
 use crate::tree::{Located, Tree};
 use yunikorn::acl::{Acl, Match};
@@ -69,7 +69,7 @@ impl<'a> Context<'a> {
     /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever
     /// the ACLs say.
     fn target(self, rules: &'a Rules) -> Vec<Check<'a>> {
-        let Verb::Move(queue) = self.request.verb else { return Vec::new() };
+        let queue = self.request.target;
         if !matches!(self.tree.locate(queue), Located::Queue(_)) {
             return vec![Check::NoQueue(queue)];
         }

@@ -37,6 +37,10 @@ const WAREHOUSE: &str = "root.Warehouse";
 
 const YARN: [Dialect; 2] = [Dialect::YarnHadoop, Dialect::YarnCloudera];
 const ON: (&str, &str) = ("yarn.acl.enable", "true");
+const VIEW: (Verb, &str) = (Verb::View, "");
+const MODIFY: (Verb, &str) = (Verb::Modify, "");
+const KILL: (Verb, &str) = (Verb::Kill, "");
+const LOGS: (Verb, &str) = (Verb::Logs, "");
 const BOB: (&str, &str) = ("yarn.admin.acl", "bob");
 
 fn tree_of(text: &str) -> Tree {
@@ -61,8 +65,14 @@ fn application(dialect: Dialect, settings: &[(&str, &str)]) -> ApplicationAcl {
     ApplicationAcl { owner: "otto".to_owned(), rules }
 }
 
-fn ask(tree: &Tree, application: &ApplicationAcl, verb: Verb<'_>, queue: &str, who: &str) -> Decision {
-    decide(tree, Request { verb, application, queue }, &person(who))
+fn ask(
+    tree: &Tree,
+    application: &ApplicationAcl,
+    (verb, target): (Verb, &str),
+    queue: &str,
+    who: &str,
+) -> Decision {
+    decide(tree, Request { verb, target, application, queue }, &person(who))
 }
 
 /// The clause that grants access, or the unmet need: short, for tables.
@@ -94,7 +104,7 @@ fn killing_an_application_in_production() {
     for dialect in YARN {
         let application = application(dialect, &[ON, BOB]);
         for (who, expected) in cases {
-            let decision = ask(tree(), &application, Verb::Kill, SIMULATION, who);
+            let decision = ask(tree(), &application, KILL, SIMULATION, who);
             assert_eq!(why(&decision), expected, "{dialect} {who}");
             assert_eq!(decision.allowed(), !expected.starts_with("no"));
         }
@@ -104,12 +114,12 @@ fn killing_an_application_in_production() {
 #[test]
 fn moving_the_application_and_viewing_the_log_in_test() {
     let tree = tree_of(&QUEUES.replace(WITHOUT_ENGINEERING.0, WITHOUT_ENGINEERING.1));
-    let to_warehouse = Verb::Move(WAREHOUSE);
+    let to_warehouse = (Verb::Move, WAREHOUSE);
     let cases = [
-        (Verb::Logs, "otto", ["owner", "owner"]),
+        (LOGS, "otto", ["owner", "owner"]),
         (to_warehouse, "ines", ["no: Modify", "no: Source"]),
-        (Verb::Kill, "ines", ["no: Modify", "no: Modify"]),
-        (Verb::Logs, "ines", [YARN_VIEW, YARN_VIEW]),
+        (KILL, "ines", ["no: Modify", "no: Modify"]),
+        (LOGS, "ines", [YARN_VIEW, YARN_VIEW]),
         // The source lets Bob modify the application, and not submit to the other queue.
         (to_warehouse, "bob", ["no: Target", YARN_ADMIN]),
         (to_warehouse, "otto", ["no: Target", "no: Target"]),
@@ -129,16 +139,16 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
     let modify = (YARN_MODIFY, "mike");
     let cases = [
         // By the handbook, a user who may modify may view.
-        (Verb::View, "mike", ["no: View", YARN_MODIFY]),
-        (Verb::Logs, "mike", ["no: Logs", YARN_MODIFY]),
-        (Verb::Modify, "mike", [YARN_MODIFY, YARN_MODIFY]),
+        (VIEW, "mike", ["no: View", YARN_MODIFY]),
+        (LOGS, "mike", ["no: Logs", YARN_MODIFY]),
+        (MODIFY, "mike", [YARN_MODIFY, YARN_MODIFY]),
         // The services that serve logs do not know the queues.
-        (Verb::View, "ines", ["adminacl of root.engineering", "adminacl of root.engineering"]),
-        (Verb::Logs, "ines", ["no: Logs", "adminacl of root.engineering"]),
+        (VIEW, "ines", ["adminacl of root.engineering", "adminacl of root.engineering"]),
+        (LOGS, "ines", ["no: Logs", "adminacl of root.engineering"]),
         // By the handbook, a user who may modify an application may not move it without submitting to its
         // queue.
-        (Verb::Move(WAREHOUSE), "mike warehouse", ["submitacl of root.warehouse", "no: Source"]),
-        (Verb::Move("root.nowhere"), "bob", ["no: Target", "no: Target"]),
+        ((Verb::Move, WAREHOUSE), "mike warehouse", ["submitacl of root.warehouse", "no: Source"]),
+        ((Verb::Move, "root.nowhere"), "bob", ["no: Target", "no: Target"]),
     ];
     for (verb, who, expected) in cases {
         for (dialect, expected) in YARN.into_iter().zip(expected) {
@@ -149,23 +159,20 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
     }
     // By the source, only the switch grants access here; the handbook's clusters have it on.
     assert_eq!(
-        why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, BETA, "x")),
+        why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), KILL, BETA, "x")),
         "yarn.acl.enable is off"
     );
-    assert_eq!(
-        why(&ask(tree(), &application(Dialect::YarnCloudera, &[]), Verb::Kill, BETA, "x")),
-        YARN_ADMIN
-    );
+    assert_eq!(why(&ask(tree(), &application(Dialect::YarnCloudera, &[]), KILL, BETA, "x")), YARN_ADMIN);
 }
 
 #[test]
 fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
     for dialect in YARN {
         let off = application(dialect, &[("yarn.acl.enable", "FALSE "), BOB]);
-        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+        for verb in [VIEW, MODIFY, KILL, LOGS, (Verb::Move, WAREHOUSE)] {
             assert_eq!(why(&ask(tree(), &off, verb, SIMULATION, "x")), "yarn.acl.enable is off", "{verb:?}");
         }
-        assert!(!ask(tree(), &off, Verb::Move("root.not"), SIMULATION, "x").allowed());
+        assert!(!ask(tree(), &off, (Verb::Move, "root.not"), SIMULATION, "x").allowed());
     }
 }
 
@@ -173,12 +180,12 @@ fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
 fn yunikorn_knows_the_owner_and_the_queues_administrators() {
     let application = application(Dialect::YuniKorn, &[]);
     let cases = [
-        (Verb::Kill, "otto", "owner"),
-        (Verb::Logs, "ines", "adminacl of root.engineering"),
-        (Verb::View, "ann", "no: View"),
-        (Verb::Move(WAREHOUSE), "ines", "adminacl of root.warehouse"),
-        (Verb::Move(WAREHOUSE), "otto", "no: Target"),
-        (Verb::Move("root.Lab.deeper"), "ines", "no: Target"),
+        (KILL, "otto", "owner"),
+        (LOGS, "ines", "adminacl of root.engineering"),
+        (VIEW, "ann", "no: View"),
+        ((Verb::Move, WAREHOUSE), "ines", "adminacl of root.warehouse"),
+        ((Verb::Move, WAREHOUSE), "otto", "no: Target"),
+        ((Verb::Move, "root.Lab.deeper"), "ines", "no: Target"),
     ];
     for (verb, who, expected) in cases {
         assert_eq!(why(&ask(tree(), &application, verb, BETA, who)), expected, "{verb:?} {who}");
@@ -197,18 +204,18 @@ fn spark_asks_its_lists() {
     ];
     let application = application(Dialect::Spark, &settings);
     let cases = [
-        (Verb::View, "otto", "owner"),
-        (Verb::Kill, "adam", "spark.admin.acls"),
-        (Verb::Kill, "x admins", "spark.admin.acls.groups"),
-        (Verb::Logs, "x viewers", "spark.ui.view.acls.groups"),
-        (Verb::Modify, "vera", "no: Modify"),
+        (VIEW, "otto", "owner"),
+        (KILL, "adam", "spark.admin.acls"),
+        (KILL, "x admins", "spark.admin.acls.groups"),
+        (LOGS, "x viewers", "spark.ui.view.acls.groups"),
+        (MODIFY, "vera", "no: Modify"),
         // The page with the kill button must be viewed.
-        (Verb::Modify, "mike", "spark.modify.acls"),
-        (Verb::Kill, "mike", "no: View"),
-        (Verb::Kill, "mona", "spark.modify.acls"),
+        (MODIFY, "mike", "spark.modify.acls"),
+        (KILL, "mike", "no: View"),
+        (KILL, "mona", "spark.modify.acls"),
         // Spark knows no queues.
-        (Verb::Kill, "ines", "no: View"),
-        (Verb::Move(WAREHOUSE), "adam", "no: Impossible"),
+        (KILL, "ines", "no: View"),
+        ((Verb::Move, WAREHOUSE), "adam", "no: Impossible"),
     ];
     for (verb, who, expected) in cases {
         assert_eq!(why(&ask(tree(), &application, verb, BETA, who)), expected, "{verb:?} {who}");
@@ -219,11 +226,11 @@ fn spark_asks_its_lists() {
 fn sparks_wildcard_is_one_anywhere_in_a_list() {
     let with = |key, text| application(Dialect::Spark, &[("spark.acls.enable", "true"), (key, text)]);
     for (key, text) in [("spark.modify.acls", "alice,*"), ("spark.admin.acls.groups", "a, * ,b")] {
-        assert_eq!(why(&ask(tree(), &with(key, text), Verb::Modify, BETA, "x")), key, "{text}");
+        assert_eq!(why(&ask(tree(), &with(key, text), MODIFY, BETA, "x")), key, "{text}");
     }
-    assert!(!ask(tree(), &with("spark.modify.acls", "**"), Verb::Modify, BETA, "x").allowed());
+    assert!(!ask(tree(), &with("spark.modify.acls", "**"), MODIFY, BETA, "x").allowed());
     assert_eq!(
-        why(&ask(tree(), &application(Dialect::Spark, &[]), Verb::Kill, BETA, "x")),
+        why(&ask(tree(), &application(Dialect::Spark, &[]), KILL, BETA, "x")),
         "spark.acls.enable is off"
     );
 }
@@ -234,11 +241,11 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
         let settings: &[_] = if dialect == Dialect::YuniKorn { &[] } else { &[ON, BOB] };
         let application = application(dialect, settings);
         for queue in ["", "production", "gone.queue", "root.gone", "root.gone.deeper"] {
-            assert!(!ask(tree(), &application, Verb::Kill, queue, "ann").allowed(), "{dialect} {queue}");
-            assert!(ask(tree(), &application, Verb::Kill, queue, "otto").allowed(), "{dialect} {queue}");
+            assert!(!ask(tree(), &application, KILL, queue, "ann").allowed(), "{dialect} {queue}");
+            assert!(ask(tree(), &application, KILL, queue, "otto").allowed(), "{dialect} {queue}");
         }
         // A queue that was made below an existing one has the administrators of that one.
-        assert!(ask(tree(), &application, Verb::Kill, "root.engineering.otto", "ines").allowed());
+        assert!(ask(tree(), &application, KILL, "root.engineering.otto", "ines").allowed());
     }
 }
 
@@ -246,7 +253,7 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
 fn nobody_owns_what_has_no_owner() {
     let mut application = application(Dialect::YarnHadoop, &[ON, BOB]);
     application.owner = String::new();
-    assert!(!ask(tree(), &application, Verb::View, BETA, "").allowed());
+    assert!(!ask(tree(), &application, VIEW, BETA, "").allowed());
 }
 
 #[test]
@@ -259,21 +266,21 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
         let decision = check::explain(tree(), right, queue, &person("ann"));
         remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
     };
-    let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann");
+    let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], KILL, "ann");
     let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the \
         application is submitted";
     let last = "name the user or one of the groups in yarn.admin.acl, which counts for all applications";
     let queues = in_queue(Right::Admin, BETA);
     assert!(!queues.is_empty());
     assert_eq!(kill, [&[first.to_owned()], queues.as_slice(), &[last.to_owned()]].concat());
-    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "ann"), queues);
-    let moving = remedies(Dialect::YarnCloudera, &[ON, BOB], Verb::Move(WAREHOUSE), "otto");
+    assert_eq!(remedies(Dialect::YuniKorn, &[], KILL, "ann"), queues);
+    let moving = remedies(Dialect::YarnCloudera, &[ON, BOB], (Verb::Move, WAREHOUSE), "otto");
     assert!(moving.len() > 1 && moving.last().is_some_and(|remedy| remedy == last), "{moving:?}");
-    let nowhere = remedies(Dialect::YuniKorn, &[], Verb::Move("root.x"), "otto");
+    let nowhere = remedies(Dialect::YuniKorn, &[], (Verb::Move, "root.x"), "otto");
     assert_eq!(nowhere, ["make the queue root.x"]);
     let none: [String; 0] = [];
-    assert_eq!(remedies(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(BETA), "otto"), none);
-    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "otto"), none);
+    assert_eq!(remedies(Dialect::Spark, &[("spark.acls.enable", "true")], (Verb::Move, BETA), "otto"), none);
+    assert_eq!(remedies(Dialect::YuniKorn, &[], KILL, "otto"), none);
 }
 
 #[test]
@@ -282,20 +289,17 @@ fn a_decision_is_one_sentence() {
         sentence(tree(), &ask(tree(), &application(dialect, settings), verb, BETA, who))
     };
     let hadoop = Dialect::YarnHadoop;
+    assert_eq!(say(hadoop, &[], KILL, "x"), "yarn.acl.enable is off, so that everybody may do everything");
+    assert_eq!(say(hadoop, &[ON, BOB], KILL, "bob"), "yarn.admin.acl names user bob");
     assert_eq!(
-        say(hadoop, &[], Verb::Kill, "x"),
-        "yarn.acl.enable is off, so that everybody may do everything"
-    );
-    assert_eq!(say(hadoop, &[ON, BOB], Verb::Kill, "bob"), "yarn.admin.acl names user bob");
-    assert_eq!(
-        say(hadoop, &[ON, BOB], Verb::Logs, "ann"),
+        say(hadoop, &[ON, BOB], LOGS, "ann"),
         "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job \
          names the user or \
          a group"
     );
-    let moving = say(Dialect::YarnCloudera, &[ON, BOB], Verb::Move("root.x"), "bob");
+    let moving = say(Dialect::YarnCloudera, &[ON, BOB], (Verb::Move, "root.x"), "bob");
     assert_eq!(moving, "user bob may not put it into the other queue: there is no queue `root.x`");
-    let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Kill, "ann");
+    let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], KILL, "ann");
     assert!(
         spark.ends_with(
             "none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, \
@@ -304,11 +308,11 @@ fn a_decision_is_one_sentence() {
         "{spark}"
     );
     assert_eq!(
-        say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(WAREHOUSE), "ann"),
+        say(Dialect::Spark, &[("spark.acls.enable", "true")], (Verb::Move, WAREHOUSE), "ann"),
         "spark moves no application from queue to queue"
     );
     assert_eq!(
-        say(Dialect::YuniKorn, &[], Verb::Move(WAREHOUSE), "ines"),
+        say(Dialect::YuniKorn, &[], (Verb::Move, WAREHOUSE), "ines"),
         "user ines may administer root.engineering; user ines may administer root.warehouse, and so may \
          submit"
     );
@@ -318,18 +322,18 @@ fn a_decision_is_one_sentence() {
 fn what_decided_is_one_word_of_a_few() {
     use Dialect::{Spark, YarnHadoop, YuniKorn};
     let cases: [(_, &[_], _, _, _, _); 11] = [
-        (YarnHadoop, &[], Verb::Kill, BETA, "x", "switch"),
-        (YarnHadoop, &[ON, BOB], Verb::Kill, BETA, "bob", "cluster_administrators"),
-        (YuniKorn, &[], Verb::Kill, BETA, "otto", "owner"),
-        (YarnHadoop, &[ON, BOB, (YARN_VIEW, "ines")], Verb::Logs, BETA, "ines", "application_acl"),
-        (YuniKorn, &[], Verb::Kill, BETA, "ines", "adminacl"),
-        (YarnHadoop, &[ON, BOB], Verb::Move(WAREHOUSE), BETA, "otto warehouse", "submitacl"),
-        (YuniKorn, &[], Verb::Kill, BETA, "ann", "acl"),
-        (YarnHadoop, &[ON, BOB], Verb::Logs, BETA, "ann", "acl"),
+        (YarnHadoop, &[], KILL, BETA, "x", "switch"),
+        (YarnHadoop, &[ON, BOB], KILL, BETA, "bob", "cluster_administrators"),
+        (YuniKorn, &[], KILL, BETA, "otto", "owner"),
+        (YarnHadoop, &[ON, BOB, (YARN_VIEW, "ines")], LOGS, BETA, "ines", "application_acl"),
+        (YuniKorn, &[], KILL, BETA, "ines", "adminacl"),
+        (YarnHadoop, &[ON, BOB], (Verb::Move, WAREHOUSE), BETA, "otto warehouse", "submitacl"),
+        (YuniKorn, &[], KILL, BETA, "ann", "acl"),
+        (YarnHadoop, &[ON, BOB], LOGS, BETA, "ann", "acl"),
         // The queue that the application is said to be in, and the one that it is to be moved to.
-        (YuniKorn, &[], Verb::Kill, "production", "ann", "no_queue"),
-        (YuniKorn, &[], Verb::Move("root.x"), BETA, "otto", "no_queue"),
-        (Spark, &[("spark.acls.enable", "true")], Verb::Move(BETA), BETA, "otto", "impossible"),
+        (YuniKorn, &[], KILL, "production", "ann", "no_queue"),
+        (YuniKorn, &[], (Verb::Move, "root.x"), BETA, "otto", "no_queue"),
+        (Spark, &[("spark.acls.enable", "true")], (Verb::Move, BETA), BETA, "otto", "impossible"),
     ];
     for (dialect, settings, verb, queue, who, expected) in cases {
         let decision = ask(tree(), &application(dialect, settings), verb, queue, who);
@@ -362,7 +366,7 @@ proptest! {
         who in "(otto|ines|a|b) [abc]",
         more in "[abc*]",
     ) {
-        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+        for verb in [VIEW, MODIFY, KILL, LOGS, (Verb::Move, WAREHOUSE)] {
             let before = ask(tree(), &application, verb, BETA, &who);
             let after = ask(tree(), &application, verb, BETA, &format!("{who},{more}"));
             prop_assert!(!before.allowed() || after.allowed(), "{:?}", verb);
@@ -372,7 +376,7 @@ proptest! {
     /// The trace ends where the answer is decided, and remedies are for denials only.
     #[test]
     fn the_trace_is_the_answer(application in any_application(), who in "(otto|ines|a|b) [abc]") {
-        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+        for verb in [VIEW, MODIFY, KILL, LOGS, (Verb::Move, WAREHOUSE)] {
             let decision = ask(tree(), &application, verb, BETA, &who);
             for requirement in &decision.requirements {
                 let granted = requirement.steps.iter().filter(|step| step.granted).count();
@@ -394,7 +398,7 @@ proptest! {
             let settings = settings.iter().map(|(key, value)| (*key, value.as_str())).chain([ON]);
             ApplicationAcl { owner: "otto".to_owned(), rules: Rules::read(dialect, settings).0 }
         };
-        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs] {
+        for verb in [VIEW, MODIFY, KILL, LOGS] {
             let source = ask(tree(), &read(Dialect::YarnHadoop), verb, BETA, &who).allowed();
             prop_assert!(!source || ask(tree(), &read(Dialect::YarnCloudera), verb, BETA, &who).allowed());
         }

@@ -133,8 +133,8 @@ pub fn answer(
     match question {
         Request::Queue { right, queue } => in_queue(tree, right, queue, &identity),
         Request::AllQueues { right } => in_all_queues(tree, right, &identity),
-        Request::Application { verb, namespace, id } => match found {
-            Some(Lookup::Application(application)) => application.answer(tree, verb, &identity),
+        Request::Application { verb, target, namespace, id } => match found {
+            Some(Lookup::Application(application)) => application.answer(tree, (verb, target), &identity),
             Some(Lookup::Unknown) => Answer::undecided("no_application", &unknown(namespace, id)),
             Some(Lookup::Undecided(why)) => not_decided(id, why),
             None => not_decided(id, "applications are not known here, only queues"),
@@ -220,10 +220,10 @@ fn add_objects(why: &mut String, tree: &Tree, way: &Way<'_>) {
 }
 
 impl Application {
-    /// Decides about an action on it by the rules of its dialect.
-    pub(crate) fn answer(&self, tree: &Tree, verb: Verb<'_>, identity: &Identity) -> Answer {
+    /// Decides about an action on it by the rules of its dialect; a target is the queue to move it to.
+    pub(crate) fn answer(&self, tree: &Tree, (verb, target): (Verb, &str), identity: &Identity) -> Answer {
         let Self { acl, queue } = self;
-        let question = application::Request { verb, application: acl, queue };
+        let question = application::Request { verb, target, application: acl, queue };
         let decision = application::decide(tree, question, identity);
         let sentence = application::sentence(tree, &decision);
         let why = format!("the application of {} in {queue}: {sentence}", acl.owner);

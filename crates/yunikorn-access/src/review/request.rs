@@ -38,7 +38,9 @@ pub enum Request<'a> {
     /// May the user do this with an application?
     Application {
         /// The action in question.
-        verb: Verb<'a>,
+        verb: Verb,
+        /// The queue to move it to; empty for other verbs.
+        target: &'a str,
         /// The namespace of its pods; empty when the question does not name it.
         namespace: &'a str,
         /// Its ID.
@@ -119,7 +121,7 @@ fn of_resource(attributes: &ResourceAttributes) -> Result<Request<'_>, Answer> {
                      applications.queuewarden.dev/ID",
                 ));
             }
-            Ok(Request::Application { verb, namespace, id: name })
+            Ok(Request::Application { verb, target: subresource, namespace, id: name })
         }
     }
 }
@@ -168,20 +170,18 @@ fn right(verb: &str) -> Result<Right, Answer> {
     })
 }
 
-fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, Answer> {
-    let all = Verb::all(subresource);
-    match all.into_iter().find(|known| known.as_str() == verb) {
+fn application_verb(verb: &str, subresource: &str) -> Result<Verb, Answer> {
+    match Verb::ALL.into_iter().find(|known| known.as_str() == verb) {
         None => {
             let ours = "view, modify, kill, logs and move";
-            Err(other_verb("applications", ours, all.into_iter().map(Verb::as_str), verb))
+            Err(other_verb("applications", ours, Verb::ALL.into_iter().map(Verb::as_str), verb))
         }
-        Some(Verb::Move("")) => Err(Answer::no_opinion(
+        Some(Verb::Move) if subresource.is_empty() => Err(Answer::no_opinion(
             "no_target",
             "the question does not say where to move the application; write the queue as the subresource: \
              --subresource=root.prod",
         )),
-        Some(found @ Verb::Move(_)) => Ok(found),
-        Some(found) if subresource.is_empty() => Ok(found),
+        Some(found) if found == Verb::Move || subresource.is_empty() => Ok(found),
         Some(_) => Err(no_subresource(subresource)),
     }
 }

@@ -13,7 +13,7 @@ use yunikorn::identity::{Claim, identify};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodRequest<'a> {
     /// The action: read its logs, or end it.
-    pub verb: Verb<'static>,
+    pub verb: Verb,
     /// `resourceAttributes.namespace`
     pub namespace: &'a str,
     /// `resourceAttributes.name`
@@ -50,7 +50,7 @@ pub fn answer(
         Ok(identity) => identity,
         Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&review.identity.user)),
     };
-    match application.answer(tree, question.verb, &identity) {
+    match application.answer(tree, (question.verb, ""), &identity) {
         denied @ Answer { opinion: Opinion::Deny, .. } => Answer { opinion: Opinion::NoOpinion, ..denied },
         granted => granted,
     }
