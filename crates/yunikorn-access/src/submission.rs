@@ -153,6 +153,11 @@ impl Decision {
         Self::new(Outcome::Refused, "unreadable", reason)
     }
 
+    /// The same with the user who submits.
+    fn about(self, user: &str) -> Self {
+        Self { user: visible(user), ..self }
+    }
+
     /// The reason why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
         (mode == Mode::Deny && self.outcome == Outcome::Refused).then_some(self.reason.as_str())
@@ -210,8 +215,7 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
         "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever \
          its ACLs say"
     );
-    let decision = Decision::new(Outcome::Refused, "application", &reason);
-    Some(Decision { user: visible(&submitter.user), ..decision })
+    Some(Decision::new(Outcome::Refused, "application", &reason).about(&submitter.user))
 }
 
 /// Returns whether an update leaves everything that the placement of its pods uses. So an application that
@@ -289,8 +293,7 @@ fn unknown_list(key: &str) -> Decision {
 fn impostor(request: &Request, why: &str) -> Decision {
     let user = quoted(&request.user);
     let reason = format!("user {user} may not say with {USER_INFO} whose {} this is: {why}", request.kind);
-    let decision = Decision::new(Outcome::Refused, "user_info", &reason);
-    Decision { user: request.user.clone(), ..decision }
+    Decision::new(Outcome::Refused, "user_info", &reason).about(&request.user)
 }
 
 fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
@@ -317,7 +320,7 @@ fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Subm
         }
     };
     let queue = if decision.queue.is_empty() { queue } else { decision.queue.clone() };
-    Decision { user: visible(&submitter.user), queue: visible(&queue), ..decision }
+    Decision { queue: visible(&queue), ..decision.about(&submitter.user) }
 }
 
 fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity: Identity) -> Decision {

@@ -354,6 +354,21 @@ fn reasons_are_bounded_and_can_be_seen() {
     assert!(decision.queue.chars().count() < 2000 && !decision.queue.contains('\u{1b}'));
 }
 
+#[test]
+fn user_of_a_refusal_is_bounded_and_can_be_seen() {
+    let user = format!("eve\u{1b}{}", "x".repeat(100_000));
+    let named = with_info(request(Kind::Pod, &user, "root.prod"), "sue");
+    for (request, clause) in [(request(Kind::Pod, &user, "root.prod"), "user"), (named, "user_info")] {
+        let judgement = judged(&request);
+        assert_eq!((judgement.verdict, judgement.clause), (Outcome::Refused, clause));
+        let shown = &judgement.user;
+        assert!(
+            shown.chars().count() < 2000 && shown.starts_with("eve") && !shown.contains('\u{1b}'),
+            "{clause}"
+        );
+    }
+}
+
 proptest! {
     /// Nobody who may submit to the leaf they name is refused; nobody who may not is reported as running
     /// there.
