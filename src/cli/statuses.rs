@@ -6,7 +6,7 @@ use super::query::output::Table;
 use go_compat::diag::Severity;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
+use queuewarden_plan::conditions::{Condition, Reason, Status, Type, find};
 use queuewarden_plan::{Plan, ResourceKind};
 
 /// Output format of statuses.
@@ -40,15 +40,14 @@ impl ObjectConditions<'_> {
 
     /// Returns the condition of a type.
     pub fn get(&self, type_: Type) -> Option<&Condition> {
-        self.conditions.iter().find(|condition| condition.type_ == type_.as_str())
+        find(self.conditions, type_)
     }
 
     /// Returns the message of the line about the object: the reason why it is not ready or has another
     /// reason, or its effect. Missing verification is mentioned once, for the `YuniKornConfig`.
     fn summary<'a>(&'a self, ready: &'a Condition) -> &'a str {
         let does = [Type::Accepted, Type::BaseResolved].into_iter().find_map(|type_| self.get(type_));
-        let unverified =
-            self.kind == ResourceKind::YuniKornConfig && ready.reason == Reason::NotVerified.as_str();
+        let unverified = self.kind == ResourceKind::YuniKornConfig && ready.has(Reason::NotVerified);
         match does {
             Some(does) if ready.status == Status::True && !unverified => &does.message,
             _ => &ready.message,
@@ -61,10 +60,10 @@ impl ObjectConditions<'_> {
     /// `YuniKornConfig` that cannot be read.
     pub fn problems(&self) -> impl Iterator<Item = (&Condition, Severity)> {
         let refused = self.get(Type::Accepted).is_some_and(|accepted| accepted.status != Status::True);
-        let follows = move |type_: &str| refused && type_ != Type::Accepted.as_str();
+        let follows = move |condition: &Condition| refused && !condition.is(Type::Accepted);
         let unread = self.get(Type::BaseResolved).is_some_and(|base| base.status == Status::Unknown);
         let summary = self.get(Type::Ready).filter(|_| unread);
-        let own = self.conditions.iter().filter(move |condition| !follows(&condition.type_));
+        let own = self.conditions.iter().filter(move |condition| !follows(condition));
         let single = own.filter_map(|condition| Some((condition, severity(condition)?)));
         single.chain(summary.map(|ready| (ready, Severity::Error)))
     }
@@ -72,22 +71,23 @@ impl ObjectConditions<'_> {
 
 /// Returns the severity of a condition; `None` if it is no problem.
 fn severity(condition: &Condition) -> Option<Severity> {
-    let type_ = Type::ALL.iter().find(|type_| type_.as_str() == condition.type_)?;
-    let is = |reason: Reason| condition.reason == reason.as_str();
+    let type_ = Type::ALL.iter().find(|type_| condition.is(**type_))?;
     match (type_, condition.status) {
         // An object outside its time, or suspended, is reported by another condition.
         (Type::Effective, _)
-            if [Reason::NotYetValid, Reason::Expired, Reason::Suspended].into_iter().any(is) =>
+            if [Reason::NotYetValid, Reason::Expired, Reason::Suspended]
+                .into_iter()
+                .any(|reason| condition.has(reason)) =>
         {
             None
         }
         (Type::FailOpen, Status::True) | (Type::Effective, Status::False) => Some(Severity::Warning),
-        (Type::Accepted, Status::True) if is(Reason::Expired) => Some(Severity::Warning),
+        (Type::Accepted, Status::True) if condition.has(Reason::Expired) => Some(Severity::Warning),
         (Type::FailOpen | Type::Loaded | Type::Passing | Type::Ready, _) | (_, Status::True) => None,
         // This mode is intended.
-        (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
+        (Type::Applied | Type::Programmed, _) if condition.has(Reason::ObserveMode) => None,
         // This is a consequence of another problem, which has a condition of its own.
-        _ if is(Reason::ConfigNotReady) || is(Reason::WithdrawalPending) => None,
+        _ if condition.has(Reason::ConfigNotReady) || condition.has(Reason::WithdrawalPending) => None,
         (Type::BaseResolved | Type::Applied, Status::Unknown) => None,
         (Type::Effective, Status::Unknown) => Some(Severity::Warning),
         _ => Some(Severity::Error),

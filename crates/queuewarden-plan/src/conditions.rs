@@ -226,6 +226,18 @@ pub struct Condition {
     pub last_transition: Timestamp,
 }
 
+impl Condition {
+    /// Returns whether it is of a type.
+    pub fn is(&self, type_: Type) -> bool {
+        self.type_ == type_.as_str()
+    }
+
+    /// Returns whether it has a reason.
+    pub fn has(&self, reason: Reason) -> bool {
+        self.reason == reason.as_str()
+    }
+}
+
 /// The desired content of a condition; [`merge`] adds time and generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -278,7 +290,7 @@ pub fn merge(
         return Arc::clone(old);
     }
     let fresh = findings.iter().map(|finding| {
-        let before = old.iter().find(|c| c.type_ == finding.type_.as_str() && c.status == finding.status);
+        let before = old.iter().find(|c| c.is(finding.type_) && c.status == finding.status);
         Condition {
             type_: finding.type_.as_str().into(),
             status: finding.status,
@@ -293,19 +305,19 @@ pub fn merge(
 
 /// The condition of a type.
 pub fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
-    conditions.iter().find(|condition| condition.type_ == type_.as_str())
+    conditions.iter().find(|condition| condition.is(type_))
 }
 
 /// Returns the current condition of a type as a finding, for use when nothing newer is known.
 pub(super) fn current(conditions: &[Condition], type_: Type) -> Option<Finding> {
     let condition = find(conditions, type_)?;
-    let reason = *Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
+    let reason = *Reason::ALL.iter().find(|reason| condition.has(**reason))?;
     Some(Finding { type_, status: condition.status, reason, message: condition.message.as_str().into() })
 }
 
 /// Returns whether a condition has one of our types, of which there are few.
 pub fn is_ours(condition: &Condition) -> bool {
-    Type::ALL.iter().any(|known| known.as_str() == condition.type_)
+    Type::ALL.iter().any(|known| condition.is(*known))
 }
 
 /// Returns whether the conditions match the findings already, with foreign ones first.
@@ -314,9 +326,9 @@ fn are_current(conditions: &[Condition], findings: &[Finding], generation: i64) 
     let own = conditions.get(foreign..).unwrap_or_default();
     own.len() == findings.len()
         && own.iter().zip(findings).all(|(condition, finding)| {
-            condition.type_ == finding.type_.as_str()
+            condition.is(finding.type_)
                 && condition.status == finding.status
-                && condition.reason == finding.reason.as_str()
+                && condition.has(finding.reason)
                 && condition.message == cut(&finding.message, MAX_MESSAGE)
                 && condition.observed_generation == generation
         })

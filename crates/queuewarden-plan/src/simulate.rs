@@ -39,7 +39,7 @@ impl Settled {
 
     /// Returns whether the output is not written only because of `mode: Observe`.
     pub fn only_observes(&self) -> bool {
-        self.condition().is_some_and(|applied| applied.reason == Reason::ObserveMode.as_str())
+        self.condition().is_some_and(|applied| applied.has(Reason::ObserveMode))
     }
 }
 

@@ -115,7 +115,7 @@ pub(in crate::cli) fn admission(snapshot: &Snapshot) -> Line {
 }
 
 fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
-    let Some(Condition { status, reason, message, .. }) = config.condition(Type::Ready) else {
+    let Some(ready @ Condition { status, reason, message, .. }) = config.condition(Type::Ready) else {
         return Line::fail(
             CONFIG,
             "the operator has not looked at it since it was changed",
@@ -125,7 +125,7 @@ fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
     let what = format!("docs/conditions.md says what {reason} means");
     match status {
         Status::True => Line::ok(CONFIG, format!("Ready, {:?}: {message}", spec.mode)),
-        _ if *reason == Reason::ObserveMode.as_str() => {
+        _ if ready.has(Reason::ObserveMode) => {
             Line::warn(CONFIG, message.as_str(), "spec.mode: Enforce lets queuewarden write")
         }
         Status::Unknown => Line::warn(CONFIG, format!("{reason}: {message}"), what),

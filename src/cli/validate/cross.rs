@@ -41,9 +41,9 @@ pub fn check(
     let invalid: BTreeSet<&str> = errors().filter_map(|finding| finding.object.as_deref()).collect();
     // Returns whether the condition only repeats an error that was reported before.
     let repeats = |condition: &Condition, object: Option<&Object>| {
-        let is = |reason: Reason| condition.reason == reason.as_str();
-        (is(Reason::Invalid) && object.is_some_and(|object| invalid.contains(object.label().as_str())))
-            || (is(Reason::BaseInvalid) && errors().next().is_some())
+        (condition.has(Reason::Invalid)
+            && object.is_some_and(|object| invalid.contains(object.label().as_str())))
+            || (condition.has(Reason::BaseInvalid) && errors().next().is_some())
     };
     let statuses = objects(&settled.plan);
     let base_resolved = statuses
@@ -51,9 +51,8 @@ pub fn check(
         .filter_map(|status| status.get(Type::BaseResolved))
         .all(|condition| condition.status == Status::True);
     let counts = |condition: &Condition| {
-        let is = |reason: &Reason| condition.reason == reason.as_str();
-        BY_THEMSELVES.iter().any(is)
-            || (has_tree && (base_resolved || condition.type_ == Type::BaseResolved.as_str()))
+        BY_THEMSELVES.iter().any(|reason| condition.has(*reason))
+            || (has_tree && (base_resolved || condition.is(Type::BaseResolved)))
     };
     let mut found = Vec::new();
     for status in &statuses {
@@ -91,13 +90,11 @@ fn finding(
     condition: &Condition,
     severity: Severity,
 ) -> SourceDiagnostic {
-    let is = |reason: Reason| condition.reason == reason.as_str();
-    let of = |type_: Type| condition.type_ == type_.as_str();
     let code = match status.kind {
-        _ if of(Type::FailOpen) => FAIL_OPEN,
+        _ if condition.is(Type::FailOpen) => FAIL_OPEN,
         ResourceKind::YuniKornConfig => CONFIG_NOT_READY,
-        _ if of(Type::Effective) => WITHOUT_EFFECT,
-        _ if is(Reason::Expired) => EXPIRED,
+        _ if condition.is(Type::Effective) => WITHOUT_EFFECT,
+        _ if condition.has(Reason::Expired) => EXPIRED,
         _ => NOT_ACCEPTED,
     };
     let message = format!("{} ({}): {}", status.label(), condition.reason, condition.message);
@@ -111,16 +108,13 @@ fn finding(
 
 /// Returns the JSON pointer of the field that a condition is about.
 fn field_of(kind: ResourceKind, condition: &Condition) -> &'static str {
-    let is = |reason: Reason| condition.reason == reason.as_str();
     match kind {
-        ResourceKind::QueueAcl if is(Reason::PartitionNotFound) => "/spec/partition",
-        ResourceKind::QueueAcl if is(Reason::Expired) => "/spec/expiresAt",
-        ResourceKind::QueueAcl | ResourceKind::AdmissionPolicy if is(Reason::Invalid) => "/spec",
+        ResourceKind::QueueAcl if condition.has(Reason::PartitionNotFound) => "/spec/partition",
+        ResourceKind::QueueAcl if condition.has(Reason::Expired) => "/spec/expiresAt",
+        ResourceKind::QueueAcl | ResourceKind::AdmissionPolicy if condition.has(Reason::Invalid) => "/spec",
         ResourceKind::QueueAcl => "/spec/queue",
-        ResourceKind::YuniKornConfig if condition.type_ == Type::BaseResolved.as_str() => {
-            "/spec/base/configMap"
-        }
-        ResourceKind::YuniKornConfig if condition.type_ == Type::Applied.as_str() => "/spec/output/configMap",
+        ResourceKind::YuniKornConfig if condition.is(Type::BaseResolved) => "/spec/base/configMap",
+        ResourceKind::YuniKornConfig if condition.is(Type::Applied) => "/spec/output/configMap",
         _ => "/metadata/name",
     }
 }

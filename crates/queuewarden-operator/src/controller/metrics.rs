@@ -188,8 +188,7 @@ impl Metrics {
         self.grants_expiring.set(gauge(grants_expiring(snapshot, plan)));
         let find = |type_| conditions::find(config, type_);
         let holds = |type_: Type| find(type_).is_some_and(|condition| condition.status == Status::True);
-        let contested =
-            find(Type::Applied).is_some_and(|condition| condition.reason == Reason::Contended.as_str());
+        let contested = find(Type::Applied).is_some_and(|condition| condition.has(Reason::Contended));
         self.contested.set(contested.into());
         self.record_conditions(config);
         self.fail_open.set(holds(Type::FailOpen).into());
@@ -215,8 +214,7 @@ impl Metrics {
             (labels([("type", &condition.type_), ("status", status), ("reason", &condition.reason)]), 1)
         });
         self.conditions.show(series.collect());
-        let shadowed =
-            config.iter().any(|condition| condition.reason == Reason::ShadowedByBinaryData.as_str());
+        let shadowed = config.iter().any(|condition| condition.has(Reason::ShadowedByBinaryData));
         if !self.shadowed.swap(shadowed, Ordering::Relaxed) && shadowed {
             self.drifted("shadowed");
         }

@@ -313,7 +313,7 @@ fn partitions(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<String> {
     let missing = |name: &str| {
         let status = plan.queue_acls.get(name);
         let mut conditions = status.iter().flat_map(|status| status.conditions.iter());
-        conditions.any(|condition| condition.reason == Reason::QueueNotFound.as_str())
+        conditions.any(|condition| condition.has(Reason::QueueNotFound))
     };
     let objects = snapshot.queue_acls.iter().filter(|entry| missing(&entry.meta.name));
     let named: BTreeSet<String> =

@@ -198,7 +198,7 @@ impl Memory {
             return full && self.observed.refused.take().is_some();
         }
         let loaded = plan.config.as_ref().and_then(|config| find(&config.conditions, Type::Loaded));
-        let rejected = loaded.is_some_and(|it| it.reason == Reason::SchedulerRejected.as_str());
+        let rejected = loaded.is_some_and(|it| it.has(Reason::SchedulerRejected));
         let times = self.observed.reasserts.max(1);
         let body = checksum(body);
         let known = |refused: &Refused| refused.body == body && refused.times >= times;

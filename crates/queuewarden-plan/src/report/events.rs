@@ -33,7 +33,7 @@ pub(crate) fn transitions(object: &ObjectRef, before: &[Condition], findings: &[
     let types = if object.kind == ResourceKind::YuniKornConfig { OF_CONFIG } else { OF_OBJECTS };
     let transition = |finding: &Finding| {
         let before = conditions::find(before, finding.type_);
-        if before.is_some_and(|c| c.status == finding.status && c.reason == finding.reason.as_str()) {
+        if before.is_some_and(|c| c.status == finding.status && c.has(finding.reason)) {
             return None;
         }
         let fail_open = finding.type_ == Type::FailOpen;

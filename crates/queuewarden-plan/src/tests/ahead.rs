@@ -20,7 +20,7 @@ fn window(name: &str, begin: Option<i64>, end: Option<i64>) -> Arc<QueueAclEntry
 fn expired(snapshot: &Snapshot, until: Timestamp) -> Ahead<String> {
     let find = |now| -> Result<Vec<String>, ()> {
         let plan = settle(Snapshot { now, ..snapshot.clone() }).plan;
-        let is_late = |status: &[Condition]| status.iter().any(|of| of.reason == Reason::Expired.as_str());
+        let is_late = |status: &[Condition]| status.iter().any(|of| of.has(Reason::Expired));
         let late = plan.queue_acls.iter().filter(|(_, status)| is_late(&status.conditions));
         Ok(late.map(|(name, _)| name.to_string()).collect())
     };
