@@ -203,7 +203,7 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
         // Its controller will submit in its own name.
         return Decision::not_applicable("controller");
     }
-    place_it(applied, world, &pod, &submitter)
+    of_submitter(applied, world, &pod, &submitter)
 }
 
 /// The refusal of a workload that names a running application of others.
@@ -306,13 +306,14 @@ fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
     }
 }
 
-fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Decision {
+/// Decides for a submitter: identifies the user, and places the workload.
+fn of_submitter(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Decision {
     let workload = workload(applied, pod);
     let queue = workload.queue().to_owned();
     let forced = !applied.node_name.is_empty();
     let claim = Claim { forced, ..Claim::new(&submitter.user, &submitter.groups) };
     let decision = match identify(claim, world.resolver, world.conf.version) {
-        Ok(identity) => placed(applied, world, &workload, identity),
+        Ok(identity) => of_identity(applied, world, &workload, identity),
         Err(Refusal::Undecided(why)) => Decision::undecided("groups", &why),
         Err(refusal) => {
             let reason = refusal.describe(&submitter.user);
@@ -323,7 +324,13 @@ fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Subm
     Decision { queue: visible(&queue), ..decision.about(&submitter.user) }
 }
 
-fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity: Identity) -> Decision {
+/// Decides by where the rules and ACLs place the workload of a user who is identified.
+fn of_identity(
+    applied: &Applied<'_>,
+    world: World<'_>,
+    workload: &Workload,
+    identity: Identity,
+) -> Decision {
     let unique = world.conf.filtering.generate_unique_app_id;
     let naming = if unique { Naming::PerPod } else { Naming::PerNamespace };
     let submission = workload.submission(identity, naming);
