@@ -210,13 +210,13 @@ fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagn
 
 /// Returns the keys that a spec sets, and all findings about them, each with its field.
 fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)>) {
-    // A further field has to be rendered here, or be named as one that is no key of YuniKorn.
+    // A further field has to be rendered here, be one of the lists, or be named as one that is no key of YuniKorn.
     let AdmissionPolicySpec {
         bypass_auth,
         trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
+        system_users: _,
+        external_users: _,
+        external_groups: _,
         submission: _,
         user_info: _,
     } = spec;
@@ -224,12 +224,7 @@ fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)
     let flags = [(admission::BYPASS_AUTH, bypass_auth), (admission::TRUST_CONTROLLERS, trust_controllers)];
     let flags = flags.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?.to_string())));
     let mut keys: Keys = flags.collect();
-    let lists = [
-        (admission::SYSTEM_USERS, system_users),
-        (admission::EXTERNAL_USERS, external_users),
-        (admission::EXTERNAL_GROUPS, external_groups),
-    ];
-    for (key, list) in lists {
+    for (key, list) in spec.lists() {
         let Some(list) = list else { continue };
         let (text, of_list) = admission::render_list(list);
         found.extend(of_list.into_iter().map(|finding| (field_of(key), finding)));
@@ -330,20 +325,18 @@ pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
     }
     let strict = spec.user_info.as_ref().filter(|settings| is_strict(settings));
     let guarded = strict.is_some_and(|settings| !settings.templates.is_empty());
-    let system_users = spec.system_users.as_ref().filter(|_| spec.trust_controllers != Some(false));
     let mut found = Vec::new();
     if spec.trust_controllers == Some(true) && spec.system_users.is_none() && strict.is_none() {
         found.push(Trust { field: "trustControllers", index: None, found: unchecked_copies() });
     }
-    let groups = "externalGroups";
-    let lists = [
-        ("systemUsers", system_users),
-        ("externalUsers", spec.external_users.as_ref()),
-        (groups, spec.external_groups.as_ref()),
-    ];
-    for (field, list) in lists {
-        let check = |element: &String| {
-            if field == groups { trusted_group(element) } else { trusted(element, guarded) }
+    for (key, list) in spec.lists() {
+        if key == admission::SYSTEM_USERS && spec.trust_controllers == Some(false) {
+            continue;
+        }
+        let field = field_of(key);
+        let check = |element: &String| match key {
+            admission::EXTERNAL_GROUPS => trusted_group(element),
+            _ => trusted(element, guarded),
         };
         let elements = list.into_iter().flatten().take(admission::MAX_EXPRESSIONS).enumerate();
         found.extend(elements.filter_map(|(index, element)| {

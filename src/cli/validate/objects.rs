@@ -12,14 +12,11 @@ use crate::cli::input::object::Object;
 use go_compat::diag::{Diagnostic, Severity};
 use queuewarden_api::{access_test, convert};
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
-use queuewarden_plan::{self, ResourceKind, Trust};
+use queuewarden_plan::{self, ResourceKind, Trust, field_of as setting_of};
 use yunikorn::acl::{self, Acl};
 use yunikorn::admission;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-
-/// The fields of an `AdmissionPolicy` that hold regular expressions.
-const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
 
 /// Returns all findings on an object, including parts that do not do what they seem to say.
 pub fn check(inputs: &Inputs, object: &Object, kind: ResourceKind) -> Vec<Diagnostic> {
@@ -40,7 +37,8 @@ pub fn check(inputs: &Inputs, object: &Object, kind: ResourceKind) -> Vec<Diagno
             found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
         }
         ResourceKind::AdmissionPolicy => {
-            found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
+            let lists = AdmissionPolicySpec::default().lists().map(|(key, _)| setting_of(key));
+            found.extend(lists.into_iter().flat_map(|list| expressions(inputs, object, list)));
         }
         ResourceKind::YuniKornConfig | ResourceKind::QueueAccessTest => {}
     }

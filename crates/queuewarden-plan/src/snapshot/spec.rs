@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::acl::{self, Acl};
+use yunikorn::admission;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -199,6 +200,17 @@ pub struct AdmissionPolicySpec {
     /// The value of userInfo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_info: Option<user_info::Settings>,
+}
+
+impl AdmissionPolicySpec {
+    /// Returns the lists, each with the key of `YuniKorn` that it sets.
+    pub fn lists(&self) -> [(&'static str, Option<&Vec<String>>); 3] {
+        [
+            (admission::SYSTEM_USERS, self.system_users.as_ref()),
+            (admission::EXTERNAL_USERS, self.external_users.as_ref()),
+            (admission::EXTERNAL_GROUPS, self.external_groups.as_ref()),
+        ]
+    }
 }
 
 /// Reaction to a change that would break a check.
