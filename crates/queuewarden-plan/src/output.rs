@@ -261,10 +261,7 @@ fn touch(inputs: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
         let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
         annotations.insert(EPOCH.to_string(), epoch.wrapping_add(1).to_string());
     }
-    let objects = inputs.count().to_string();
-    if full && output.annotations.get(OBJECTS).map_or("0", String::as_str) != objects {
-        annotations.insert(OBJECTS.to_string(), objects);
-    }
+    annotations.extend(object_count(inputs).filter(|_| full));
     let current = inputs.current_tree().filter(|_| !full);
     let in_force = known.then(|| record::corrected(current, &inputs.objects, output)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
@@ -274,6 +271,15 @@ fn touch(inputs: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
         in_force,
         ..Write::default()
     })
+}
+
+/// Returns the annotation with the number of objects of the full text, if that changes. Without one there were
+/// none.
+fn object_count(inputs: &Inputs<'_>) -> Option<(String, String)> {
+    let count = inputs.count().to_string();
+    let output = inputs.snapshot.output.as_deref();
+    let current = output.and_then(|output| output.annotations.get(OBJECTS)).map_or("0", String::as_str);
+    (current != count).then(|| (OBJECTS.to_owned(), count))
 }
 
 /// Returns our keys that are present now.
@@ -387,9 +393,7 @@ fn annotations(inputs: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BTre
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         annotations.insert(MANAGED_KEYS.to_string(), keys.join(","));
     }
-    if full && (inputs.count() > 0 || current(OBJECTS).is_some()) {
-        annotations.insert(OBJECTS.to_string(), inputs.count().to_string());
-    }
+    annotations.extend(object_count(inputs).filter(|_| full));
     if current(QUEUES_KEY).is_some() || keys.iter().filter(|key| is_queues_key(key)).count() > 1 {
         annotations.insert(QUEUES_KEY.to_string(), inputs.env.key.clone());
     }
