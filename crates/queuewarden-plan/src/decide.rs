@@ -21,10 +21,9 @@ use super::planted::{PlantedFault, is_planted};
 use super::policy;
 use super::record::{self, Record};
 use super::render;
-use super::report::queue_acl::Runs;
 use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
-use super::running;
+use super::running::{self, Runs};
 use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
 use super::{
     AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, ResourceKind,
@@ -99,7 +98,7 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let ignored = running::ignored(snapshot, &env);
     let has_url = spec.scheduler.is_some();
     let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
-    let mut runs = runs(snapshot, &env, &loaded.finding, known);
+    let mut runs = running::runs(snapshot, &env, &loaded.finding, known);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
         let message =
@@ -139,25 +138,6 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         reassert_at,
         mirror,
     })
-}
-
-/// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
-fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, known: &mut ParseCache) -> Runs {
-    if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
-        return Runs::InForce;
-    }
-    let observed = &snapshot.observed;
-    // A scheduler that cannot be queried is assumed to run the text that it was last observed to run.
-    let assumed = loaded.status == Status::Unknown && snapshot.loaded_hash() == Some(&env.checksum);
-    let (text, reported) = if assumed {
-        (Some(&env.text), true)
-    } else {
-        (observed.loaded_text.as_ref(), observed.reports_loaded_text())
-    };
-    let text =
-        text.filter(|_| reported || observed.reported().is_none() || running::loading(snapshot, &env.flat));
-    let tree = text.and_then(|text| known.of_live(text).tree.clone());
-    tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
 }
 
 /// The joint result of all objects.

@@ -273,8 +273,7 @@ fn touch(inputs: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
     })
 }
 
-/// Returns the annotation with the number of objects of the full text, if that changes. Without one there were
-/// none.
+/// Returns the annotation with the number of objects of the full text, if that changes; absent means none.
 fn object_count(inputs: &Inputs<'_>) -> Option<(String, String)> {
     let count = inputs.count().to_string();
     let output = inputs.snapshot.output.as_deref();

@@ -210,7 +210,8 @@ fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagn
 
 /// Returns the keys that a spec sets, and all findings about them, each with its field.
 fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)>) {
-    // A further field has to be rendered here, be one of the lists, or be named as one that is no key of YuniKorn.
+    // A further field has to be rendered here, be one of the lists, or be named as one that is no key of
+    // YuniKorn.
     let AdmissionPolicySpec {
         bypass_auth,
         trust_controllers,

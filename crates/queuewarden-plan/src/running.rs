@@ -4,14 +4,17 @@
 //! with the previous text, and reports about access must take that into account. The checksum that the
 //! scheduler reports decides; nothing is assumed.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::budget::doubled;
-use super::conditions::{Finding, Reason, Type};
+use super::conditions::{Finding, Reason, Status, Type};
 use super::environment::{Environment, queues_text};
+use super::parse_cache::ParseCache;
 use super::snapshot::{NoChecksum, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use yunikorn::config::checksum;
 use yunikorn::config::flatten::Flattened;
+use yunikorn::config::{Config, checksum};
 
 /// The time during which a scheduler that reports another text counts as loading the new one; normally it
 /// takes a moment.
@@ -124,6 +127,40 @@ pub(super) fn loaded(
     Loaded { finding, reassert_at: None }
 }
 
+/// The text that the scheduler runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Runs {
+    /// The text in force, as far as is known.
+    InForce,
+    /// Another text.
+    Other {
+        /// Its queues.
+        tree: Arc<Config>,
+        /// True if the scheduler reported it last, or may have taken over another one since.
+        reported: bool,
+    },
+    /// It is unknown.
+    Unknown,
+}
+
+/// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
+pub(super) fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, known: &mut ParseCache) -> Runs {
+    if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
+        return Runs::InForce;
+    }
+    let observed = &snapshot.observed;
+    // A scheduler that cannot be queried is assumed to run the text that it was last observed to run.
+    let assumed = loaded.status == Status::Unknown && snapshot.loaded_hash() == Some(&env.checksum);
+    let (text, reported) = if assumed {
+        (Some(&env.text), true)
+    } else {
+        (observed.loaded_text.as_ref(), observed.reports_loaded_text())
+    };
+    let text = text.filter(|_| reported || observed.reported().is_none() || loading(snapshot, &env.flat));
+    let tree = text.and_then(|text| known.of_live(text).tree.clone());
+    tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
+}
+
 /// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
 /// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
 pub(super) fn ignored(snapshot: &Snapshot, env: &Environment) -> Option<(Reason, String)> {
@@ -175,10 +212,8 @@ fn not_taken(observed: &Observed, now: Timestamp) -> Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conditions::Status;
     use crate::merged;
     use crate::snapshot::{ConfigMapState, ReadBack};
-    use std::sync::Arc;
 
     const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
     const NEW: &str = "partitions: [{name: default, queues: [{name: root, submitacl: sue}]}]";

@@ -19,7 +19,7 @@ pub(super) fn plan(snapshot: &Snapshot) -> Plan {
     });
     let resolved = policy::resolve(snapshot).objects;
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
-        let findings = report::waiting(policy.outcome.as_ref().err(), why);
+        let findings = report::waiting_conditions(policy.outcome.as_ref().err(), why);
         let rest = AdmissionPolicyStatus { in_force: entry.in_force.clone() };
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
     });

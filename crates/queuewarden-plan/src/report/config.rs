@@ -1,10 +1,10 @@
 //! Conditions and status of the `YuniKornConfig`.
 
-use super::queue_acl::Runs;
 use crate::conditions::{Finding, Reason, Status, Type};
 use crate::effect::open_root;
 use crate::environment::{Environment, Source};
 use crate::ownership::Claim;
+use crate::running::Runs;
 use crate::snapshot::{ConfigSpec, Snapshot};
 use crate::{ConfigStatus, OutputRef, header};
 use yunikorn::config::Config;

@@ -83,7 +83,7 @@ pub(super) fn effective() -> Finding {
 
 /// The conditions of an object, accepted or refused, while there is nothing that it could be written to,
 /// because of `why`.
-pub(super) fn waiting(refusal: Option<&Refusal>, why: &str) -> [Finding; 4] {
+pub(super) fn waiting_conditions(refusal: Option<&Refusal>, why: &str) -> [Finding; 4] {
     let unknown = |type_| Finding::unknown(type_, Reason::ConfigNotReady, why);
     let accepted = match refusal {
         Some(Refusal { reason, message }) if *reason != Reason::ConfigNotReady => {

@@ -1,7 +1,6 @@
 //! Conditions and status of a `QueueAcl`.
 
 use std::iter;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,6 +12,7 @@ use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of};
 use crate::planted::{PlantedFault, is_planted};
 use crate::resolve::{Acls, Contribution, Refusal, Resolved, granted as granted_by_content};
+use crate::running::Runs;
 use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
@@ -54,22 +54,6 @@ pub(crate) struct Facts<'a> {
     pub runs: &'a Runs,
 }
 
-/// The text that the scheduler runs.
-#[derive(Debug, Clone)]
-pub(crate) enum Runs {
-    /// The text in force, as far as is known.
-    InForce,
-    /// Another text.
-    Other {
-        /// Its queues.
-        tree: Arc<Config>,
-        /// True if the scheduler reported it last, or may have taken over another one since.
-        reported: bool,
-    },
-    /// It is unknown.
-    Unknown,
-}
-
 /// The conditions and status of one object.
 pub(crate) struct Report {
     /// Its conditions.
@@ -87,7 +71,7 @@ pub(crate) fn waiting(object: &Resolved<'_>, why: &str, now: Timestamp) -> Repor
     let entry = object.entry;
     let (submit, admin) = columns(granted_by_content(entry, now).as_ref());
     Report {
-        findings: super::waiting(object.outcome.as_ref().err(), why),
+        findings: super::waiting_conditions(object.outcome.as_ref().err(), why),
         status: QueueAclStatus { submit, admin, in_force: entry.in_force.clone() },
         takes: false,
         expiring: None,
