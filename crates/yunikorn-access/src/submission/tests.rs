@@ -359,9 +359,9 @@ fn user_of_a_refusal_is_bounded_and_can_be_seen() {
     let user = format!("eve\u{1b}{}", "x".repeat(100_000));
     let named = with_info(request(Kind::Pod, &user, "root.prod"), "sue");
     for (request, clause) in [(request(Kind::Pod, &user, "root.prod"), "user"), (named, "user_info")] {
-        let judgement = judged(&request);
-        assert_eq!((judgement.verdict, judgement.clause), (Outcome::Refused, clause));
-        let shown = &judgement.user;
+        let decision = decided(&request);
+        assert_eq!((decision.outcome, decision.clause), (Outcome::Refused, clause));
+        let shown = &decision.user;
         assert!(
             shown.chars().count() < 2000 && shown.starts_with("eve") && !shown.contains('\u{1b}'),
             "{clause}"
