@@ -42,6 +42,8 @@ pub struct Node {
     pub parent: Option<QueueId>,
     /// True if applications run in the queue.
     pub is_leaf: bool,
+    /// The span in the text that names the queue, if it is known.
+    pub head: Option<Span>,
     /// The ACLs of this queue, without those above it.
     grants: ByRight<Grants>,
     /// The number of queues in the subtree: this one and all below it.
@@ -301,6 +303,13 @@ impl Tree {
         }
     }
 
+    /// Records the span that names a queue, in the text that people write.
+    pub fn name_at(&mut self, path: &QueuePath, head: Option<Span>) {
+        if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
+            node.head = head;
+        }
+    }
+
     /// Removes an ACL.
     #[cfg(test)]
     pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
@@ -338,6 +347,7 @@ impl Node {
             path: queue.path.clone(),
             parent: queue.above.map(QueueId),
             is_leaf: queue.is_leaf,
+            head: queue.head,
             grants: ByRight {
                 submit: Grants::written(queue, Right::Submit)?,
                 admin: Grants::written(queue, Right::Admin)?,

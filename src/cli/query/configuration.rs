@@ -246,6 +246,9 @@ impl Configuration {
         let Some(base) = self.base_queues() else { return };
         for tree in &mut self.trees {
             let Some(partition) = base.partition(tree.partition()) else { continue };
+            for queue in partition.queues() {
+                tree.name_at(&queue.path, queue.head.map(|head| head.shifted(behind)));
+            }
             let replaced: BTreeSet<_> = self
                 .attributions
                 .iter()

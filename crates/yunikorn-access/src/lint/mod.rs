@@ -24,7 +24,7 @@ pub use codes::CODES;
 pub use names::{Known, Population};
 
 use super::tree::{Grants, Node, Origin, QueueId, Tree};
-use go_compat::diag::{Code, Diagnostic, listed, quoted, unlisted};
+use go_compat::diag::{Code, Diagnostic, Span, listed, quoted, unlisted};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -63,10 +63,11 @@ pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Adds a finding about a queue.
-    fn about_queue(&mut self, queue: QueueId, code: Code, message: String, help: &str) {
-        let diagnostic = Diagnostic::warning(code, message).help(help);
-        self.0.push(Finding { queue: Some(queue), right: None, origin: None, diagnostic });
+    /// Adds a finding about a queue. `head` is the span that names it.
+    fn about_queue(&mut self, queue: QueueId, head: Option<Span>, code: Code, message: String, help: &str) {
+        let diagnostic = Diagnostic { span: head, ..Diagnostic::warning(code, message).help(help) };
+        let origin = head.map(|head| Origin::Text(Some(head)));
+        self.0.push(Finding { queue: Some(queue), right: None, origin, diagnostic });
     }
 
     /// Adds a finding about what each object or text wrote into an ACL.
@@ -99,7 +100,7 @@ impl Findings {
         let hidden = self.0.len().saturating_sub(MAX_FINDINGS);
         self.0.truncate(MAX_FINDINGS);
         if hidden > 0 {
-            self.about_queue(QueueId::ROOT, codes::MORE, unlisted(hidden), "correct those above first");
+            self.about_queue(QueueId::ROOT, None, codes::MORE, unlisted(hidden), "correct those above first");
         }
         self.0
     }

@@ -223,6 +223,23 @@ fn queues_to_which_nobody_may_submit_are_told_by_the_topmost() {
     finds(&[("root", " ", ""), ("root.a", "", "")], &[]);
 }
 
+#[test]
+fn a_queue_without_acls_is_found_at_its_name() {
+    for (text, expected) in [
+        ("[{name: root, queues: [{submitacl: sue, name: a}, {name: b}]}]", "b"),
+        // Without a root in the text it is found at the first queue.
+        ("[{name: a}, {name: b}]", "a"),
+    ] {
+        let text = format!("partitions: [{{name: default, queues: {text}}}]");
+        let tree = parsed(&text);
+        let found = nothing_known(&tree);
+        let [finding] = found.as_slice() else { panic!("{found:?}") };
+        let span = finding.diagnostic.span.unwrap();
+        assert_eq!(finding.origin, Some(Origin::Text(Some(span))));
+        assert_eq!(text.get(span.start..span.end), Some(expected));
+    }
+}
+
 /// The findings of queues with these rules.
 fn found_with_rules(rules: &str, queues: &str) -> (Tree, Vec<Finding>) {
     let text = format!(

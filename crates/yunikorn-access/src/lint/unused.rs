@@ -75,7 +75,10 @@ fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findin
         quoted(node.path.as_str())
     );
     let help = "grant it to someone, or say that it is on purpose with `submitacl: \" \"`";
-    findings.about_queue(id, codes::NOBODY_SUBMITS, message, help);
+    // A root that the text does not have is in the text by the first queue below it.
+    let mut subtree = tree.queues().skip(id.index()).take(tree.subtree(id).len());
+    let head = subtree.find_map(|(_, node)| node.head);
+    findings.about_queue(id, head, codes::NOBODY_SUBMITS, message, help);
 }
 
 /// For each queue, true if no ACL is written at it, nor at any queue above or below it. An ACL that grants

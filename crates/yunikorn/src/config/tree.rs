@@ -11,6 +11,7 @@ use crate::acl::Acl;
 use crate::queue::QueuePath;
 use crate::right::Right;
 use crate::text_map::TextMap;
+use go_compat::diag::Span;
 use go_compat::yaml::decode::{Location, Spanned};
 use go_compat::yaml::edit::Edit;
 
@@ -54,6 +55,8 @@ pub struct Queue {
     pub is_leaf: bool,
     /// The position of its mapping; `None` for a root that `YuniKorn` inserts because the text has none.
     pub location: Option<Location>,
+    /// The span of its name, or of its mapping where that has none; `None` as [`Self::location`].
+    pub head: Option<Span>,
     /// Its position in [`Partition::queues`].
     pub position: u32,
     /// The position of the queue above; `None` for the root.
@@ -172,14 +175,16 @@ impl Queue {
         position: u32,
         above: Option<u32>,
     ) -> (Self, Vec<QueueConfig>) {
-        let nested = written.queues.unwrap_or_default();
         let inserted = written.place.path.is_root();
+        let head = (!inserted).then(|| written.head());
+        let nested = written.queues.unwrap_or_default();
         let queue = Self {
             path,
             submit_acl: written.submit_acl,
             admin_acl: written.admin_acl,
             is_leaf: !written.parent && nested.is_empty(),
             location: (!inserted).then_some(written.place),
+            head,
             position,
             above,
         };
