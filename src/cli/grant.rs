@@ -113,7 +113,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
     let Some(change) = checked(&text, source.files.now, console)? else { return Ok(Exit::Findings) };
     let session = source.open(console)?;
-    let after = session.source.changed(source, &change, console)?;
+    let after = session.changed(source, &change, console)?;
     if let Some(from) = args.from.filter(|from| *from > now) {
         console.note(&format!("nothing changes before {from}"));
     } else {

@@ -56,7 +56,7 @@ pub fn run(Args { right: args }: &Args, console: Console) -> Result<Exit, Failur
         .collect::<Result<_, _>>()?;
     let text = manifest::to_yaml(&objects.iter().map(manifest::to_apply).collect::<Vec<_>>());
     let Some(change) = checked(&text, args.source.files.now, console)? else { return Ok(Exit::Findings) };
-    let after = session.source.changed(&args.source, &change, console)?;
+    let after = session.changed(&args.source, &change, console)?;
     diff::show(&session.configuration, &after, console);
     match session.cluster().filter(|_| args.apply) {
         Some(cluster) => objects.iter().try_for_each(|object| replace(cluster, object, console))?,

@@ -92,7 +92,7 @@ impl Args {
             let invalid = || Failure::Refused(format!("QueueAcl/{name} is not valid"));
             change = checked(&text, source.files.now, console)?.ok_or_else(invalid)?;
         }
-        let after = session.source.changed(source, &change, console)?;
+        let after = session.changed(source, &change, console)?;
         diff::show(&session.configuration, &after, console);
         if session.cluster().is_none() {
             console.out(&text)?;

@@ -131,8 +131,9 @@ impl Reading {
 }
 
 async fn read(cluster: &Cluster, source: &SourceArgs, console: Console) -> Result<Reading, Failure> {
-    let mut notes = Vec::new();
-    let configuration = cluster.current(&source.cluster, console, &mut notes).await?;
+    let configuration = cluster.current(&source.cluster, console).await?;
+    configuration.note(None, console);
+    let mut notes = configuration.notes.clone();
     let tree = configuration.tree(&source.partition)?;
     notes.extend(others(&configuration, tree));
     let live = LiveAnswer { url: DATA.to_owned(), seconds: INTERVAL, notes, stale: None };

@@ -149,6 +149,8 @@ impl Args {
             let before = old.configuration(console)?;
             (before, whole.map_or_else(|| old.changed(&change)?.configuration(console), Ok)?)
         };
+        before.note(None, console);
+        after.note(Some(&before), console);
         Ok((before, after, change))
     }
 

@@ -88,20 +88,17 @@ impl Cluster {
     /// # Errors
     /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` accepts.
     pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
-        self.runtime.block_on(self.current(args, console, &mut Vec::new()))
+        self.runtime.block_on(self.current(args, console))
     }
 
-    /// Like [`Self::read`], for callers that already run requests; adds notes about the answer.
+    /// Like [`Self::read`], for callers that already run requests.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub async fn current(
-        &self,
-        args: &ClusterArgs,
-        console: Console,
-        notes: &mut Vec<String>,
-    ) -> Result<Configuration, Failure> {
-        configuration(Box::pin(self.written(args, notes)).await, notes, console)
+    pub async fn current(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
+        let mut notes = Vec::new();
+        let written = Box::pin(self.written(args, &mut notes)).await;
+        configuration(written, notes, console)
     }
 
     /// Returns the configuration that `YuniKorn` would have after a change of the objects: from its
@@ -431,7 +428,7 @@ pub fn after(
 ) -> Result<Configuration, Failure> {
     let mut notes = Vec::new();
     let written = written_after(spec, snapshot, change, now, &mut notes);
-    configuration(written, &notes, console)
+    configuration(written, notes, console)
 }
 
 /// Returns what the operator would write after a change of the objects: now, or at another time.
@@ -469,14 +466,22 @@ fn located(map: &str, key: &str, text: String) -> Text {
     Text::whole(format!("{map}/{key}"), text)
 }
 
-/// Prints the notes, and reads a text as a running `YuniKorn` does.
+/// Reads a text as a running `YuniKorn` does; the notes are printed only if that fails.
 fn configuration(
     written: Result<Written, Failure>,
-    notes: &[String],
+    notes: Vec<String>,
     console: Console,
 ) -> Result<Configuration, Failure> {
-    console.notes(notes);
-    Configuration::from_written(written?).map_err(|refused| files::refuse(&refused, console))
+    let read = written.and_then(|written| {
+        Configuration::from_written(written).map_err(|refused| files::refuse(&refused, console))
+    });
+    match read {
+        Ok(configuration) => Ok(configuration.with_notes(notes)),
+        Err(failure) => {
+            console.notes(&notes);
+            Err(failure)
+        }
+    }
 }
 
 fn unusable(problems: &[Diagnostic]) -> Failure {

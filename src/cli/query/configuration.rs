@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::request::suggestion;
 use super::texts::Text;
-use crate::cli::Failure;
 use crate::cli::input::source::Source;
+use crate::cli::{Console, Failure};
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
@@ -105,6 +105,8 @@ pub struct Configuration {
     pub around: Around,
     /// The version of `YuniKorn` that reads it.
     pub version: Version,
+    /// The notes about reading it.
+    pub notes: Vec<String>,
     trees: Vec<Tree>,
     text: Text,
     base: Option<Text>,
@@ -153,13 +155,26 @@ impl Configuration {
         let trees = trees.map_err(|error| refused(error.to_string(), false))?;
         let refused = refusal.map(|reason| refused(reason, true));
         let diagnostics = verdict.diagnostics;
+        let notes = Vec::new();
         let mut configuration =
-            Self { config, diagnostics, around, version, trees, text, base, attributions };
+            Self { config, diagnostics, around, version, notes, trees, text, base, attributions };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &configuration.attributions, None);
         }
         configuration.attribute_base();
         Ok((configuration, refused))
+    }
+
+    /// Returns the same with these notes about reading it.
+    #[must_use]
+    pub fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+
+    /// Prints the notes about reading it, except those that are about another one, too.
+    pub fn note(&self, before: Option<&Self>, console: Console) {
+        let is_new = |note: &&String| before.is_none_or(|before| !before.notes.contains(note));
+        self.notes.iter().filter(is_new).for_each(|note| console.note(note));
     }
 
     /// Returns the queues of one partition; its name is matched without case.

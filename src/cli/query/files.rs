@@ -76,20 +76,21 @@ impl Given {
         Ok(Self { inputs, assembled })
     }
 
-    /// Returns the configuration that the files make.
+    /// Returns the configuration that the files make; its notes are printed only if there is none.
     ///
     /// # Errors
     /// When `YuniKorn`'s configuration cannot be determined.
     pub fn configuration(&self, console: Console) -> Result<Configuration, Failure> {
         let mut notes = Vec::new();
         let written = self.written(&mut notes)?;
-        console.notes(&notes);
-        let (configuration, refused) =
-            Configuration::at_start(written).map_err(|refused| refuse(&refused, console))?;
+        let (configuration, refused) = Configuration::at_start(written).map_err(|refused| {
+            console.notes(&notes);
+            refuse(&refused, console)
+        })?;
         if let Some(refused) = refused {
             warn(&refused, console);
         }
-        Ok(configuration)
+        Ok(configuration.with_notes(notes))
     }
 
     /// Returns the keys and values of both ConfigMaps as `YuniKorn` merges them, with what the operator would

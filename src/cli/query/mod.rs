@@ -198,18 +198,20 @@ impl Source {
     /// # Errors
     /// When there is none, or `YuniKorn` does not take it.
     pub fn configuration(&self, args: &SourceArgs, console: Console) -> Result<Configuration, Failure> {
-        match self {
+        let configuration = match self {
             Self::Files(given) => given.configuration(console),
             Self::Cluster(cluster) if args.files.now.is_none() => cluster.read(&args.cluster, console),
             Self::Cluster(_) => self.changed(args, &ObjectChange::default(), console),
-        }
+        }?;
+        configuration.note(None, console);
+        Ok(configuration)
     }
 
-    /// Returns the configuration after a change of the objects.
+    /// Returns the configuration after a change of the objects; its notes are printed only if there is none.
     ///
     /// # Errors
     /// When the operator would write nothing.
-    pub fn changed(
+    fn changed(
         &self,
         args: &SourceArgs,
         change: &ObjectChange,
@@ -280,6 +282,21 @@ impl Session {
                 })
             }
         }
+    }
+
+    /// Returns the configuration after a change of the objects, and prints the notes that are new.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn changed(
+        &self,
+        args: &SourceArgs,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        let after = self.source.changed(args, change, console)?;
+        after.note(Some(&self.configuration), console);
+        Ok(after)
     }
 
     /// Returns the cluster, if the configuration was read from one.

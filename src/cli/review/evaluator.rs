@@ -58,7 +58,10 @@ impl Evaluator {
             // Several trees, of which none was chosen.
             Some(Err(usage @ Failure::Usage(_))) => return Err(usage),
             Some(Err(other)) => Err(other.to_string()),
-            Some(Ok(configuration)) => Ok(configuration),
+            Some(Ok(configuration)) => {
+                configuration.note(None, console);
+                Ok(configuration)
+            }
         };
         let (conf, findings) = Conf::from_keys(&given.map(Given::keys).unwrap_or_default(), version);
         for finding in findings.iter().filter(|finding| finding.is_error()) {

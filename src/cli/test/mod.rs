@@ -69,6 +69,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None)?;
     let suites = suites(&inputs, console)?;
     let configuration = Given::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
+    configuration.note(None, console);
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {
