@@ -86,11 +86,17 @@ fn a_file_that_cannot_be_read_is_left() {
         let text = format!("{fixable}---\n{ACL}{rest}\n");
         let (after, said) = fixed(&text);
         assert!(!said.contains("fixed["), "{said}");
+        assert!(
+            said.contains("note: ./a.yaml is not fixed: it cannot be read; correct that first\n"),
+            "{said}"
+        );
         assert_eq!(after, text);
     }
     // The right name is there already, and no key may be there twice.
     let twice = fixable.replace("users: sue", "users: [sue], Users: [bob]");
-    assert_eq!(fixed(&twice).0, twice);
+    let (after, said) = fixed(&twice);
+    assert_eq!(after, twice);
+    assert!(said.contains("note: ./a.yaml is not fixed: it could not be read any more; "), "{said}");
 }
 
 #[test]

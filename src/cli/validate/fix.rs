@@ -27,13 +27,24 @@ pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'
     (written == replacement.written).then_some((span, replacement.instead.as_str()))
 }
 
-/// Returns the changes by the findings. A file that cannot be read as YAML or JSON, before or after the
-/// change, is left as it is.
-pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> Vec<Change<'a>> {
+/// Returns the changes by the findings, and a note for each file that is left as it is because it cannot be
+/// read as YAML or JSON, before or after its change.
+pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<Change<'a>>, Vec<String>) {
     let of = |index| found.iter().filter(move |finding| finding.source == Some(index));
-    let is_read = |index| !of(index).any(|finding| is_unreadable(finding.diagnostic.code));
-    let sources = inputs.sources.iter().enumerate().filter(|(index, _)| is_read(*index));
-    sources.filter_map(|(index, source)| change(source, of(index))).collect()
+    let (mut changes, mut left) = (Vec::new(), Vec::new());
+    for (index, source) in inputs.sources.iter().enumerate() {
+        if of(index).any(|finding| is_unreadable(finding.diagnostic.code)) {
+            left.push(format!("{} is not fixed: it cannot be read; correct that first", source.name));
+        } else if let Some(change) = change(source, of(index)) {
+            if change.is_readable() {
+                changes.push(change);
+            } else {
+                let help = "write by hand what the findings say";
+                left.push(format!("{} is not fixed: it could not be read any more; {help}", source.name));
+            }
+        }
+    }
+    (changes, left)
 }
 
 fn is_unreadable(code: Code) -> bool {
@@ -57,12 +68,16 @@ fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnost
     for (_, span, instead) in edits.iter().rev() {
         text.replace_range(span.start..span.end, instead);
     }
-    let again = Inputs::new(vec![Source { name: source.name.clone(), text: text.clone() }]);
-    let broken = again.findings.iter().any(|finding| is_unreadable(finding.diagnostic.code));
-    (!broken).then_some(Change { source, edits, text })
+    Some(Change { source, edits, text })
 }
 
 impl Change<'_> {
+    /// Returns whether the changed text can be read.
+    fn is_readable(&self) -> bool {
+        let again = Inputs::new(vec![Source { name: self.source.name.clone(), text: self.text.clone() }]);
+        !again.findings.iter().any(|finding| is_unreadable(finding.diagnostic.code))
+    }
+
     /// Writes the file.
     ///
     /// # Errors

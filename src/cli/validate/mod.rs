@@ -69,7 +69,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let mut found = assembled.findings;
         found.extend(each(&inputs, assembled.snapshot.version()));
         comments.remove(&inputs.sources, &mut found, |finding| finding);
-        let changes = fix::changes(&inputs, &found);
+        let (changes, left) = fix::changes(&inputs, &found);
+        console.notes(&left);
         if args.dry_run {
             console.out(&changes.iter().map(fix::Change::diff).collect::<String>())?;
             return Ok(Exit::yes(changes.is_empty()));
