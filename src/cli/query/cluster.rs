@@ -398,13 +398,7 @@ fn written_now(
     notes: &mut Vec<String>,
 ) -> Result<Written, Failure> {
     let key = flat.queues_key();
-    if flat.is_ambiguous(&key) {
-        return Err(Failure::Undecided(format!(
-            "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
-            random"
-        )));
-    }
-    let text = rendered::current(flat, located, notes);
+    let text = rendered::current(flat, located, notes)?;
     let around = Around::new(snapshot, snapshot);
     let written = Written { around, ..Written::text_alone(text, snapshot.version()) };
     if !is_ours(snapshot, flat, &key) {

@@ -167,7 +167,7 @@ impl Given {
         if snapshot.queue_acls.is_empty()
             && self.inputs.of_kind(ResourceKind::YuniKornConfig).next().is_none()
         {
-            let text = rendered::current(&merged(snapshot), located, notes);
+            let text = rendered::current(&merged(snapshot), located, notes)?;
             let around = Around::new(snapshot, &self.settled());
             around.note_refused(notes);
             return Ok(Written { around, ..Written::text_alone(text, snapshot.version()) });

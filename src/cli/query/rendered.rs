@@ -16,21 +16,30 @@ use yunikorn::right::Right;
 
 /// Returns the text in the ConfigMaps that merge to `flat`, or else `YuniKorn`'s own configuration, which is
 /// in force then. `located` returns a text with its location, by the names of its ConfigMap and key.
+///
+/// # Errors
+/// When the text is ambiguous.
 pub fn current(
     flat: &Flattened,
     located: impl FnOnce(&str, &str, String) -> Text,
     notes: &mut Vec<String>,
-) -> Text {
+) -> Result<Text, Failure> {
     let key = flat.queues_key();
+    if flat.is_ambiguous(&key) {
+        return Err(Failure::Undecided(format!(
+            "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
+            random"
+        )));
+    }
     let queues = flat.queues(&key);
     if let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) {
-        return located(config_map_of(origin.source), &origin.key, queues.text.to_owned());
+        return Ok(located(config_map_of(origin.source), &origin.key, queues.text.to_owned()));
     }
     notes.push(format!(
         "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \
         everywhere"
     ));
-    Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned())
+    Ok(Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned()))
 }
 
 /// Returns what the operator would write. `located` returns a text with its location, by the names of its
