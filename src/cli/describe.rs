@@ -1,6 +1,7 @@
 //! `queuewarden describe`: shows one `QueueAcl` with its effect, as `kubectl describe` shows objects.
 
 use jiff::Timestamp;
+use kube::api::DynamicObject;
 
 use super::query::cluster::{Cluster, seen};
 use super::query::configuration::Configuration;
@@ -43,13 +44,14 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Failure::Usage(why.to_owned())
     })?;
     let source = args.source.source(console)?;
-    let object = serde_json::from_value(source.queue_acl(&about.name)?)
+    let object: DynamicObject = serde_json::from_value(source.queue_acl(&about.name)?)
         .map_err(|error| Failure::Undecided(format!("cannot read {about}: {error}")))?;
     let entry = convert::queue_acl(&object);
     let width = console.look_out().width;
     let section = |title, table| section(title, table, width);
     let mut text = facts(&entry).text(false, width);
-    text += &section("Conditions", Ok(conditions(&entry.meta)));
+    let unreadable = convert::unreadable_conditions(&object).map(Failure::Undecided);
+    text += &section("Conditions", unreadable.map_or_else(|| Ok(conditions(&entry.meta)), Err));
     if let Ok(spec) = &entry.spec {
         let configuration = source.configuration(&args.source, console);
         text += &section("ACLs", configuration.and_then(|configuration| acls(&configuration, spec)));
@@ -159,5 +161,20 @@ fn section(title: &str, table: Result<Table, Failure>, width: Option<usize>) -> 
             lines.lines().fold(format!("{title}:\n"), |text, line| text + "  " + line + "\n")
         }
         Err(failure) => format!("{title}: <unknown>: {}\n", visible(&failure.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_that_cannot_be_read_says_why() {
+        let refused = Failure::Undecided("cannot read the events: not you".to_owned());
+        assert_eq!(
+            section("Events", Err(refused), None),
+            "Events: <unknown>: cannot read the events: not you\n"
+        );
+        assert_eq!(section("Events", Ok(Table::new(["TYPE"])), None), "Events: <none>\n");
     }
 }

@@ -288,6 +288,8 @@ fn holder(lease: &Lease, now: Timestamp) -> Option<String> {
 
 /// Reason for an object that the operator has not seen since it was changed.
 const NOT_SEEN: &str = "NotSeen";
+/// Reason for an object with conditions that lack a field, or are none.
+const UNREADABLE: &str = "Unreadable";
 
 /// An object as the cluster has it.
 #[derive(Debug, Clone)]
@@ -295,6 +297,8 @@ pub struct ObservedObject {
     /// Its kind.
     pub kind: ResourceKind,
     meta: Meta,
+    /// The problem with its conditions, if they cannot be read.
+    pub unreadable: Option<String>,
     object: DynamicObject,
 }
 
@@ -313,7 +317,8 @@ pub struct Attention {
 
 impl ObservedObject {
     fn new(kind: ResourceKind, object: DynamicObject) -> Self {
-        Self { kind, meta: convert::meta(&object), object }
+        let unreadable = convert::unreadable_conditions(&object);
+        Self { kind, meta: convert::meta(&object), unreadable, object }
     }
 
     /// Returns the condition of a type for the current generation; `None` if there is none.
@@ -329,10 +334,14 @@ impl ObservedObject {
 
     /// Returns the reason why it is not Ready; `None` if it is.
     pub fn attention(&self) -> Option<Attention> {
-        let (reason, message) = match self.condition(Type::Ready) {
-            Some(ready) if ready.status == Status::True => return None,
-            Some(ready) => (&*ready.reason, ready.message.as_str()),
-            None => (NOT_SEEN, "queuewarden has not looked at it since it was changed: is it running?"),
+        let (reason, message) = match (&self.unreadable, self.condition(Type::Ready)) {
+            // What cannot be read may be the condition that says what is wrong.
+            (Some(why), _) => (UNREADABLE, why.as_str()),
+            (None, Some(ready)) if ready.status == Status::True => return None,
+            (None, Some(ready)) => (&*ready.reason, ready.message.as_str()),
+            (None, None) => {
+                (NOT_SEEN, "queuewarden has not looked at it since it was changed: is it running?")
+            }
         };
         Some(Attention {
             kind: self.kind.name().to_owned(),
@@ -393,9 +402,7 @@ mod tests {
         let later = standing(3, &conditions);
         assert_eq!(later.attention().unwrap().reason, NOT_SEEN);
         assert!(!later.holds(Type::Programmed));
-        for unreadable in [json!(null), json!({}), json!(["Ready"]), json!([{"type": 1}])] {
-            assert_eq!(standing(1, &unreadable).attention().unwrap().reason, NOT_SEEN, "{unreadable}");
-        }
+        assert_eq!(standing(1, &json!(null)).attention().unwrap().reason, NOT_SEEN);
     }
 
     #[test]
@@ -405,6 +412,27 @@ mod tests {
             "lastTransitionTime": "2026-12-24T00:00:00Z",
         }]);
         assert_eq!(standing(1, &conditions).attention(), None);
+    }
+
+    #[test]
+    fn conditions_that_cannot_be_read_need_attention() {
+        let mut ready = json!({
+            "type": "Ready", "status": "True", "reason": "Ready", "message": "in force", "observedGeneration": 1,
+            "lastTransitionTime": "2026-12-24T00:00:00Z",
+        });
+        let mut open = ready.clone();
+        open["type"] = "FailOpen".into();
+        open.as_object_mut().unwrap().remove("lastTransitionTime");
+        let attention = standing(1, &json!([ready, open])).attention().unwrap();
+        assert_eq!(attention.reason, UNREADABLE);
+        assert_eq!(
+            attention.message,
+            "status.conditions cannot be read: [1]: missing field `lastTransitionTime`"
+        );
+        ready["status"] = json!(true);
+        for unreadable in [json!({}), json!(["Ready"]), json!([ready])] {
+            assert_eq!(standing(1, &unreadable).attention().unwrap().reason, UNREADABLE, "{unreadable}");
+        }
     }
 
     #[test]

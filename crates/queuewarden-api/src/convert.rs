@@ -120,6 +120,13 @@ pub fn meta(object: &DynamicObject) -> Meta {
     }
 }
 
+/// Returns what is wrong with the conditions of an object; `None` if each of them can be read.
+pub fn unreadable_conditions(object: &DynamicObject) -> Option<String> {
+    let conditions = object.data.pointer("/status/conditions").filter(|conditions| !conditions.is_null())?;
+    let read: Result<Vec<meta::Condition>, _> = serde_path_to_error::deserialize(conditions);
+    read.err().map(|error| format!("status.conditions cannot be read: {error}"))
+}
+
 /// Reads a condition. An unreadable one counts as absent and is written anew.
 fn condition(value: Value) -> Option<Condition> {
     let condition: meta::Condition = serde_json::from_value(value).ok()?;

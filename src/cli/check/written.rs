@@ -78,6 +78,8 @@ fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
         return vec![Line::fail(CONFIG, "there is none: nothing is written", what)];
     };
     let mut lines = vec![ready(config, spec)];
+    let anew = "queuewarden writes them anew when it runs: who else writes the status?";
+    lines.extend(config.unreadable.as_deref().map(|why| Line::fail(CONFIG, why, anew)));
     lines.extend(fail_open(config));
     lines.extend(config.annotation(ANNOTATION).map(log_level));
     lines
