@@ -39,6 +39,8 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("Look at the cluster", "queuewarden lint"),
     ("Look ahead, too: what will be found when a grant ends?", "queuewarden lint --until 7d"),
+    ("Keep what is found today, and fail only on what is new", "queuewarden lint -o sarif > known.sarif"),
+    ("The second step of that, in a pipeline", "queuewarden lint --strict --baseline known.sarif"),
     ("Find names that nobody has", "queuewarden lint -f queues.yaml --users users.txt --groups groups.txt"),
     ("What would change in the cluster by these objects?", "queuewarden diff -f acls/"),
     ("What would change if an object were deleted?", "queuewarden diff --delete queueacl/prod"),

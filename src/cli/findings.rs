@@ -48,9 +48,7 @@ impl Format {
             Self::Json => AnswerFormat::Json,
             Self::Yaml => AnswerFormat::Yaml,
             Self::Sarif => {
-                let folder = std::env::current_dir().map_err(|error| {
-                    Failure::Output(format!("files cannot be named from the working directory: {error}"))
-                })?;
+                let folder = sarif::folder()?;
                 return AnswerFormat::Json.show(String::new, || sarif::log(sources, findings, &folder));
             }
         };

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ahead::{self, AheadArgs};
+use super::baseline::BaselineArgs;
 use super::console::Look;
 use super::findings::{self, Format, by_cause, plural};
 use super::input::object::{Kind, Object};
@@ -54,6 +55,8 @@ pub struct Args {
     /// Exit with 1 if anything is found
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    baseline: BaselineArgs,
     #[command(flatten)]
     ahead: AheadArgs,
     #[command(flatten)]
@@ -139,6 +142,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let unused = comments.unused(looked_for).into_iter();
         findings.extend(unused.map(|shown| Found { answer: answer(&sources, &shown, None), shown }));
     }
+    let later = ahead.moments.iter_mut().map(|moment| &mut moment.findings);
+    let lists = std::iter::once(&mut findings).chain(later);
+    let known_before = args.baseline.apply(&sources, lists, |found| &found.shown, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
     for other in session.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
@@ -157,7 +163,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if args.format == Format::Text {
         let (count, later) = (plural(findings.len(), "warning"), ahead::later(&ahead));
         let checked = plural(tree.queues().len(), "queue");
-        console.err(&format!("{count}{later}{}; {checked} checked\n", comments.summary()));
+        console.err(&format!("{count}{later}{}{known_before}; {checked} checked\n", comments.summary()));
     }
     Ok(Exit::yes(!args.strict || (findings.is_empty() && ahead.findings().next().is_none())))
 }

@@ -11,6 +11,7 @@ pub mod application;
 pub mod assemble;
 mod atomic;
 pub mod authorizer_config;
+pub mod baseline;
 pub mod can_i;
 pub mod certificates;
 pub mod check;

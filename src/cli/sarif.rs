@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::Failure;
 use super::codes;
 use super::input::SourceDiagnostic;
 use super::input::source::Source;
@@ -15,6 +16,16 @@ use go_compat::diag::{Code, Span};
 /// The published schema of the format.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Returns the folder from which files are named.
+///
+/// # Errors
+/// When there is no working directory.
+pub fn folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::Output(format!("files cannot be named from the working directory: {error}"))
+    })
+}
 
 /// Returns the log of one run: the findings, and the codes that are among them as rules. Files in `folder`
 /// are named relative to it.
@@ -45,7 +56,8 @@ fn rule(code: Code) -> Value {
     })
 }
 
-fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> Value {
+/// Returns one finding.
+pub fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> Value {
     let SourceDiagnostic { source, object, diagnostic } = finding;
     let source = source.and_then(|index| sources.get(index));
     let file = source.map(|source| json!({"uri": uri(&source.name, folder)}));

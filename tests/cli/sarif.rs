@@ -101,6 +101,66 @@ fn a_region_is_what_the_finding_is_about() {
     }
 }
 
+/// A known finding may move in its file. One more of the same kind is new, and errors are not left out.
+#[test]
+fn baseline_of_a_former_run_leaves_only_what_is_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let ends = |command: &[&str], more: &[&str]| {
+        let ended = run(&[command, more].concat(), folder.path(), "");
+        (ended.status.code(), out(&ended), err(&ended))
+    };
+    let queues = |acls: &[&str]| {
+        let queue =
+            |(number, acl): (usize, &&str)| format!("      - {{name: q{number}, submitacl: '{acl}'}}\n");
+        let below: String = acls.iter().enumerate().map(queue).collect();
+        format!("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n{below}")
+    };
+    let (sarif, known) = (["-o", "sarif"], ["--baseline", "known.sarif"]);
+    let validate = ["validate", "--strict", "-f", "queues.yaml"];
+    write("queues.yaml", &queues(&["none", "none"]));
+    let (code, log, _) = ends(&validate, &sarif);
+    assert_eq!((code, log.matches("\"ruleId\": \"QW1014\"").count()), (Some(1), 2), "{log}");
+    write("known.sarif", &log);
+    write("queues.yaml", &format!("# moved\n{}", queues(&["none", "none"])));
+    let (code, shown, said) = ends(&validate, &known);
+    assert_eq!((code, shown.as_str()), (Some(0), ""), "{said}");
+    assert!(said.starts_with("0 errors, 0 warnings, 2 in the baseline; "), "{said}");
+    write("queues.yaml", &queues(&["none", "none", "none"]));
+    let (code, shown, _) = ends(&validate, &known);
+    assert_eq!((code, shown.matches("[QW1014]").count()), (Some(1), 1), "{shown}");
+    write("queues.yaml", &queues(&["none"]));
+    let (code, _, said) = ends(&validate, &known);
+    assert!(
+        code == Some(0)
+            && said
+                .contains("note: 1 finding of the baseline no longer there, first QW1014 in queues.yaml: "),
+        "{said}"
+    );
+
+    let error = queues(&["sue  devs"]);
+    write("queues.yaml", &error);
+    write("known.sarif", &ends(&validate, &sarif).1);
+    let (code, shown, _) = ends(&validate, &known);
+    assert!(code == Some(1) && shown.contains("[QW1001]"), "{shown}");
+
+    let lint = ["lint", "--strict", "-f", "queues.yaml"];
+    let open = queues(&["sue"]).replace("root\n", "root\n    submitacl: '*'\n");
+    write("queues.yaml", &open);
+    write("known.sarif", &ends(&lint, &sarif).1);
+    assert_eq!(ends(&lint, &known).0, Some(0));
+    write("queues.yaml", &open.replace("'sue'", "'sue', adminacl: eve"));
+    assert_eq!(ends(&lint, &known).0, Some(1));
+    for text in ["a: 1", "{}"] {
+        write("known.sarif", text);
+        let (code, _, said) = ends(&lint, &known);
+        assert!(
+            code == Some(2) && said.contains("known.sarif is no SARIF: write it with -o sarif"),
+            "{said}"
+        );
+    }
+}
+
 /// The text of an object is in its file, at the right that it is about.
 #[test]
 fn lint_places_findings_in_the_files_of_objects() {

@@ -14,6 +14,7 @@ pub mod objects;
 pub mod schema;
 
 use super::ahead::{self, AheadArgs};
+use super::baseline::BaselineArgs;
 use super::findings::{self, Count, Format, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
@@ -50,6 +51,8 @@ pub struct Args {
     /// Print what --fix would change as a diff instead, and exit with 1 if there is something
     #[arg(long, requires = "fix")]
     dry_run: bool,
+    #[command(flatten)]
+    baseline: BaselineArgs,
     #[command(flatten)]
     ahead: AheadArgs,
 }
@@ -113,6 +116,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     found.extend(malformed.into_iter().chain(comments.unused(looked_for)));
     sort(&mut found);
+    let lists =
+        std::iter::once(&mut found).chain(ahead.moments.iter_mut().map(|moment| &mut moment.findings));
+    let known_before = args.baseline.apply(&inputs.sources, lists, |finding| finding, console)?;
     let count = Count::from_findings(&found);
     let draw = |found: &[SourceDiagnostic]| findings::text(&inputs.sources, found, console.look_out());
     let text = || draw(&found) + &ahead::text(&ahead, draw);
@@ -124,7 +130,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             0 => String::new(),
             ignored => format!(", {ignored} of other kinds ignored"),
         };
-        let (later, suppressed) = (ahead::later(&ahead), comments.summary());
+        let (later, suppressed) = (ahead::later(&ahead), comments.summary() + &known_before);
         let checked = format!("{} in {} checked{ignored}", read[0], read[1]);
         console.err(&format!("{}{later}{suppressed}; {checked}\n", count.text()));
     }
