@@ -40,6 +40,12 @@ export function answer(report, command) {
     return JSON.parse(file(`${report}.${command}.json`));
 }
 
+/** Findings in lists of those with one cause, each of which is one card. */
+export function byCause(findings) {
+    const cause = ({ severity, code, help }) => `${severity} ${code} ${help}`;
+    return [...new Set(findings.map(cause))].map((one) => findings.filter((finding) => cause(finding) === one));
+}
+
 /**
  * Opens a page and runs a test on it. `at` is what stands behind `#`, `allowed` the addresses that it may ask for beside its own,
  * `expected` the errors that it may tell; other options are the browser's.

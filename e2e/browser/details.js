@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { answer, row, withReport } from './browser.js';
+import { answer, byCause, row, withReport } from './browser.js';
 
 const report = answer('small', 'report');
 const matrix = answer('small', 'matrix');
+const causes = byCause(report.findings);
 
 describe('the panel', () => {
     it('names all who may do something on a queue, how, and where that is written', () => withReport('small', {}, async (page) => {
@@ -86,18 +87,19 @@ describe('the panel', () => {
 describe('the lists', () => {
     it('tell every finding with its code, place and queue', () => withReport('small', { at: 'view=findings' }, async (page) => {
         const cards = await page.locator('#view-findings .card').allInnerTexts();
-        assert.equal(cards.length, report.findings.length + report.withoutEffect.length);
-        assert.ok(report.findings.length > 0);
-        report.findings.forEach((finding, index) => {
-            const wanted = [finding.code, finding.severity, finding.message.replaceAll('`', ''), report.queues[finding.queue]?.path, finding.writtenIn?.name];
+        assert.equal(cards.length, causes.length + report.withoutEffect.length);
+        assert.ok(causes.length > 0 && causes.length < report.findings.length);
+        causes.forEach((alike, index) => alike.forEach((finding) => {
+            const number = alike.length > 1 && `${alike.length} findings`;
+            const wanted = [finding.code, finding.severity, number, finding.message.replaceAll('`', ''), report.queues[finding.queue]?.path, finding.writtenIn?.name];
             wanted.filter(Boolean).forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));
-        });
+        }));
         assert.equal(await page.innerText('#tab-findings-number'), String(report.findings.length + report.withoutEffect.length));
     }));
 
     it('tell every object without effect, with the reason', () => withReport('small', { at: 'view=findings' }, async (page) => {
         assert.deepEqual(report.withoutEffect.map(({ reason }) => reason).sort(), ['Expired', 'QueueNotFound']);
-        const cards = (await page.locator('#view-findings .card').allInnerTexts()).slice(report.findings.length);
+        const cards = (await page.locator('#view-findings .card').allInnerTexts()).slice(causes.length);
         report.withoutEffect.forEach(({ kind, name, queue, reason, message }, index) => {
             [`${kind} ${name}`, report.queues[queue]?.path, reason, message.replaceAll('`', '')].filter(Boolean)
                 .forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));

@@ -9,16 +9,29 @@ function time(text) {
     return h('time', { datetime: text, title: text }, `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`);
 }
 
-/** One finding; `at` says whether its queue is named. */
-function findingCard(page, finding, at = true) {
-    const queue = finding.queue ?? null;
-    const written = finding.writtenIn && place(finding.writtenIn);
-    return h('li', { class: `card ${finding.severity}` },
-        h('p', { class: 'card-head' }, icon(finding.severity), h('strong', null, finding.severity), h('code', null, visible(finding.code)), visible(finding.title),
-            at && queue !== null && h('span', { class: 'where' }, queueLink(page, queue), finding.acl ? ` ${finding.acl}` : '')),
-        h('p', null, prose(finding.message)),
-        finding.help && h('p', { class: 'help' }, prose(finding.help)),
-        written && h('p', { class: 'places' }, h('bdi', { class: 'place' }, written)));
+/** Findings in lists of those with one cause: of a kind that one remedy mends. */
+function byCause(findings) {
+    const causes = new Map();
+    for (const finding of findings) {
+        const cause = JSON.stringify([finding.severity, finding.code, finding.help]);
+        (causes.get(cause) ?? causes.set(cause, []).get(cause)).push(finding);
+    }
+    return [...causes.values()];
+}
+
+/** The findings with one cause; `at` says whether their queues are named. */
+function findingCard(page, alike, at = true) {
+    const [{ severity, code, title, help }] = alike;
+    const where = ({ queue, acl }) => at && (queue ?? null) !== null && h('span', { class: 'where' }, queueLink(page, queue), acl ? ` ${acl}` : '');
+    const written = ({ writtenIn }) => writtenIn && h('p', { class: 'places' }, h('bdi', { class: 'place' }, place(writtenIn)));
+    const one = (finding) => h('li', null, h('div', null, prose(finding.message), where(finding)), written(finding));
+    const alone = alike.length === 1;
+    return h('li', { class: `card ${severity}` },
+        h('p', { class: 'card-head' }, icon(severity), h('strong', null, severity), h('code', null, visible(code)), visible(title),
+            alone ? where(alike[0]) : h('span', { class: 'number' }, numbers.format(alike.length), h('span', { class: 'unseen' }, ' findings'))),
+        alone && h('p', null, prose(alike[0].message)),
+        help && h('p', { class: 'help' }, prose(help)),
+        alone ? written(alike[0]) : long(page, alike, one, (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE));
 }
 
 /** One change. */
@@ -60,7 +73,7 @@ function found(page, all, objects) {
     const shown = left(page, all, (finding) => [finding.code, finding.title, finding.message, finding.help, finding.writtenIn?.name]);
     const idle = left(page, objects, (object) => [object.kind, object.name, object.reason, object.message]);
     return [
-        ...cards(page, shown, (finding) => findingCard(page, finding), all.length === 0 ? 'Nothing was found.' : 'No finding matches.'),
+        ...cards(page, byCause(shown), (alike) => findingCard(page, alike), all.length === 0 ? 'Nothing was found.' : 'No finding matches.'),
         idle.length > 0 && h('h2', null, 'Objects without effect'),
         ...(idle.length > 0 ? cards(page, idle, (object) => objectCard(page, object)) : []),
     ];

@@ -74,7 +74,7 @@ function queuePanel(page, number, subject) {
         section('As written', h('dl', { class: 'written' }, [['submitacl', queue.submit], ['adminacl', queue.admin]].map(([key, acl]) => [
             h('dt', null, key), h('dd', null, acl ? h('code', null, name(acl.text)) : h('span', { class: 'nobody' }, 'not set')),
         ]))),
-        findings.length > 0 && section('Findings', h('ul', { class: 'cards' }, findings.map((finding) => findingCard(page, finding, false)))),
+        findings.length > 0 && section('Findings', h('ul', { class: 'cards' }, byCause(findings).map((alike) => findingCard(page, alike, false)))),
         changes.length > 0 && section('Changed by', h('ul', { class: 'cards' }, changes.map((change) => changeCard(page, change)))),
     ];
 }
@@ -158,7 +158,7 @@ function overview(page) {
         section('Open to everyone', open.length === 0
             ? h('p', null, 'No queue lets everyone submit.')
             : long(page, open.map((start) => ({ ...start, subject: model.everyone })), (start) => startItem(page, start, model.everyone, SUBMIT), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
-        model.admissionFindings.length > 0 && section('In the names of others', ...long(page, model.admissionFindings, (finding) => findingCard(page, finding), (items) => h('ul', { class: 'cards' }, items), AT_A_GLANCE)),
+        model.admissionFindings.length > 0 && section('In the names of others', ...long(page, byCause(model.admissionFindings), (alike) => findingCard(page, alike), (items) => h('ul', { class: 'cards' }, items), AT_A_GLANCE)),
         latest.length > 0 && section('Changed last', h('ul', { class: 'cards' }, latest.map((change) => changeCard(page, change)))),
         withoutEffect.length > 0 && section('Without effect', ...long(page, withoutEffect, (object) => idleItem(page, object), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
         page.view in SIGNS && legend(page.view),
