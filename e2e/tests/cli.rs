@@ -168,7 +168,8 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
     .await
 }
 
-/// `whoami` needs no right from our roles. `describe` shows an object, and says what it may not read.
+/// `whoami` needs no right from our roles. `describe` shows an object with its events to those who have the
+/// role that is shipped for readers.
 #[tokio::test]
 async fn a_caller_and_an_object_are_shown() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -210,8 +211,8 @@ async fn a_caller_and_an_object_are_shown() -> Result<()> {
         line("gains", &["user alice", "submit", "root.prod", "2099-01-01T00:00:00Z"])?;
         let reader = asker(cluster, true, true).await?;
         let described = ask(&reader, "describe queueacl/prod").await?;
-        let out = &described.out;
-        ensure!(out.contains("gains    user alice") && out.contains("Events: <unknown>: cannot read the events: "), "{described}");
+        let (shown, events) = described.out.split_once("Events:\n").with_context(|| described.to_string())?;
+        ensure!(shown.contains("gains    user alice") && events.contains("in force: grants submit to user alice"), "{described}");
         ask(&nobody, "describe queueacl/none").await?.expect(3, "")?;
         Ok(())
     })
@@ -255,6 +256,44 @@ async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
         let resumed = ask(admin, "resume yunikornconfig/default").await?;
         ensure!(resumed.expect(0, "")?.err.contains("gains    user alice"), "{resumed}");
         alice(true).await
+    })
+    .await
+}
+
+/// `lint --until` looks ahead with the objects of the cluster, and places what it finds in the base.
+#[tokio::test]
+async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        cluster.set_base(&BASE.replace("- name: dev\n", "- name: dev\n            submitacl: bob\n")).await?;
+        let url = cluster.scheduler_url();
+        let objects = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\
+             apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: prod}}\nspec: {{queue: root.prod, submit: {{users: [alice]}}, baseAcl: Extend, expiresAt: '2099-01-01T00:00:00Z'}}\n---\n\
+             apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\nspec: {{queue: root.team, submit: {{groups: [devs]}}}}\n"
+        );
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
+        let _operator = Operator::start(cluster).await?;
+        for name in ["prod", "team"] {
+            cluster.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+        }
+        let reader = asker(cluster, true, true).await?;
+        ask(&reader, "lint --strict --until 2098-12-30").await?.expect(0, "")?;
+        let later = ask(&reader, "lint --strict --until 2099-01-02").await?;
+        let expected = [
+            "from 2099-01-01T00:00:00Z: QueueAcl/prod ends\n\nwarning[QW7209]: nobody may submit to `root.prod`: ",
+            " --> yunikorn-defaults/queues.yaml:9:19\n",
+        ];
+        ensure!(later.code == Some(1) && expected.iter().all(|words| later.out.contains(words)), "{later}");
+        ensure!(later.err.contains("0 warnings, 1 later; 6 queues checked"), "{later}");
+        // It is there from the beginning once the object is gone.
+        cluster.kubectl(&["delete", "queueacl", "prod"]).await?;
+        eventually("the finding", PATIENCE, || async {
+            let now = ask(&reader, "lint --strict --until 2099-01-02").await?;
+            let found = now.code == Some(1) && now.out.starts_with("warning[QW7209]: ") && !now.out.contains("from ");
+            Ok(found.then_some(()))
+        })
+        .await
     })
     .await
 }
