@@ -86,7 +86,7 @@ describe('the panel', () => {
 
 describe('the lists', () => {
     it('tell every finding with its code, place and queue', () => withReport('small', { at: 'view=findings' }, async (page) => {
-        const cards = await page.locator('#view-findings .card').allInnerTexts();
+        const cards = await page.locator('#view-findings .card').allTextContents();
         assert.equal(cards.length, causes.length + report.withoutEffect.length);
         assert.ok(causes.length > 0 && causes.length < report.findings.length);
         causes.forEach((alike, index) => alike.forEach((finding) => {

@@ -1,62 +1,57 @@
 //! Runs the commands of docs/tasks.md on a real cluster: three at most for each task, with the exit codes
-//! that the page gives, and with the effect on the real scheduler.
+//! and the output that the page gives, and with the effect on the real scheduler; then the way back.
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::{Capability, TestCluster};
+use anyhow::{Context as _, Result, bail, ensure};
+use queuewarden_e2e::conditions::is_false;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Capability, Kind, TestCluster, eventually};
 
 use crate::installation::installed;
 use crate::operator::{acl, grant};
 use crate::pages::root;
 
-/// A task: its title on the page, words that its commands print, and users with a group who are let into
-/// `root.prod` after it, or rejected.
+/// A user with a group who is let into `root.prod`, or rejected.
+type Pod = (&'static str, &'static str, bool);
+
+/// A task: its title on the page, and what becomes of pods after it, and after its way back.
 struct Task {
     title: &'static str,
-    prints: &'static [&'static str],
-    pods: &'static [(&'static str, &'static str, bool)],
+    pods: &'static [Pod],
+    undone: &'static [Pod],
+}
+
+impl Task {
+    /// Returns a task that changes nothing.
+    const fn asking(title: &'static str, pods: &'static [Pod]) -> Self {
+        Self { title, pods, undone: &[] }
+    }
 }
 
 const TASKS: [Task; 10] = [
-    Task { title: "See who may submit to a queue", prints: &["bob", "devs", "QueueAcl/prod"], pods: &[] },
-    Task {
-        title: "Find out why somebody may not",
-        prints: &["no: no ACL on the way", "name user ann"],
-        pods: &[("ann", "interns", false), ("bob", "interns", true)],
-    },
+    Task::asking("See who may submit to a queue", &[]),
+    Task::asking("Find out why somebody may not", &[("ann", "interns", false), ("bob", "interns", true)]),
     Task {
         title: "Let somebody in until Friday",
-        prints: &["gains", "created", "condition met"],
         pods: &[("ann", "interns", true), ("bob", "interns", true)],
+        undone: &[("ann", "interns", false), ("bob", "interns", true)],
     },
     Task {
         title: "Take somebody out",
-        prints: &["QueueAcl/prod", "loses", "condition met"],
         pods: &[("bob", "interns", false), ("x", "devs", true)],
+        undone: &[("bob", "interns", true), ("x", "devs", true)],
     },
-    Task {
-        title: "See what a change does before you apply it",
-        prints: &["gains    user eve", "loses    group devs"],
-        pods: &[("eve", "x", false), ("x", "devs", true)],
-    },
-    Task { title: "Find what lets in too many", prints: &["QW4117"], pods: &[] },
-    Task {
-        title: "Move in with the ACLs you have",
-        prints: &["kubectl apply -f imported.yaml", "nobody gains or loses anything"],
-        pods: &[],
-    },
-    Task {
-        title: "Check a file that YuniKorn does not take",
-        prints: &["QW1001", "broken.yaml:7:28"],
-        pods: &[],
-    },
+    Task::asking("See what a change does before you apply it", &[("eve", "x", false), ("x", "devs", true)]),
+    Task::asking("Find what lets in too many", &[]),
+    Task::asking("Move in with the ACLs you have", &[]),
+    Task::asking("Check a file that YuniKorn does not take", &[]),
     Task {
         title: "Let a service account submit",
-        prints: &["gains", "condition met"],
         pods: &[("spark-driver", "spark-jobs", true)],
+        undone: &[("spark-driver", "spark-jobs", false)],
     },
-    Task { title: "Find out what is wrong", prints: &["objects", "QueueAcl/typo"], pods: &[] },
+    Task::asking("Find out what is wrong", &[]),
 ];
 
 /// A tree with ACLs, and the same with an ACL that has one space too many.
@@ -93,6 +88,8 @@ async fn ten_tasks_take_three_commands_each_at_most() -> Result<()> {
             if task.title == "Find out what is wrong" {
                 let typo = acl("typo", "root.prd", "submit: {users: [eve]}");
                 cluster.kubectl_with_input(&["apply", "-f", "-"], &typo).await?;
+                let reported = is_false("Accepted", "QueueNotFound");
+                cluster.wait_for(Kind::QueueAcl, "typo", reported, PATIENCE).await?;
             }
             run(cluster, folder.path(), task, section).await.with_context(|| task.title)?;
         }
@@ -105,9 +102,47 @@ async fn ten_tasks_take_three_commands_each_at_most() -> Result<()> {
 /// Runs the commands of a section of the page.
 async fn run(cluster: &TestCluster, folder: &Path, task: &Task, section: &str) -> Result<()> {
     let (title, text) = section.split_once('\n').context("no text")?;
-    let block = text.split_once("```sh\n").and_then(|(_, rest)| rest.split_once("```"));
-    let commands: Vec<&str> = block.context("no commands")?.0.lines().collect();
-    ensure!(title == task.title && commands.len() <= 3, "{title}: {commands:?}");
+    let (commands, shown) = (blocks(text, "sh"), blocks(text, "text"));
+    let [first, back @ ..] = commands.as_slice() else { bail!("no commands") };
+    let ([shown], true) = (shown.as_slice(), back.len() == usize::from(!task.undone.is_empty())) else {
+        bail!("{} outputs and {} ways back", shown.len(), back.len())
+    };
+    ensure!(title == task.title && first.len() <= 3, "{title}: {first:?}");
+    let printed = words(&typed(cluster, folder, first).await?);
+    for line in shown {
+        let line = words(line.trim_end_matches('…'));
+        ensure!(printed.contains(&line), "no {line:?} in:\n{printed}");
+    }
+    for (user, group, allowed) in task.pods {
+        let outcome = cluster.submit(user, &[group], "root.prod").await?;
+        ensure!(outcome.is_allowed() == *allowed, "{user} of {group}: {outcome:?}");
+    }
+    for commands in back {
+        typed(cluster, folder, commands).await?;
+    }
+    for (user, group, allowed) in task.undone {
+        eventually("the way back", PATIENCE, || async {
+            Ok((cluster.submit(user, &[group], "root.prod").await?.is_allowed() == *allowed).then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Returns the lines of each block of a language.
+fn blocks<'t>(text: &'t str, language: &str) -> Vec<Vec<&'t str>> {
+    let start = format!("```{language}\n");
+    let inside = text.split(start.as_str()).skip(1).filter_map(|rest| rest.split_once("```"));
+    inside.map(|(block, _)| block.lines().collect()).collect()
+}
+
+/// Joins the words of a text, because columns are as wide as their widest cell.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Types commands, and returns what they print.
+async fn typed(cluster: &TestCluster, folder: &Path, commands: &[&str]) -> Result<String> {
     let mut printed = String::new();
     for command in commands {
         let lines = format!("code=0; {{ {command}\n}} 2>&1 || code=$?; echo \"exit code $code\"");
@@ -116,12 +151,5 @@ async fn run(cluster: &TestCluster, folder: &Path, task: &Task, section: &str) -
         ensure!(ended.ends_with(&format!("exit code {code}\n")), "{command}: {ended}");
         printed.push_str(&ended);
     }
-    for words in task.prints {
-        ensure!(printed.contains(words), "no {words:?} in:\n{printed}");
-    }
-    for (user, group, allowed) in task.pods {
-        let outcome = cluster.submit(user, &[group], "root.prod").await?;
-        ensure!(outcome.is_allowed() == *allowed, "{user} of {group}: {outcome:?}");
-    }
-    Ok(())
+    Ok(printed)
 }
