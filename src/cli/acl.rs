@@ -15,11 +15,13 @@ use queuewarden_api::answer::VERSION;
 use yunikorn::acl::{self, Acl};
 use yunikorn::application::{Dialect as Rules, Reading, carry};
 
-/// Help text on quoting and on the order of results.
+/// Help text on quoting, the order of results, and exit codes.
 const HELP: &str = "\
 Each ACL is one argument, quoted as a whole, for a space in it matters: users, one space, groups, with \
 commas within each; * alone is everyone. The results come in the order of the arguments; with -o json one \
-ACL makes an object, several make an array.";
+ACL makes an object, several make an array.
+
+Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, 2 the command line is wrong.";
 
 /// Explain ACLs: who gets access, and what YuniKorn reads differently than written
 #[derive(Debug, Clone, clap::Args)]

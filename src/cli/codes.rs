@@ -4,6 +4,7 @@ use super::query::request::suggestion;
 use super::{Console, Exit, Failure, assemble, input, suppressions, validate};
 use go_compat::diag::{Code, quoted};
 use queuewarden_operator::controller;
+use queuewarden_plan::conditions::Reason;
 
 /// Meanings and examples. Tests compare them with the comments at the declarations and with the output of the
 /// commands.
@@ -64,6 +65,10 @@ pub(super) fn code(text: &str) -> Result<Code, String> {
     let wanted = digits.parse().ok().filter(|_| digits.len() == 4);
     let named = |code: &Code| Some(code.number) == wanted || code.title.eq_ignore_ascii_case(text);
     all().into_iter().find(named).ok_or_else(|| {
+        if let Some(reason) = Reason::ALL.iter().find(|reason| reason.as_str().eq_ignore_ascii_case(text)) {
+            let page = format!("{}/blob/main/docs/conditions.md", env!("CARGO_PKG_REPOSITORY"));
+            return format!("{} is the reason of a condition, which {page} explains", reason.as_str());
+        }
         let hint = suggestion(all().iter().map(|code| code.title), text);
         format!("there is no code {}{hint}", quoted(text))
     })
@@ -162,6 +167,8 @@ mod tests {
             assert_eq!(code(text).map(|code| code.number), Ok(1003), "{text}");
         }
         assert!(code("to-many-lists").unwrap_err().ends_with("did you mean `too-many-lists`?"));
+        let reason = code("forbidden").unwrap_err();
+        assert!(reason.starts_with("Forbidden is the reason of a condition, which https://"), "{reason}");
         for text in ["", "QW", "QW9999", "QW01003", "+1003"] {
             assert!(code(text).is_err(), "{text}");
         }

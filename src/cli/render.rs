@@ -26,8 +26,14 @@ pub enum Format {
     Queues,
 }
 
+/// Help text on exit codes.
+const HELP: &str = "\
+Exit codes: 0 it is printed, 1 errors were found, or warnings with --strict, or nothing is rendered, 2 the \
+command line is wrong.";
+
 /// Print the ConfigMap that the operator would write, and on standard error the conditions it would report
 #[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     pub(super) input: InputArgs,

@@ -155,7 +155,11 @@ pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec
             "." => "spec".to_owned(),
             path => path.to_owned(),
         };
-        vec![Diagnostic::error(UNREADABLE, format!("{path}: {}", error.inner()))]
+        let why = match path.as_str() {
+            "notBefore" | "expiresAt" => "write a time such as `2026-12-01T00:00:00Z`".to_owned(),
+            _ => error.inner().to_string(),
+        };
+        vec![Diagnostic::error(UNREADABLE, format!("{path}: {why}"))]
     })
 }
 
@@ -478,7 +482,11 @@ mod tests {
                 UNREADABLE,
                 "baseAcl: unknown variant `Merge`",
             ),
-            (json!({"queue": "root", "submit": {}, "expiresAt": "tomorrow"}), UNREADABLE, "expiresAt: "),
+            (
+                json!({"queue": "root", "submit": {}, "expiresAt": "tomorrow"}),
+                UNREADABLE,
+                "expiresAt: write a time such as `2026-12-01T00:00:00Z`",
+            ),
             (json!("root"), UNREADABLE, "spec: invalid type: string"),
             (
                 json!({"queue": "root", "admin": {"everyone": false}}),

@@ -101,8 +101,8 @@ impl fmt::Display for Remedy {
             }
             Self::Ask { queue } => write!(f, "ask for queue {queue}"),
             Self::Unnameable => f.write_str(
-                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group \
-                 that matches the ACLs' expression",
+                "let `yunikorn.apache.org/user.info` of the pods carry a plain user or group, and grant that one \
+                 access: no ACL can name this user or one of the groups",
             ),
         }
     }
@@ -316,8 +316,8 @@ mod tests {
                 &["system:serviceaccounts"]
             ),
             [
-                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group \
-                 that matches the ACLs' expression",
+                "let `yunikorn.apache.org/user.info` of the pods carry a plain user or group, and grant that one \
+                 access: no ACL can name this user or one of the groups",
                 "add the user to group ops, which the adminacl of queue root names",
             ]
         );

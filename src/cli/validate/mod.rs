@@ -125,13 +125,19 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let answer = || findings::to_json(&inputs, &found, &ahead);
     console.out(&args.format.show(&inputs.sources, &found, text, answer)?)?;
     if args.format == Format::Text {
-        let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
+        let trees = plural(inputs.bare.len(), "queue tree");
+        let objects = match (inputs.objects.len(), inputs.bare.len()) {
+            (0, 1..) => trees,
+            (count, 0) => plural(count, "object"),
+            (count, _) => format!("{} and {trees}", plural(count, "object")),
+        };
+        let files = plural(inputs.sources.len(), "file");
         let ignored = match inputs.ignored {
             0 => String::new(),
             ignored => format!(", {ignored} of other kinds ignored"),
         };
         let (later, suppressed) = (ahead::later(&ahead), comments.summary() + &known_before);
-        let checked = format!("{} in {} checked{ignored}", read[0], read[1]);
+        let checked = format!("{objects} in {files} checked{ignored}");
         console.err(&format!("{}{later}{suppressed}; {checked}\n", count.text()));
     }
     if inputs.objects.is_empty()
