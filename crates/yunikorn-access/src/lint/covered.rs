@@ -1,6 +1,6 @@
 //! Finds entries that grant what is granted anyway.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{Findings, Place, acl_of, codes, list};
 use crate::check::implied_by;
@@ -22,6 +22,7 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
             everyone_above(tree, place, way, findings);
         } else {
             granted_anyway(tree, place, findings);
+            granted_twice(place, findings);
         }
     }
 }
@@ -142,6 +143,31 @@ fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
             let help = "YuniKorn uses it only to let administrators submit; remove them, unless something \
                 else reads who administers the queue";
             findings.about_part(place, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
+        }
+    }
+}
+
+/// Reports an object that grants nothing beyond another one, and not for longer. Of two that are the same, it
+/// is the second.
+fn granted_twice(place: Place<'_>, findings: &mut Findings) {
+    let parts: Vec<_> = place.parts().filter(|(origin, _)| origin.object().is_some()).collect();
+    let mut having: HashMap<Match<'_>, Vec<usize>> = HashMap::new();
+    for (index, (_, part)) in parts.iter().enumerate() {
+        part.entries().for_each(|entry| having.entry(entry).or_default().push(index));
+    }
+    for (index, (origin, part)) in parts.iter().enumerate() {
+        let covers = |other: &&usize| {
+            let Some((by, all)) = parts.get(**other).filter(|_| **other != index) else { return false };
+            let lasts = by.until().is_none() || (origin.until().is_some() && by.until() >= origin.until());
+            let is_same = by.until() == origin.until() && all == part;
+            lasts && part.lost(all).is_nobody() && (!is_same || **other < index)
+        };
+        let candidates = part.entries().next().and_then(|first| having.get(&first));
+        let by = candidates.and_then(|others| parts.get(*others.iter().find(covers)?));
+        if let Some((by, _)) = by {
+            let message = format!("{origin} adds nothing to {place}: {by} grants the same");
+            let help = "delete one of them, or keep each name in one of them";
+            findings.about_part(place, origin, codes::GRANTED_TWICE, message, help);
         }
     }
 }
