@@ -337,7 +337,8 @@ impl Maps {
                 problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
             })?;
             let message = format!(
-                "queuewarden may not read ConfigMap {}/{name}; name it in the Role of its ServiceAccount: {}",
+                "queuewarden may not read ConfigMap {}/{name}; if `spec.namespace` and the name are right, list it \
+                 in the Role of its ServiceAccount: {}",
                 self.namespace, problem.message
             );
             Some(Diagnostic::error(CONFIG_MAP_FORBIDDEN, message))
