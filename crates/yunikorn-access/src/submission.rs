@@ -325,12 +325,7 @@ fn of_submitter(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &
 }
 
 /// Decides by where the rules and ACLs place the workload of a user who is identified.
-fn of_identity(
-    applied: &Applied<'_>,
-    world: World<'_>,
-    workload: &Workload,
-    identity: Identity,
-) -> Decision {
+fn of_identity(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity: Identity) -> Decision {
     let unique = world.conf.filtering.generate_unique_app_id;
     let naming = if unique { Naming::PerPod } else { Naming::PerNamespace };
     let submission = workload.submission(identity, naming);

@@ -162,7 +162,8 @@ fn granted_twice(place: Place<'_>, findings: &mut Findings) {
             let is_same = by.until() == origin.until() && all == part;
             lasts && part.lost(all).is_nobody() && (!is_same || **other < index)
         };
-        let candidates = part.entries().next().and_then(|first| having.get(&first));
+        // An object that covers this one has all its names, so also the rarest.
+        let candidates = part.entries().filter_map(|entry| having.get(&entry)).min_by_key(|all| all.len());
         let by = candidates.and_then(|others| parts.get(*others.iter().find(covers)?));
         if let Some((by, _)) = by {
             let message = format!("{origin} adds nothing to {place}: {by} grants the same");
