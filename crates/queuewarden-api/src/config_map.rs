@@ -85,7 +85,7 @@ fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than `room`.
-fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
+pub(super) fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
     let mut unpacked = Vec::new();
     let limit = u64::try_from(room).ok()?.checked_add(1)?;
     MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut unpacked).ok()?;

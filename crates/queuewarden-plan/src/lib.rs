@@ -20,6 +20,7 @@ mod effect;
 mod environment;
 mod grants;
 mod header;
+pub mod history;
 mod hold;
 pub mod machine;
 pub mod mirror;
@@ -162,6 +163,8 @@ pub struct Write {
     pub widens: bool,
     /// True if its text is the current one with nothing but withdrawals applied, and not the full text.
     pub partial: bool,
+    /// The objects that make the difference, and other reasons for its text, for the history.
+    pub causes: Vec<String>,
 }
 
 impl Write {

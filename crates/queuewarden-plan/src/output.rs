@@ -23,7 +23,7 @@ use super::resolve::Resolved;
 use super::snapshot::{
     ConfigMapState, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, OutputText, QUEUES_KEY, Snapshot,
 };
-use super::{NewConfigMap, Write, header, record, withdraw};
+use super::{NewConfigMap, Write, header, history, record, withdraw};
 use yunikorn::admission;
 use yunikorn::config::{Config, checksum};
 
@@ -361,7 +361,7 @@ fn propose(
     let output = snapshot.output.as_deref();
     let in_force =
         queue_tree.then(|| record::changed(tree.filter(|_| partial), &inputs.objects, output)).flatten();
-    decision.write = Some(Write {
+    let mut write = Write {
         name: spec.output_config_map.clone(),
         resource_version: output.map(|output| output.resource_version.clone()),
         data: changes,
@@ -371,7 +371,12 @@ fn propose(
         reassert: queue_tree && inputs.reassert,
         widens: widens && !repair,
         partial,
-    });
+        causes: Vec::new(),
+    };
+    if queue_tree {
+        write.causes = history::causes(inputs, &write, tree.filter(|_| partial));
+    }
+    decision.write = Some(write);
 }
 
 /// Returns whether the keys of the policy that counts were in the output before.

@@ -37,6 +37,13 @@ impl Record<'_> {
             None => entry.in_force.as_deref(),
         }
     }
+
+    /// Returns whether a text grants something else of an object than is in force. A partial text adds
+    /// nothing.
+    pub(super) fn differs(&self, partial: Option<&Config>, object: &Resolved<'_>) -> bool {
+        let was = self.in_force(object.entry);
+        (partial.is_none() || was.is_some()) && !remembers(was, granted(partial, object).as_deref())
+    }
 }
 
 /// Returns what the output notes about an object. Objects from files have no uid, and so share one note.

@@ -8,6 +8,7 @@ mod ahead;
 mod base;
 mod delegation;
 mod guard;
+mod history;
 mod load;
 mod machine;
 mod objects;

@@ -1,0 +1,225 @@
+//! The history of the output: the revision that a write becomes, and the revisions that make room for it.
+//!
+//! A revision is a text of ours with the number in its header, so that status, text and history count alike.
+//! Its name follows from the text: whoever records the same text again, or at the same time, finds it there.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::conditions::cut;
+use super::output::Inputs;
+use super::ownership::Claim;
+use super::record::Record;
+use super::snapshot::{Mode, Snapshot};
+use super::{Plan, Write, header};
+use go_compat::diag::{listed, quoted};
+use yunikorn::config::{Config, checksum};
+
+/// The most revisions that are stored.
+pub const MAX_REVISIONS: usize = 100;
+/// The most bytes of all of them, as they are stored: a five-hundredth of what etcd holds by default, 2 GiB.
+pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// The beginning of the name of each revision.
+pub const PREFIX: &str = "queuewarden-";
+/// The cause of a revision whose write was not recorded.
+const FOUND: &str = "found in the ConfigMap: its write was not recorded";
+/// The most causes of a revision that are named.
+const MAX_CAUSES: usize = 20;
+/// The most bytes of the sentence about access.
+const MAX_ACCESS: usize = 1000;
+
+/// A text that was written, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// The number in the header of the text.
+    pub number: u64,
+    /// The time of the write, or when the text was found.
+    pub at: Timestamp,
+    /// The objects that made the difference, and other reasons; none if they are unknown.
+    pub causes: Vec<String>,
+    /// One line on who gained and who lost access by it; `None` if that is unknown.
+    pub access: Option<String>,
+    /// The text.
+    pub text: String,
+}
+
+impl Revision {
+    /// Makes the revision of a write; `gone` are the objects that the text before was made from, and that do
+    /// not exist any more. `None` if it wrote no text of ours.
+    pub fn of_write(write: &Write, at: Timestamp, access: Option<&str>, gone: &[Arc<str>]) -> Option<Self> {
+        let (_, text) = write.queue_tree()?;
+        let gone = few(gone.iter().map(|name| format!("QueueAcl/{name} deleted")).collect());
+        let causes = write.causes.iter().cloned().chain(gone).collect();
+        let access = access.map(|access| cut(access, MAX_ACCESS).into_owned());
+        Some(Self { number: number(text)?, at, causes, access, text: text.clone() })
+    }
+
+    /// Makes the revision of the text in the output, if it is ours and stays.
+    pub fn found(snapshot: &Snapshot, plan: &Plan) -> Option<Self> {
+        let enforces = snapshot.spec().is_some_and(|spec| spec.mode == Mode::Enforce);
+        let key = &plan.rendered.as_ref()?.key;
+        let stays = enforces && plan.write.is_none() && snapshot.claim(key) == Claim::Ours;
+        let text = snapshot.output_text(key).filter(|_| stays)?;
+        let causes = vec![FOUND.to_owned()];
+        Some(Self { number: number(text)?, at: snapshot.now, causes, access: None, text: text.clone() })
+    }
+
+    /// Returns the name under which it is stored.
+    pub fn name(&self) -> String {
+        let hash = checksum(&self.text).to_ascii_lowercase();
+        format!("{PREFIX}{}-{}", self.number, hash.get(..10).unwrap_or(&hash))
+    }
+}
+
+/// Returns the number in the header of a text of ours.
+pub fn number(text: &str) -> Option<u64> {
+    header::split(text).map(|parts| parts.revision)
+}
+
+/// Returns the first causes, and how many there are besides.
+fn few(causes: Vec<String>) -> Vec<String> {
+    let more = causes.len().saturating_sub(MAX_CAUSES);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    causes.into_iter().take(MAX_CAUSES).chain(more).collect()
+}
+
+/// Names what makes the difference between the text in the output and that of `write`: the objects whose
+/// part in it changes, another base, and what is put back. A partial text has the queues `partial`.
+pub(super) fn causes(inputs: &Inputs<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
+    let output = inputs.snapshot.output.as_deref();
+    let record = Record { output, tree: None };
+    let objects = inputs.objects.iter().filter(|object| record.differs(partial, object));
+    let mut causes: Vec<String> =
+        objects.map(|object| format!("QueueAcl/{}", object.entry.meta.name)).collect();
+    let last = inputs.snapshot.last_base.as_ref();
+    let base = inputs.from.as_ref().filter(|base| !write.partial && !base.is(last));
+    causes.extend(base.map(|base| base.source.clone()));
+    if write.repair {
+        let others: Vec<String> = write.other_writers(output).iter().map(|other| quoted(other)).collect();
+        let by = if others.is_empty() { "" } else { " by " };
+        causes.push(format!("a change{by}{}, put back", listed(&others, 3, others.len())));
+    }
+    if write.reassert {
+        causes.push("the scheduler did not load the text".to_owned());
+    }
+    few(causes)
+}
+
+/// A stored revision, as far as it has to be known to make room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its name.
+    pub name: String,
+    /// Its uid, so that no other object of the name is removed.
+    pub uid: String,
+    /// The time of its creation, by the API server's clock.
+    pub created: Option<Timestamp>,
+    /// Its number.
+    pub number: u64,
+    /// Its size in bytes.
+    pub bytes: usize,
+}
+
+/// The changes that record a revision, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// The revisions to remove first.
+    pub remove: Vec<Stored>,
+    /// True if the revision is to be created, and not there already.
+    pub create: bool,
+}
+
+/// Decides which revisions make room for one of this name and size: the oldest ones. They are removed before
+/// it is created, so that there is room even if one of the two fails for ever.
+pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> Changes {
+    stored.retain(|revision| revision.name.starts_with(PREFIX));
+    let create = !stored.iter().any(|revision| revision.name == name);
+    // Numbers may begin again, and anybody may choose one; nobody but the API server says when it was
+    // created.
+    stored.sort_unstable_by_key(|revision| Reverse((revision.created, revision.number)));
+    let (mut count, mut sum) = if create { (1_usize, bytes) } else { (0, 0) };
+    let fits = |revision: &&Stored| {
+        count = count.saturating_add(1);
+        sum = sum.saturating_add(revision.bytes);
+        count <= MAX_REVISIONS && sum <= MAX_BYTES
+    };
+    let fitting = stored.iter().take_while(fits).count();
+    let mut remove = stored.split_off(fitting);
+    // One that is recorded now is not removed for having been created before others.
+    remove.retain(|revision| revision.name != name);
+    remove.reverse();
+    Changes { remove, create }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Revisions from 1 to `count`, of this size each.
+    fn stored(count: u64, bytes: usize) -> Vec<Stored> {
+        (1..=count)
+            .map(|number| Stored {
+                name: format!("{PREFIX}{number}-x"),
+                uid: format!("uid-{number}"),
+                created: Timestamp::from_second(i64::try_from(number).unwrap()).ok(),
+                number,
+                bytes,
+            })
+            .collect()
+    }
+
+    /// The numbers that make room for a new revision of this size.
+    fn removed(stored: Vec<Stored>, bytes: usize) -> Vec<u64> {
+        let changes = changes(stored, "queuewarden-999-x", bytes);
+        assert!(changes.create);
+        changes.remove.into_iter().map(|revision| revision.number).collect()
+    }
+
+    #[test]
+    fn a_hundredth_revision_has_room_and_the_next_one_takes_that_of_the_oldest() {
+        assert_eq!(removed(stored(99, 10), 10), [0_u64; 0]);
+        assert_eq!(removed(stored(100, 10), 10), [1]);
+        assert_eq!(removed(stored(103, 10), 10), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn bytes_of_all_together_are_bounded_and_the_oldest_go_first() {
+        const MIB: usize = 1024 * 1024;
+        assert_eq!(removed(stored(3, MIB), MIB), [0_u64; 0]);
+        assert_eq!(removed(stored(4, MIB), MIB), [1]);
+        assert_eq!(removed(stored(4, MIB), MIB + 1), [1, 2]);
+        assert_eq!(removed(stored(4, usize::MAX), 1), [1, 2, 3, 4]);
+        let mut with_a_large_one = stored(6, 10);
+        with_a_large_one[2].bytes = MAX_BYTES;
+        assert_eq!(removed(with_a_large_one, 10), [1, 2, 3], "none is skipped");
+    }
+
+    #[test]
+    fn a_text_that_is_there_adds_nothing_and_is_not_removed() {
+        let changes = |count, number: u64| changes(stored(count, 10), &format!("{PREFIX}{number}-x"), 10);
+        assert_eq!(changes(3, 3), Changes { remove: Vec::new(), create: false });
+        assert_eq!(changes(3, 1), Changes { remove: Vec::new(), create: false });
+        let over = changes(101, 1);
+        assert_eq!((over.create, over.remove), (false, Vec::new()));
+    }
+
+    /// The API server's clock decides, because everybody chooses a number.
+    #[test]
+    fn a_number_does_not_keep_a_revision() {
+        let mut all = stored(100, 10);
+        all[0].number = u64::MAX;
+        let made = changes(all, "queuewarden-999-x", 10);
+        assert_eq!(made.remove.first().map(|revision| revision.uid.as_str()), Some("uid-1"));
+    }
+
+    #[test]
+    fn an_object_of_another_name_is_not_touched() {
+        let mut all = stored(100, MAX_BYTES);
+        for object in &mut all {
+            object.name = format!("web-{}", object.number);
+        }
+        assert_eq!(removed(all, 10), [0_u64; 0]);
+    }
+}
