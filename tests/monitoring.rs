@@ -56,6 +56,7 @@ fn exposed() -> String {
     metrics.reconciled(Duration::ZERO, false);
     metrics.applied("applied");
     metrics.mirrored("written");
+    metrics.recorded("recorded");
     metrics.drifted("deleted");
     metrics.patched(ResourceKind::QueueAcl, "patched");
     metrics.requested("config", "200", Duration::ZERO);

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use anyhow::Result;
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ReplicationController, Secret, Service};
@@ -155,6 +155,8 @@ impl TestCluster {
         // The copy of the base that the operator of another test has saved.
         let maps: Api<ConfigMap> = Api::namespaced(self.client()?, operator::NAMESPACE);
         gone(maps.delete("queuewarden-last-base", &DeleteParams::default()).await.map(drop))?;
+        // The history of another test's texts.
+        self.delete_namespaced::<ControllerRevision>(yunikorn::NAMESPACE).await?;
         // Owners come first, although nobody runs who would create new pods.
         self.delete_namespaced::<Job>(NAMESPACE).await?;
         self.delete_namespaced::<Deployment>(NAMESPACE).await?;

@@ -17,6 +17,7 @@ use crate::controller::connect::Connector;
 use crate::controller::counted_scheduler::CountedScheduler;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
+use crate::controller::history::History;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
@@ -30,7 +31,8 @@ use queuewarden_plan::machine::State;
 
 /// The name of the Lease.
 const LEASE: &str = "queuewarden";
-/// Longest time after the last run for publishing the last events and releasing the Lease.
+/// Longest time after the last run for publishing the last events, recording the last revisions and releasing
+/// the Lease.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// The options of the process: the flags of `queuewarden run`.
@@ -95,6 +97,7 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
     let (end, ended) = oneshot::channel::<()>();
     let election = candidate.map(|candidate| tokio::spawn(candidate.run(ended.map(drop))));
     let (events, publishing) = Events::start(client.clone(), name);
+    let (history, recording) = History::start(client.clone(), Arc::clone(&health));
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(None);
     let server = match options.https.address.zip(identity) {
@@ -112,6 +115,7 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
         leadership,
         scheduler,
         events,
+        history,
         health,
         publisher,
         own_namespace: options.namespace,
@@ -128,7 +132,7 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
             // Its last step is to release the Lease. A task that panicked holds nothing any more.
             let _ = election.await;
         }
-        let _ = publishing.await;
+        let _ = tokio::join!(publishing, recording);
     };
     // The HTTPS endpoints close when their running requests are answered.
     let closing = async {
@@ -137,7 +141,7 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
         }
     };
     if let (Err(_), ()) = tokio::join!(timeout(SHUTDOWN_GRACE, shutdown), closing) {
-        tracing::warn!("The last events were not published in time");
+        tracing::warn!("The last events were not published, or the last revisions not recorded, in time");
     }
     endpoints.abort();
     tracing::info!("Stopped");

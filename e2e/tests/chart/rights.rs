@@ -174,6 +174,7 @@ const ALLOWED: &Requests = &[
     (&["get", "configmaps", "-n", "yunikorn", "--field-selector=metadata.name=yunikorn-configs"], ""),
     (&["get", "queueacls,admissionpolicies,yunikornconfigs,queueaccesstests"], ""),
     (&["create", "configmap", "yunikorn-configs", "-n", "yunikorn", "--dry-run=server"], ""),
+    (&["get", "controllerrevisions", "-n", "yunikorn"], ""),
     (&["create", "--dry-run=server", "-n", NAMESPACE, "-f", "-"], LEASE),
 ];
 const LEASE: &str =
@@ -215,6 +216,9 @@ const REFUSED: &Requests = &[
     (&["delete", "queueacls", "--all"], ""),
     (&["patch", "yunikornconfig", "default", "--type=merge", "-p", r#"{"spec":{"mode":"Enforce"}}"#], ""),
     (&["delete", "yunikornconfig", "default"], ""),
+    // The history of others.
+    (&["get", "controllerrevisions", "-A"], ""),
+    (&["delete", "controllerrevisions", "--all", "-n", NAMESPACE], ""),
     // Secrets, and its own identity.
     (&["get", "secrets", "-A"], ""),
     (&["get", "secrets", "-n", NAMESPACE], ""),

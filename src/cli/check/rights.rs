@@ -290,8 +290,8 @@ mod tests {
                 purposes.filter(|of_rule| *of_rule == purpose).count()
             })
         };
-        assert_eq!(rules_by_purpose(false), [9, 1, 0]);
-        assert_eq!(rules_by_purpose(true), [10, 1, 5]);
+        assert_eq!(rules_by_purpose(false), [10, 1, 0]);
+        assert_eq!(rules_by_purpose(true), [11, 1, 5]);
     }
 
     /// Creates an installation with webhooks, a certificate of its own, and a missing output.
@@ -324,6 +324,8 @@ mod tests {
             "get configmaps yk/yunikorn-defaults",
             "patch configmaps yk/yunikorn-configs",
             "create configmaps in yk",
+            "create controllerrevisions in yk",
+            "delete controllerrevisions in yk",
             "update leases ops/queuewarden",
             "create events in default",
             "update secrets ops/queuewarden-tls",

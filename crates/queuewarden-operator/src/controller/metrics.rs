@@ -48,6 +48,7 @@ pub struct Metrics {
     output_bytes: Gauge,
     applies: Family<Labels, Counter>,
     mirror: Family<Labels, Counter>,
+    history: Family<Labels, Counter>,
     drifts: Family<Labels, Counter>,
     status_patches: Family<Labels, Counter>,
     contested: Gauge,
@@ -104,6 +105,11 @@ impl Default for Metrics {
             ),
             applies: begun(r, "config_apply", "Writes of the output ConfigMap, by how they ended"),
             mirror: begun(r, "rbac_mirror_write", "Writes of the RBAC mirror, by how they ended"),
+            history: begun(
+                r,
+                "history_record",
+                "Attempts to record a revision of the output, by how they ended",
+            ),
             drifts: begun(
                 r,
                 "config_drift",
@@ -156,6 +162,11 @@ impl Metrics {
     /// Counts a write of the RBAC mirror: `written`, `conflict` or `error`.
     pub fn mirrored(&self, result: &'static str) {
         self.mirror.get_or_create(&labels([("result", result)])).inc();
+    }
+
+    /// Counts an attempt to record a revision: `recorded`, `error` where it is tried again, or `lost`.
+    pub fn recorded(&self, result: &'static str) {
+        self.history.get_or_create(&labels([("result", result)])).inc();
     }
 
     /// Counts a write of the output ConfigMap: `applied`, `conflict`, `forbidden`, `rejected` or `error`; or

@@ -3,8 +3,8 @@
 //! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine
 //!   [`queuewarden_plan::machine`].
 //! * [`world`], [`watch`], [`cache`], [`current_object`]: the objects in the API server.
-//! * [`served`], [`apply`], [`last_base`], [`status`], [`events`]: the writes, and the check before them,
-//!   with time limits from [`call`].
+//! * [`served`], [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes, and the check
+//!   before them, with time limits from [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
 //! * [`connect`], [`read_back`], [`counted_scheduler`]: the configuration that the scheduler runs.
 //! * [`applications`]: the running applications, for queries about them.
@@ -22,6 +22,7 @@ pub mod counted_scheduler;
 pub mod current_object;
 pub mod events;
 pub mod health;
+pub mod history;
 pub mod last_base;
 pub mod leader;
 pub mod metrics;

@@ -47,6 +47,7 @@ use super::clock;
 use super::counted_scheduler::CountedScheduler;
 use super::events::Events;
 use super::health::Health;
+use super::history::History;
 use super::last_base;
 use super::leader::Leadership;
 use super::published::Publisher;
@@ -54,6 +55,7 @@ use super::world::World;
 use crate::telemetry::Logging;
 use queuewarden_api::v1alpha1::{SINGLETON, YuniKornConfig};
 use queuewarden_plan::ParseCache;
+use queuewarden_plan::attribution::Attribution;
 use queuewarden_plan::machine::{self, Event, FailingWatch, State};
 use queuewarden_plan::snapshot::WriteFailure;
 
@@ -82,6 +84,8 @@ pub struct Reconciler {
     pub last_base: last_base::Store,
     /// The queue of events to publish.
     pub events: Events,
+    /// The queue of revisions to record.
+    pub history: History,
     /// The data behind `/livez`, `/readyz` and `/metrics`.
     pub health: Arc<Health>,
     /// The publisher for the endpoints that answer queries about access.
@@ -119,6 +123,8 @@ pub struct Left {
     failure: Option<WriteFailure>,
     /// True if the output was created and is not written yet.
     created: bool,
+    /// The contributions to the text in the output.
+    contributions: Arc<[Attribution]>,
 }
 
 /// The reasons why there is no plan.

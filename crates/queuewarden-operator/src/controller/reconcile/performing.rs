@@ -1,5 +1,6 @@
 //! Performs the actions of the machine: each returns the event with its result, if it has one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -7,6 +8,7 @@ use super::Reconciler;
 use crate::controller::mirror::{self, Answer};
 use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_plan::history::Revision;
 use queuewarden_plan::machine::{Action, Event, Outcome};
 use queuewarden_plan::mirror::Changes;
 use queuewarden_plan::snapshot::{ConfigMapState, WriteFailure};
@@ -100,6 +102,10 @@ impl Reconciler {
         let keys: Vec<_> = write.data.keys().collect();
         let Write { name, repair, reassert, partial, .. } = write;
         tracing::info!(namespace, name, ?keys, repair, reassert, partial, access, "Wrote the ConfigMap");
+        let revision = Revision::of_write(write, clock::now(), access.as_deref(), &self.gone());
+        if let Some(revision) = revision {
+            self.history.record(namespace, revision);
+        }
         let config = self.world.current_object(ResourceKind::YuniKornConfig, SINGLETON);
         if let Some((event, config)) = event.zip(config) {
             self.events.publish(&event, &config.uid);
@@ -111,6 +117,14 @@ impl Reconciler {
             let kind = if created { "deleted" } else { "external_edit" };
             self.health.metrics.drifted(kind);
         }
+    }
+
+    /// Returns the objects that contributed to the text before and do not exist any more.
+    fn gone(&self) -> Vec<Arc<str>> {
+        let parts = self.left.contributions.iter().flat_map(|one| &one.objects);
+        let names: BTreeSet<&Arc<str>> = parts.map(|part| &part.name).collect();
+        let gone = names.into_iter().filter(|name| self.world.current_object(Kind::QueueAcl, name).is_none());
+        gone.cloned().collect()
     }
 
     /// Logs a failure once, not with each attempt.

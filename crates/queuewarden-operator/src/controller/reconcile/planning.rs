@@ -63,7 +63,7 @@ impl Reconciler {
     }
 
     /// Switches metrics and endpoints to this plan; returns whether the endpoints switched.
-    pub(super) async fn publish(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {
+    pub(super) async fn publish(&mut self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {
         tracing::debug!(
             queue_acls = snapshot.queue_acls.len(),
             policies = snapshot.policies.len(),
@@ -75,9 +75,21 @@ impl Reconciler {
         if self.state.may_write() && plan.write.is_none() && plan.import.is_none() {
             self.health.metrics.applied("unchanged");
         }
+        if plan.write.is_none() {
+            self.left.contributions = Arc::clone(&plan.contributions);
+            self.find_revision(snapshot, plan);
+        }
         self.health.metrics.planned(snapshot, plan);
         self.health.planned();
         published
+    }
+
+    /// Hands the text in the output to the history, if this replica writes it.
+    fn find_revision(&mut self, snapshot: &Snapshot, plan: &Plan) {
+        let output = plan.config.as_ref().and_then(|config| config.rest.output.as_ref());
+        if let Some(output) = output.filter(|_| self.state.may_write()) {
+            self.history.find(&output.namespace, snapshot, plan);
+        }
     }
 
     async fn know(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {
@@ -116,6 +128,7 @@ mod tests {
     use crate::controller::counted_scheduler::CountedScheduler;
     use crate::controller::events::Events;
     use crate::controller::health::Health;
+    use crate::controller::history::History;
     use crate::controller::last_base;
     use crate::controller::leader::Leadership;
     use crate::controller::published::Publisher;
@@ -142,6 +155,7 @@ mod tests {
             leadership: Leadership::unconditional(),
             scheduler: CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health)),
             events: Events::start(client.clone(), "test".into()).0,
+            history: History::start(client.clone(), Arc::clone(&health)).0,
             client,
             health,
             publisher,
