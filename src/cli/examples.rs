@@ -80,6 +80,8 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("Move in the lists of Spark's applications", "queuewarden import spark spark-defaults.conf"),
     ("What is in force, and what needs attention?", "queuewarden status"),
     ("Show an object with its effect, its last writer and its events", "queuewarden describe queueacl/prod"),
+    ("Which texts were written, and why?", "queuewarden history"),
+    ("Who gained and who lost access between two of them?", "queuewarden history 41 42"),
     ("Who am I to YuniKorn?", "queuewarden whoami"),
     ("Who is a service account to YuniKorn?", "queuewarden whoami --as system:serviceaccount:spark:driver"),
     ("Check the installation, and show only problems", "queuewarden check --quiet"),

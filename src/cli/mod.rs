@@ -25,6 +25,7 @@ pub mod examples;
 pub mod explain;
 pub mod findings;
 pub mod grant;
+pub mod history;
 #[cfg(feature = "import")]
 pub mod import;
 pub mod input;
@@ -132,6 +133,8 @@ enum Command {
     Status(status::Args),
     /// Show a QueueAcl, who gains and who loses by it, and its events
     Describe(describe::Args),
+    /// List the texts that the operator wrote, show one, or compare two
+    History(history::Args),
     /// Check an installation, and print a remedy for each problem
     Check(check::Args),
     /// Print the custom resource definitions
@@ -382,6 +385,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::run(args, console),
         Command::Status(args) => status::run(args, console),
         Command::Describe(args) => describe::run(args, console),
+        Command::History(args) => history::run(args, console),
         Command::Check(args) => check::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),

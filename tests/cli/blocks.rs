@@ -101,6 +101,16 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     ),
     (
         "docs/operations.md",
+        "$ queuewarden history",
+        "e2e/tests/cli.rs",
+        &[
+            "REVISION WRITTEN",
+            "grants submit on root.prod to user bob; takes submit on root.prod from user alice",
+            "CHANGE WHO VERB QUEUES ACL WRITTEN IN",
+        ],
+    ),
+    (
+        "docs/operations.md",
         "YuniKornConfig   Ready, Enforce",
         "e2e/tests/installation.rs",
         &["runs what is written"],

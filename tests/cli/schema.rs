@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use queuewarden::cli::application::answer::ApplicationAnswer;
 use queuewarden::cli::check::CheckAnswer;
 use queuewarden::cli::diff::answer::DiffAnswer;
+use queuewarden::cli::history::HistoryAnswer;
 #[cfg(feature = "import")]
 use queuewarden::cli::import::answer::ImportAnswer;
 use queuewarden::cli::lint::LintAnswer;
@@ -33,6 +34,7 @@ fn generated() -> BTreeMap<String, Value> {
         ("check.json", schema_for!(CheckAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
         ("diff.json", schema_for!(DiffAnswer)),
+        ("history.json", schema_for!(HistoryAnswer)),
         #[cfg(feature = "import")]
         ("import.json", schema_for!(ImportAnswer)),
         ("lint.json", schema_for!(LintAnswer)),

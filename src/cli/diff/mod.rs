@@ -97,16 +97,40 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let who = who.map(|claimed| args.identity.identified(&claimed, &new, console)).transpose()?;
     let compared = Compared { old: &old, new: &new, change: &change, who: who.as_ref() };
     let answer = compared.answer(&args.trees(&old, &new)?, &args.trees(&new, &old)?);
-    let partitions = several(compared);
-    let table = |wide| table::table(&answer, wide, partitions);
-    if args.output.format == Format::Markdown {
-        console.out(&markdown::text(&answer, &table(false), &notes(compared, &answer)))?;
-    } else {
-        console.notes(&notes(compared, &answer));
-        args.output.print(console, &answer, table, || names(&answer))?;
-    }
+    print(compared, &answer, args.output, console)?;
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
     Ok(Exit::yes(!counts && answer.refused.is_empty()))
+}
+
+/// Prints the differences between two configurations; returns whether there are any.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn between(
+    old: &Configuration,
+    new: &Configuration,
+    output: FormatArgs,
+    console: Console,
+) -> Result<bool, Failure> {
+    let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
+    let answer = compared.answer(old.trees(), new.trees());
+    print(compared, &answer, output, console)?;
+    Ok(!answer.is_empty())
+}
+
+fn print(
+    compared: Compared<'_>,
+    answer: &DiffAnswer,
+    output: FormatArgs,
+    console: Console,
+) -> Result<(), Failure> {
+    let partitions = several(compared);
+    let table = |wide| table::table(answer, wide, partitions);
+    if output.format == Format::Markdown {
+        return Ok(console.out(&markdown::text(answer, &table(false), &notes(compared, answer)))?);
+    }
+    console.notes(&notes(compared, answer));
+    output.print(console, answer, table, || names(answer))
 }
 
 /// Shows the differences between two configurations on standard error.

@@ -353,7 +353,8 @@ impl Cluster {
         }
     }
 
-    fn failure(&self, what: &str, error: &call::Error) -> Failure {
+    /// Returns the failure to read something.
+    pub(in crate::cli) fn failure(&self, what: &str, error: &call::Error) -> Failure {
         Failure::Undecided(match error {
             call::Error::Refused { message, .. } => format!("cannot read {what}: {message}"),
             call::Error::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
