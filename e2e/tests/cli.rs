@@ -298,6 +298,115 @@ async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<
     .await
 }
 
+/// `history` shows what was written to people who have Kubernetes' role `view` in `YuniKorn`'s namespace, and
+/// which objects queuewarden cannot have recorded.
+#[tokio::test]
+async fn what_was_written_is_shown_and_compared() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let nobody = asker(cluster, false, false).await?;
+        let refused = ask(&nobody, "history").await?;
+        ensure!(refused.expect(3, "")?.err.contains("list controllerrevisions of apps"), "{refused}");
+        let reader = viewer(cluster).await?;
+        let none = ask(&reader, "history").await?;
+        ensure!(none.expect(1, "")?.err.contains("there is no revision in namespace yunikorn"), "{none}");
+
+        let _operator = crate::operator::running(cluster).await?;
+        for user in ["alice", "bob"] {
+            let spec = format!("submit: {{users: [{user}]}}");
+            crate::operator::grant(cluster, "prod", "root.prod", &spec).await?;
+        }
+        let listed = eventually("three revisions", PATIENCE, || async {
+            let listed = ask(&reader, "history").await?;
+            Ok((listed.out.lines().count() == 4).then_some(listed))
+        })
+        .await?;
+        let mut lines = listed.out.lines();
+        ensure!(lines.next().is_some_and(|line| line.starts_with("REVISION   WRITTEN")), "{listed}");
+        let last = lines.next_back().unwrap_or_default();
+        let access = "grants submit on root.prod to user bob; takes submit on root.prod from user alice";
+        ensure!(
+            last.starts_with("3 ") && last.contains("   QueueAcl/prod   ") && last.ends_with(access),
+            "{listed}"
+        );
+
+        let text = crate::operator::live(cluster).await?;
+        ask(&reader, "history 3").await?.expect(0, &text)?;
+        let json: Value = serde_json::from_str(&ask(&reader, "history 2 -o json").await?.out)?;
+        ensure!(json["revisions"][0]["revision"] == 2, "{json}");
+        ensure!(json["revisions"][0]["text"].as_str().is_some_and(|text| text.contains("alice")), "{json}");
+        let compared = ask(&reader, "history 2 3").await?;
+        let header = "CHANGE   WHO          VERB     QUEUES      ACL         WRITTEN IN\n";
+        ensure!(compared.code == Some(1) && compared.out.starts_with(header), "{compared}");
+        for row in ["gains    user bob     submit   root.prod", "loses    user alice   submit   root.prod"] {
+            ensure!(compared.out.contains(row), "{compared}");
+        }
+        ask(&reader, "history 3 3").await?.expect(0, "")?;
+        let unknown = ask(&reader, "history 2 9").await?;
+        ensure!(unknown.expect(2, "")?.err.contains("begins with 1 and ends with 3"), "{unknown}");
+        forged(cluster, &reader).await
+    })
+    .await
+}
+
+/// A copy of a revision under another number is unreadable, and a revision is not changed.
+async fn forged(cluster: &TestCluster, reader: &Path) -> Result<()> {
+    let names = ask(reader, "history -o name").await?;
+    let name = names.out.lines().next_back().context("no name")?;
+    let get = ["get", "controllerrevision", name, "-n", yunikorn::NAMESPACE, "-o", "json"];
+    let object: Value = serde_json::from_str(&cluster.kubectl(&get).await?)?;
+    let data = json!({"data": {"access": "nobody gains or loses access"}}).to_string();
+    let patch = ["patch", "controllerrevision", name, "-n", yunikorn::NAMESPACE, "--type=merge", "-p", &data];
+    let refused = format!("{:#}", cluster.kubectl(&patch).await.err().context("its data was changed")?);
+    ensure!(refused.contains("immutable"), "{refused}");
+    let made_up = json!({
+        "apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 9, "data": object.get("data"),
+        "metadata": {
+            "name": "queuewarden-9-made-up", "namespace": yunikorn::NAMESPACE,
+            "labels": {"queuewarden.dev/revision": "9"},
+        },
+    });
+    cluster.kubectl_with_input(&["create", "-f", "-"], &made_up.to_string()).await?;
+    let listed = ask(reader, "history").await?;
+    let last = listed.out.lines().next_back().unwrap_or_default();
+    ensure!(
+        last.starts_with("9 ") && last.contains("unreadable: its name, its number and its text"),
+        "{listed}"
+    );
+    for command in ["history 9", "history 2 9"] {
+        let ended = ask(reader, command).await?;
+        ensure!(ended.expect(3, "")?.err.contains("queuewarden-9-made-up is unreadable"), "{ended}");
+    }
+    Ok(())
+}
+
+/// Returns a `ServiceAccount` with the rules of Kubernetes' role `view` in `YuniKorn`'s namespace: of the
+/// role that is aggregated into it, because no controller does that here. Those of `edit` and `admin` do not
+/// reach the history.
+async fn viewer(cluster: &TestCluster) -> Result<PathBuf> {
+    let (name, rbac) = ("historian", "rbac.authorization.k8s.io");
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}}),
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding",
+               "metadata": {"name": name, "namespace": yunikorn::NAMESPACE},
+               "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+               "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "system:aggregate-to-view"}}),
+    ] {
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &object.to_string()).await?;
+    }
+    for role in ["system:aggregate-to-edit", "system:aggregate-to-admin"] {
+        let rules = cluster.kubectl(&["get", "clusterrole", role, "-o", "json"]).await?;
+        ensure!(rules.contains("\"rules\"") && !rules.contains("controllerrevisions"), "{rules}");
+    }
+    let user = format!("system:serviceaccount:{NAMESPACE}:{name}");
+    eventually("the right to view", PATIENCE, || async {
+        let object = Some((yunikorn::NAMESPACE, ""));
+        Ok(cluster.may(&user, "list", "apps", "controllerrevisions", object).await?.then_some(()))
+    })
+    .await?;
+    cluster.sa_kubeconfig(NAMESPACE, name).await
+}
+
 /// Entries come from the objects that wrote them, and the caller's identity is known.
 async fn origins(kubeconfig: &Path) -> Result<()> {
     for source in ["", " --live"] {

@@ -66,7 +66,7 @@ pub struct HistoryAnswer {
 pub struct RevisionAnswer {
     /// Its number.
     pub revision: i64,
-    /// The name of its ControllerRevision.
+    /// The name of the object that holds it.
     pub name: String,
     /// The time of the write, or when the text was found; null if the revision is unreadable.
     pub at: Option<Timestamp>,
@@ -133,7 +133,7 @@ impl Args {
     }
 
     fn print(&self, answer: &HistoryAnswer, console: Console) -> Result<(), Failure> {
-        let names = || answer.revisions.iter().map(|revision| format!("{}\n", revision.name)).collect();
+        let names = || answer.revisions.iter().map(|revision| revision.name.clone() + "\n").collect();
         self.output.print(console, answer, |wide| table(answer, wide), names)
     }
 }

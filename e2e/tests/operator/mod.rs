@@ -7,6 +7,7 @@ mod events;
 mod failures;
 mod forms;
 mod gitops;
+mod history;
 pub(crate) mod mirror;
 mod promise;
 mod queue_operator;

@@ -70,7 +70,7 @@ fn causes_of_a_partial_text_are_only_what_it_takes() {
     let mut snapshot = granted();
     snapshot.defaults = None;
     snapshot.base = None;
-    spec_of(&mut snapshot.queue_acls[0]).submit = Some(Grant::Raw("".into()));
+    spec_of(&mut snapshot.queue_acls[0]).submit = Some(Grant::Raw(String::new()));
     snapshot.queue_acls.push(submit("c", "root.prod.etl", "cy"));
     assert!(plan(&snapshot).write.unwrap().partial);
     assert_eq!(causes(&snapshot), ["QueueAcl/a"]);

@@ -123,7 +123,9 @@ impl Reconciler {
     fn gone(&self) -> Vec<Arc<str>> {
         let parts = self.left.contributions.iter().flat_map(|one| &one.objects);
         let names: BTreeSet<&Arc<str>> = parts.map(|part| &part.name).collect();
-        let gone = names.into_iter().filter(|name| self.world.current_object(Kind::QueueAcl, name).is_none());
+        let gone = names
+            .into_iter()
+            .filter(|name| self.world.current_object(ResourceKind::QueueAcl, name).is_none());
         gone.cloned().collect()
     }
 
