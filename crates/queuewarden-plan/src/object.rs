@@ -19,7 +19,7 @@ pub enum ResourceKind {
 impl ResourceKind {
     /// All kinds.
     pub const ALL: [Self; 4] =
-        [Self::YuniKornConfig, Self::QueueAcl, Self::AdmissionPolicy, Self::QueueAccessTest];
+        [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig, Self::QueueAccessTest];
 
     /// Returns the name as in `kind:`, the plural as in URLs and RBAC, and the short name of kubectl.
     pub fn names(self) -> [&'static str; 3] {
