@@ -19,6 +19,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::client::{Body, ClientBuilder, ConfigExt as _};
 use kube::{Api, Client, Config};
 use rustls::{AlertDescription, CertificateError};
+use tokio::time::Instant;
 use tower::{BoxError, ServiceBuilder};
 
 use super::call::{self, call};
@@ -31,15 +32,26 @@ use queuewarden_plan::snapshot::SchedulerAddress;
 const KEYS: [&str; 6] = ["token", "username", "password", "tls.crt", "tls.key", "ca.crt"];
 /// The time after which an idle connection is closed.
 const IDLE: Duration = Duration::from_secs(30);
+/// The time after which a client is replaced: only the first connection of a new one shows whether the
+/// certificate is still valid. Later ones may resume the session of the first, without the certificate.
+const AGE: Duration = Duration::from_mins(1);
 
 /// The values of a Secret by key.
 type Values = BTreeMap<&'static str, String>;
 
-/// Connects to schedulers, and keeps the last connection.
+/// Connects to schedulers, and keeps the last client for a minute.
 #[expect(missing_debug_implementations, reason = "kube's client has none, and credentials stay out of logs")]
 pub struct Connector {
     client: Client,
-    last: Mutex<Option<(SchedulerAddress, Values, Scheduler)>>,
+    last: Mutex<Option<Last>>,
+}
+
+/// The last client.
+struct Last {
+    address: SchedulerAddress,
+    values: Values,
+    made: Instant,
+    scheduler: Scheduler,
 }
 
 impl Connector {
@@ -60,10 +72,13 @@ impl Connector {
         };
         let mut last = lock(&self.last);
         match &*last {
-            Some((to, with, scheduler)) if to == address && *with == values => Ok(scheduler.clone()),
+            Some(last) if last.address == *address && last.values == values && last.made.elapsed() < AGE => {
+                Ok(last.scheduler.clone())
+            }
             _ => {
                 let scheduler = Scheduler::new(client(address, &values)?, &address.url);
-                *last = Some((address.clone(), values, scheduler.clone()));
+                let (address, made) = (address.clone(), Instant::now());
+                *last = Some(Last { address, values, made, scheduler: scheduler.clone() });
                 Ok(scheduler)
             }
         }
@@ -224,7 +239,91 @@ pub(super) fn plain(url: &str) -> Scheduler {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+
+    use http::Response;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+    use rustls::ServerConfig;
+    use rustls::crypto::aws_lc_rs::default_provider;
+    use rustls::server::{ClientHello, ResolvesServerCert};
+    use rustls::sign::CertifiedKey;
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::super::testing;
     use super::*;
+
+    type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+    /// The certificate that new connections get.
+    #[derive(Debug)]
+    struct Shown(Mutex<Arc<CertifiedKey>>);
+
+    impl ResolvesServerCert for Shown {
+        fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+            Some(Arc::clone(&lock(&self.0)))
+        }
+    }
+
+    fn authority() -> Issuer {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    }
+
+    /// Returns a certificate that ends with this year.
+    fn certificate(authority: &Issuer, year: i32) -> Arc<CertifiedKey> {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.not_after = date_time_ymd(year, 12, 31);
+        let key = KeyPair::generate().unwrap();
+        let chain = vec![params.signed_by(&key, authority).unwrap().der().clone()];
+        Arc::new(CertifiedKey::from_der(chain, key.into(), &default_provider()).unwrap())
+    }
+
+    /// Serves a checksum on connections that are kept; returns the URL.
+    async fn serve(shown: Arc<Shown>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth().with_cert_resolver(shown);
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let Ok(stream) = acceptor.accept(stream).await else { continue };
+                let answer =
+                    async |_| Ok::<_, Infallible>(Response::new(r#"{"Checksum": "7A4F"}"#.to_owned()));
+                let connection =
+                    http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+                tokio::spawn(connection);
+            }
+        });
+        url
+    }
+
+    #[tokio::test]
+    async fn an_expired_certificate_on_a_kept_connection_is_noticed_after_a_minute() {
+        let authority = authority();
+        let shown = Arc::new(Shown(Mutex::new(certificate(&authority, 2099))));
+        let url = serve(Arc::clone(&shown)).await;
+        let ca_bundle = Some(authority.pem().into_bytes());
+        let address = SchedulerAddress { ca_bundle, ..SchedulerAddress::from(url.as_str()) };
+        let connector = Connector::new(testing::client(async |_| testing::not_found()));
+        let checksum = async || connector.connect(&address).await?.checksum().await;
+
+        assert_eq!(checksum().await, Ok("7A4F".to_owned()));
+        *lock(&shown.0) = certificate(&authority, 2019);
+        assert_eq!(checksum().await, Ok("7A4F".to_owned()), "the connection is not kept");
+        tokio::time::pause();
+        tokio::time::advance(AGE).await;
+        tokio::time::resume();
+        assert_eq!(checksum().await, Err(Error::Expired(format!("{url}/ws/v1/config"))));
+    }
 
     /// A client must not be made with other values: kube's layer for the login panics on such a token.
     #[test]
