@@ -50,25 +50,25 @@ const PIECES: [&str; 36] = [
     "\0",
 ];
 
-pub(super) fn acls() -> impl Strategy<Value = String> {
+fn acls() -> impl Strategy<Value = String> {
     let pieces = vec(prop::sample::select(&PIECES[..]), 0..9).prop_map(|pieces| pieces.concat());
     prop_oneof![8 => pieces, 1 => any::<String>(), 1 => "[ -~]{0,12}"]
 }
 
-pub(super) fn subjects() -> impl Strategy<Value = Vec<Subject>> {
+fn subjects() -> impl Strategy<Value = Vec<Subject>> {
     let name = || prop::sample::select(&PIECES[..21]).prop_map(str::to_owned);
     let subject = (prop_oneof![Just(String::new()), name()], vec(name(), 0..3));
     vec(subject.prop_map(|(user, groups)| Subject { user, groups }), 0..4)
 }
 
+pub(super) fn questions() -> impl Strategy<Value = AclQuestion> {
+    (acls(), subjects()).prop_map(|(acl, subjects)| AclQuestion { acl, subjects })
+}
+
 #[test]
 fn the_model_reads_acls_as_yunikorn_does() -> Result<()> {
-    agree_in_each(20_000, &(acls(), subjects()), |oracle, _, inputs| {
-        let questions: Vec<AclQuestion> = inputs
-            .iter()
-            .map(|(acl, subjects)| AclQuestion { acl: acl.clone(), subjects: subjects.clone() })
-            .collect();
-        let answers = oracle.acl(&questions)?;
+    agree_in_each(20_000, &questions(), |oracle, _, questions| {
+        let answers = oracle.acl(questions)?;
         Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
     })
 }

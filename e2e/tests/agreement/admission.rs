@@ -10,7 +10,7 @@ use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AdmissionAnswer, AdmissionQuestion, ConfigMapData, ConfigMaps, Subject};
 use yunikorn::admission::{self, Access, AccessControl, KEYS, PatternList};
 
-use super::agree;
+use super::agree_in_each;
 
 /// Values of keys, each of which is a boolean, a list, or neither.
 const VALUES: [&str; 26] = [
@@ -67,6 +67,7 @@ fn subjects() -> impl Strategy<Value = Vec<Subject>> {
 }
 
 fn ask(
+    oracle: &Oracle,
     inputs: impl Iterator<Item = (BTreeMap<String, String>, Vec<Subject>)>,
 ) -> Result<Vec<AdmissionAnswer>> {
     let questions: Vec<AdmissionQuestion> = inputs
@@ -75,13 +76,13 @@ fn ask(
             AdmissionQuestion { maps: ConfigMaps { defaults: None, configs }, subjects }
         })
         .collect();
-    Oracle::get()?.admission(&questions)
+    oracle.admission(&questions)
 }
 
 #[test]
 fn the_model_holds_the_keys_as_the_admission_controller_does() -> Result<()> {
-    agree(5_000, &(keys(), subjects()), |inputs| {
-        let answers = ask(inputs.iter().cloned())?;
+    agree_in_each(2_500, &(keys(), subjects()), |oracle, _, inputs| {
+        let answers = ask(oracle, inputs.iter().cloned())?;
         let differences = inputs.iter().zip(answers).map(|((keys, subjects), answer)| {
             let model = hold(keys, subjects);
             (model != answer)
@@ -116,13 +117,13 @@ fn the_admission_controller_reads_the_lists_the_model_writes() -> Result<()> {
         3 => prop::sample::select(&VALUES[..]).prop_map(str::to_owned),
         1 => "[a-c,^$ |*{}0-3]{0,6}",
     ];
-    agree(5_000, &vec(element, 0..4), |lists| {
+    agree_in_each(2_500, &vec(element, 0..4), |oracle, _, lists| {
         let written: Vec<Option<String>> = lists.iter().map(|list| admission::render_list(list).0).collect();
         let keys = |text: &Option<String>| {
             let text = text.iter().map(|text| (admission::EXTERNAL_USERS.to_owned(), text.clone()));
             (text.collect(), Vec::new())
         };
-        let answers = ask(written.iter().map(keys))?;
+        let answers = ask(oracle, written.iter().map(keys))?;
         let differences = lists.iter().zip(&written).zip(answers).map(|((list, text), answer)| {
             let text = text.as_ref()?;
             let held = answer.external_users;

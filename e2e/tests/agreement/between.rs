@@ -1,20 +1,81 @@
 //! Compares two versions of `YuniKorn`'s core with each other, without the model: what a new release changes.
 //! `just yunikorn-diff OLD NEW` runs it.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use anyhow::{Context as _, Result};
-use proptest::strategy::Strategy;
+use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::Oracle;
-use queuewarden_e2e::oracle::{AclQuestion, ConfigQuestion};
+use queuewarden_e2e::oracle::{IdentityAnswer, IdentityQuestion, YamlTarget};
 
 use super::fixture::draw;
-use super::{access, acl, config, identity, placement, samples};
+use super::vectors::{self, yaml_questions};
+use super::{access, acl, config, identity, mutate, placement, placement_vectors, samples};
 
 /// Differences of one kind that are printed.
 const SHOWN: usize = 3;
-/// Drawn inputs of the most frequent kind; the others have a share of it.
-const DRAWN: usize = 40_000;
+/// Drawn inputs of the most frequent kinds; the others have a half of it. Together they are 100,000.
+const DRAWN: usize = 25_000;
+
+type Comparison = fn(&Both, &str) -> Result<()>;
+
+/// The files of `tests/vectors`.
+const RECORDED: [(&str, Comparison); 14] = [
+    ("go-regex-random.json", |both, kind| {
+        both.compare(kind, &vectors::pattern_questions()?, Oracle::pattern)
+    }),
+    ("go-regex.json", |both, kind| both.compare(kind, &vectors::list_questions()?, Oracle::regex)),
+    ("go-yaml-parse.json", |both, kind| {
+        both.compare(kind, &yaml_questions("go-yaml-parse", YamlTarget::Nodes)?, Oracle::yaml)
+    }),
+    ("go-yaml-typed.json", |both, kind| {
+        both.compare(kind, &yaml_questions("go-yaml-typed", YamlTarget::Typed)?, Oracle::yaml)
+    }),
+    ("yunikorn-access-control.json", |both, kind| {
+        both.compare(kind, &vectors::access_control_questions()?, Oracle::admission)
+    }),
+    ("yunikorn-access.jsonl", |both, kind| both.compare(kind, &access::recorded()?, Oracle::access)),
+    ("yunikorn-acl.json", |both, kind| both.compare(kind, &vectors::acl_questions()?, Oracle::acl)),
+    ("yunikorn-checksum.json", |both, kind| {
+        both.compare(kind, &vectors::checksum_texts()?, Oracle::checksum)
+    }),
+    ("yunikorn-config.json", |both, kind| {
+        both.compare(kind, &vectors::configuration_texts("yunikorn-config")?, config::ask)
+    }),
+    ("yunikorn-mutate.jsonl", |both, kind| both.compare(kind, &mutate::recorded()?, Oracle::mutate)),
+    ("yunikorn-placement.json", |both, kind| {
+        both.compare(kind, &placement_vectors::recorded()?, Oracle::access)
+    }),
+    ("yunikorn-samples.jsonl", |both, kind| {
+        both.compare(kind, &samples::texts().into_values().collect::<Vec<_>>(), config::ask)
+    }),
+    ("yunikorn-user-cache.jsonl", |both, kind| both.compare(kind, &identity::recorded()?, users)),
+    ("yunikorn-verdicts.json", |both, kind| {
+        both.compare(kind, &vectors::configuration_texts("yunikorn-verdicts")?, config::ask)
+    }),
+];
+
+/// Drawn inputs: 100,000 together. What is read without the core (patterns, YAML, admission) is not drawn.
+const RANDOM: [(&str, Comparison); 6] = [
+    ("drawn configurations", |both, kind| {
+        both.compare(kind, &draw(DRAWN, &config::configuration())?, config::ask)
+    }),
+    ("damaged configurations", |both, kind| {
+        both.compare(kind, &draw(DRAWN / 2, &config::damaged())?, config::ask)
+    }),
+    ("ACLs", |both, kind| both.compare(kind, &draw(DRAWN, &acl::questions())?, Oracle::acl)),
+    ("access to queues", |both, kind| {
+        both.compare(kind, &draw(DRAWN / 2, &access::question())?, Oracle::access)
+    }),
+    ("placements", |both, kind| {
+        both.compare(kind, &draw(DRAWN / 2, &placement::question())?, Oracle::access)
+    }),
+    ("users", |both, kind| both.compare(kind, &draw(DRAWN / 2, &identity::questions_drawn())?, users)),
+];
+
+fn users(oracle: &Oracle, questions: &[IdentityQuestion]) -> Result<Vec<Vec<IdentityAnswer>>> {
+    Ok(oracle.identity(questions)?.into_iter().map(identity::timeless).collect())
+}
 
 /// Both versions.
 struct Both {
@@ -39,16 +100,6 @@ impl Both {
         }
         Ok(())
     }
-
-    fn configurations(&self, kind: &str, texts: impl IntoIterator<Item = String>) -> Result<()> {
-        let questions: Vec<ConfigQuestion> =
-            texts.into_iter().map(|text| ConfigQuestion { text, from: String::new() }).collect();
-        self.compare(kind, &questions, Oracle::config)
-    }
-
-    fn drawn(&self, kind: &str, count: usize, texts: &impl Strategy<Value = String>) -> Result<()> {
-        self.configurations(kind, draw(count, texts)?)
-    }
 }
 
 #[test]
@@ -60,17 +111,16 @@ fn two_versions() -> Result<()> {
         old: Oracle::with_core(&version("QUEUEWARDEN_E2E_OLD")?)?,
         new: Oracle::with_core(&version("QUEUEWARDEN_E2E_NEW")?)?,
     };
-    both.configurations("configurations of tests/samples", samples::texts().into_values())?;
-    both.drawn("drawn configurations", DRAWN / 2, &config::configuration())?;
-    both.drawn("damaged configurations", DRAWN / 4, &config::damaged())?;
-    both.drawn("limits around queues named root", DRAWN / 4, &config::limits_below_root())?;
-    let acls = draw(DRAWN, &(acl::acls(), acl::subjects()))?;
-    let acls: Vec<_> = acls.into_iter().map(|(acl, subjects)| AclQuestion { acl, subjects }).collect();
-    both.compare("ACLs", &acls, Oracle::acl)?;
-    let ask_access = |oracle: &Oracle, questions: &[_]| oracle.access(questions);
-    both.compare("access to queues", &draw(DRAWN / 4, &access::question())?, ask_access)?;
-    both.compare("placements", &draw(DRAWN / 4, &placement::question())?, ask_access)?;
-    both.compare("users", &draw(DRAWN / 4, &identity::questions_drawn())?, |oracle, questions| {
-        Ok(oracle.identity(questions)?.into_iter().map(identity::timeless).collect())
-    })
+    RECORDED.iter().chain(&RANDOM).try_for_each(|(kind, compare)| compare(&both, kind))
+}
+
+#[test]
+fn vectors_of_yunikorn_are_all_compared() -> Result<()> {
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors"))?;
+    let names = folder.map(|file| Ok(file?.file_name().to_string_lossy().into_owned()));
+    let files = names.collect::<Result<BTreeSet<String>>>()?;
+    // That of YARN has nothing of YuniKorn.
+    let compared = RECORDED.iter().map(|(name, _)| *name).chain(["yarn-acl.json"]);
+    ensure!(files == compared.map(str::to_owned).collect(), "{files:?}");
+    Ok(())
 }

@@ -36,7 +36,7 @@ fn the_model_hands_limits_down_as_each_version_does() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn limits_below_root() -> BoxedStrategy<String> {
+fn limits_below_root() -> BoxedStrategy<String> {
     let who = prop_oneof![Just("users: [sue]"), Just("groups: [dev]")];
     let bound = prop_oneof![
         (1..6_u32).prop_map(|amount| format!("maxresources: {{memory: {amount}M}}")),
@@ -238,7 +238,7 @@ fn grandchildren() -> BoxedStrategy<String> {
 
 fn queue_name() -> BoxedStrategy<String> {
     let named = mostly(
-        &["q", "r", "@recovery@", "a:b", "a/b#c@d", "A-1_"],
+        &["q", "r", "root", "@recovery@", "a:b", "a/b#c@d", "A-1_"],
         &[
             "''",
             "'a.b'",
@@ -248,7 +248,6 @@ fn queue_name() -> BoxedStrategy<String> {
             "12",
             "0x1F",
             "yes",
-            "root",
             "default",
             "'$x'",
             "[a]",
@@ -301,6 +300,8 @@ fn properties(indent: usize, resources: bool) -> BoxedStrategy<String> {
             "childtemplate: {maxapplications: 2}",
             "limits: []",
             "limits: [{limit: a, users: [alice], maxapplications: 1}]",
+            "limits: [{limit: a, users: [alice], maxapplications: 2}]",
+            "limits: [{limit: a, users: [alice], maxapplications: 3}]",
         ],
         &[
             "parent: false",

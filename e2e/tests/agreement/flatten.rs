@@ -7,15 +7,14 @@ use anyhow::Result;
 use k8s_openapi::ByteString;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
-use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ConfigMapData, ConfigMaps};
 use yunikorn::config::{self, flatten};
 
-use super::agree;
+use super::agree_in_each;
 
 #[test]
 fn the_model_merges_config_maps_as_the_shim_does() -> Result<()> {
-    agree(5_000, &(maps(), maps()), |inputs| {
+    agree_in_each(2_500, &(maps(), maps()), |oracle, _, inputs| {
         let questions: Vec<ConfigMaps> = inputs
             .iter()
             .map(|(defaults, configs)| ConfigMaps {
@@ -23,7 +22,7 @@ fn the_model_merges_config_maps_as_the_shim_does() -> Result<()> {
                 configs: Some(configs.clone()),
             })
             .collect();
-        let answers = Oracle::get()?.flatten(&questions)?;
+        let answers = oracle.flatten(&questions)?;
         Ok(inputs
             .iter()
             .zip(&answers)

@@ -13,7 +13,7 @@ use yunikorn::identity::accounts::{AccountGroups, TestAccounts};
 use yunikorn::identity::{Claim, GroupResolver, NoResolver, ResolverKind, UserCache};
 use yunikorn::version::Version;
 
-use super::{agree_in_each, fixture};
+use super::{agree_in_each, fixture, oracles};
 
 fn claims() -> impl Strategy<Value = Vec<ClaimQuestion>> {
     let user = prop_oneof![
@@ -113,11 +113,17 @@ fn told() -> IdentityQuestion {
     IdentityQuestion { resolver: String::new(), claims: claims.collect() }
 }
 
-/// The fixture of the unit tests: that history and some of these, always the same, with `YuniKorn`'s answers.
-#[test]
-fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
+pub(super) fn recorded() -> Result<Vec<IdentityQuestion>> {
     let mut questions = vec![told()];
     questions.extend(fixture::draw(60, &questions_drawn())?);
+    Ok(questions)
+}
+
+/// The fixture of the unit tests: that history and some of these, always the same, with the answers of 1.8,
+/// whose clock never advances.
+#[test]
+fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
+    let questions = recorded()?;
     let answers = Oracle::get()?.identity(&questions)?;
     let errors = answers.iter().flatten().filter(|answer| !answer.error.is_empty()).count();
     ensure!(errors > 50, "{errors} refusals");
@@ -142,9 +148,11 @@ fn this_machines_accounts_are_resolved_as_yunikorn_resolves_them() -> Result<()>
             }
         })
         .collect();
-    for (question, theirs) in questions.iter().zip(Oracle::get()?.identity(&questions)?) {
-        let ours = answers(question, Version::V1_8);
-        ensure!(ours == theirs, "{question:?}: the model says {ours:?}, YuniKorn {theirs:?}");
+    for (version, oracle) in oracles()? {
+        for (question, theirs) in questions.iter().zip(oracle.identity(&questions)?) {
+            let ours = answers(question, version);
+            ensure!(ours == theirs, "{question:?}: the model says {ours:?}, YuniKorn {theirs:?}");
+        }
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Compares queuewarden's model of `YuniKorn` with `YuniKorn` itself on the same inputs, and its model of
 //! YARN with Hadoop itself.
 //!
-//! Each test draws random inputs, sends all of them to the oracle at once, and compares.
-//! `QUEUEWARDEN_E2E_CASES` is the number of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs
-//! again; a failure names both, and the smallest input it could find.
+//! Each test draws random inputs, sends all of them to the oracle of each version of `YuniKorn`, and compares.
+//! `QUEUEWARDEN_E2E_CASES` is the number of inputs per test and version, `QUEUEWARDEN_E2E_SEED` draws the same
+//! inputs again; a failure names both, and the smallest input it could find.
 
 mod access;
 mod acl;
@@ -96,7 +96,12 @@ where
     bail!("model and oracle differ ({SEED}={seed} {CASES}={cases}):\n{}", differences.join("\n"))
 }
 
-/// Compares the model with the oracle of each version.
+/// Returns the oracle of each version.
+fn oracles() -> Result<Vec<(Version, &'static Oracle)>> {
+    Version::PROVEN.into_iter().map(|version| Ok((version, Oracle::of(version)?))).collect()
+}
+
+/// Compares the model of each version with its oracle.
 fn agree_in_each<S>(
     usual: usize,
     inputs: &S,
@@ -106,10 +111,11 @@ where
     S: Strategy,
     S::Value: Clone + Debug,
 {
+    let oracles = oracles()?;
     agree(usual, inputs, |values| {
         let mut found = vec![None; values.len()];
-        for version in Version::PROVEN {
-            let differences = compare(Oracle::of(version)?, version, values)?;
+        for (version, oracle) in &oracles {
+            let differences = compare(oracle, *version, values)?;
             for (found, difference) in found.iter_mut().zip(differences) {
                 *found = found.take().or_else(|| Some(format!("{version}: {}", difference?)));
             }

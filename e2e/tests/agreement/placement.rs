@@ -23,9 +23,10 @@ use super::{agree_in_each, fixture};
 
 #[test]
 fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
-    agree_in_each(3_000, &question(), |oracle, _, questions| {
+    agree_in_each(3_000, &question(), |oracle, version, questions| {
         let answers = oracle.access(questions)?;
-        Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
+        let both = questions.iter().zip(&answers);
+        Ok(both.map(|(question, answer)| difference(question, answer, version)).collect())
     })
 }
 
@@ -46,7 +47,7 @@ fn the_drawn_applications_end_in_every_way() -> Result<()> {
     ];
     let mut counts = [0_usize; WAYS.len()];
     for question in fixture::draw(3_000, &question())? {
-        let Some(tree) = tree(&question.text) else { continue };
+        let Some(tree) = tree(&question.text, Version::V1_8) else { continue };
         let placer = Placer::new(&tree);
         for (number, query) in question.queries.iter().enumerate() {
             let placement = placer.place(&submission(number, query, &query.subject.groups));
@@ -81,8 +82,8 @@ fn way_of(placement: &Placement) -> &'static str {
 }
 
 /// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
-fn tree(text: &str) -> Option<Tree> {
-    let verdict = verdict(text, &[], Version::V1_8);
+fn tree(text: &str, version: Version) -> Option<Tree> {
+    let verdict = verdict(text, &[], version);
     if verdict.starts.is_err() {
         return None;
     }
@@ -98,8 +99,8 @@ fn submission(number: usize, query: &AccessQuery, groups: &[String]) -> Submissi
     }
 }
 
-fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String> {
-    let Some(tree) = tree(&question.text) else {
+fn difference(question: &AccessQuestion, answer: &AccessAnswer, version: Version) -> Option<String> {
+    let Some(tree) = tree(&question.text, version) else {
         let refused = !answer.start_error.is_empty();
         return (!refused).then(|| format!("{}\n    the model does not start, YuniKorn does", question.text));
     };

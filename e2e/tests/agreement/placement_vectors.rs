@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AccessAnswer, AccessQuery, AccessQuestion, Decision, Subject};
 use serde::{Deserialize, Serialize};
+
+use super::oracles;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors/yunikorn-placement.json");
 
@@ -60,19 +61,19 @@ struct Answer {
 
 #[test]
 fn placements() -> Result<()> {
-    let written = std::fs::read_to_string(PATH).context(PATH)?;
-    let mut vectors: Vectors = serde_json::from_str(&written).context(PATH)?;
-    let questions: Vec<AccessQuestion> = vectors.configurations.iter().flat_map(questions).collect();
+    let (mut vectors, questions) = (Vectors::read()?, recorded()?);
     ensure!(questions.len() > 200, "{} rows", questions.len());
-    let mut answers = Oracle::get()?.access(&questions)?.into_iter();
     let mut wrong = Vec::new();
-    for configuration in &mut vectors.configurations {
-        for row in &mut configuration.rows {
-            let answer = Answer::of(answers.next().context("too few answers")?)
-                .with_context(|| configuration.name.clone())?;
-            if row.answer != answer {
-                wrong.push(format!("{}: {row:?}\n    YuniKorn says {answer:?}", configuration.name));
-                row.answer = answer;
+    for (version, oracle) in oracles()? {
+        let mut answers = oracle.access(&questions)?.into_iter();
+        for configuration in &mut vectors.configurations {
+            for row in &mut configuration.rows {
+                let answer = Answer::of(answers.next().context("too few answers")?)
+                    .with_context(|| configuration.name.clone())?;
+                if row.answer != answer {
+                    wrong.push(format!("{}: {row:?}\n    {version} says {answer:?}", configuration.name));
+                    row.answer = answer;
+                }
             }
         }
     }
@@ -81,6 +82,10 @@ fn placements() -> Result<()> {
     }
     ensure!(wrong.is_empty(), "UPDATE=1 writes the answers:\n{}", wrong.join("\n"));
     Ok(())
+}
+
+pub(super) fn recorded() -> Result<Vec<AccessQuestion>> {
+    Ok(Vectors::read()?.configurations.iter().flat_map(questions).collect())
 }
 
 fn questions(configuration: &Configuration) -> impl Iterator<Item = AccessQuestion> {
@@ -117,6 +122,11 @@ impl Answer {
 }
 
 impl Vectors {
+    fn read() -> Result<Self> {
+        let written = std::fs::read_to_string(PATH).context(PATH)?;
+        serde_json::from_str(&written).context(PATH)
+    }
+
     /// Returns one line for each row.
     fn text(&self) -> Result<String> {
         let mut text =

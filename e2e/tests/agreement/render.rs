@@ -17,6 +17,8 @@ use serde_json::Value;
 use yunikorn::config::{Queue, contains_checksum_marker, verdict};
 use yunikorn::version::Version;
 
+use super::config::ask;
+use super::oracles;
 use super::samples::texts;
 
 const GRANTED: &str = "sue devs";
@@ -40,18 +42,20 @@ struct Case {
 
 #[test]
 fn one_queue_acl_changes_one_value_of_every_sample() -> Result<()> {
-    let oracle = Oracle::get()?;
+    oracles()?.into_iter().try_for_each(|(version, oracle)| changes_one_value(oracle, version))
+}
+
+fn changes_one_value(oracle: &Oracle, version: Version) -> Result<()> {
     let texts = texts();
-    let questions: Vec<ConfigQuestion> =
-        texts.values().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
     let mut cases = Vec::new();
-    for ((name, text), before) in texts.iter().zip(oracle.config(&questions)?) {
+    let answers = ask(oracle, &texts.values().cloned().collect::<Vec<_>>())?;
+    for ((name, text), before) in texts.iter().zip(answers) {
         let accepted = [&before.validate_error, &before.start_error, &before.reload_error]
             .iter()
             .all(|error| error.is_empty());
         // Nothing is written over a base that hides the text after a checksum from the scheduler.
         if accepted && !text.is_empty() && !contains_checksum_marker(text) {
-            cases.extend(grants(name, text, &before)?);
+            cases.extend(grants(name, text, &before, version)?);
         }
     }
     ensure!(cases.len() > 80, "only {} queues", cases.len());
@@ -68,13 +72,13 @@ fn one_queue_acl_changes_one_value_of_every_sample() -> Result<()> {
         *submit_acl(&mut expected, &case.queue).with_context(|| label.clone())? = GRANTED.into();
         ensure!(same(&expected, &after.config), "{label}: {} became {}", case.before.config, after.config);
     }
-    println!("{} queues", cases.len());
+    println!("{version}: {} queues", cases.len());
     Ok(())
 }
 
 /// Returns a case for each queue of partition `default` whose ACL can be set.
-fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
-    let config = verdict(text, &["default"], Version::V1_8)
+fn grants(name: &str, text: &str, before: &ConfigAnswer, version: Version) -> Result<Vec<Case>> {
+    let config = verdict(text, &["default"], version)
         .config
         .with_context(|| format!("the model does not read {name}"))?;
     let partition =
@@ -82,7 +86,7 @@ fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for queue in partition.queues() {
         let path = queue.path.to_string();
-        let plan = plan(&snapshot(text, &path));
+        let plan = plan(&snapshot(text, &path, version));
         let refusal = REFUSED.iter().find(|(sample, queue, _)| *sample == name && *queue == path);
         let rendered = plan.rendered.as_ref().map(|rendered| rendered.text.clone());
         let rendered = rendered.with_context(|| format!("{name}, {path}: nothing is rendered: {plan:#?}"))?;
@@ -99,7 +103,7 @@ fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
                 rendered,
             });
         } else {
-            let after = verdict(&rendered, &["default"], Version::V1_8)
+            let after = verdict(&rendered, &["default"], version)
                 .config
                 .context("what is rendered does not validate")?;
             let after = after
@@ -121,7 +125,7 @@ fn settable(queue: &Queue) -> bool {
     queue.location.as_ref().is_some_and(|place| !place.shared)
 }
 
-fn snapshot(base: &str, queue: &str) -> Snapshot {
+fn snapshot(base: &str, queue: &str, version: Version) -> Snapshot {
     let grant = QueueAclSpec {
         partition: "default".to_owned(),
         queue: queue.to_owned(),
@@ -140,7 +144,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
     });
     Snapshot {
         now: Timestamp::UNIX_EPOCH,
-        config: Some(entry("default", ConfigSpec::default())),
+        config: Some(entry("default", ConfigSpec { version: Some(version), ..ConfigSpec::default() })),
         queue_acls: vec![Arc::new(entry("grant", grant))],
         policies: Vec::new(),
         access_tests: Vec::new(),

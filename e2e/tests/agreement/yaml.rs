@@ -13,12 +13,11 @@ use queuewarden_e2e::assets::yaml_test_suite;
 use queuewarden_e2e::oracle::{YamlAnswer, YamlQuestion, YamlTarget};
 use serde_json::{Value, json};
 use yunikorn::config::verdict;
-use yunikorn::version::Version;
 
-use super::agree;
 use super::config::{ask, damaged};
 use super::samples::texts;
 use super::vectors::tree_of;
+use super::{agree_in_each, oracles};
 
 /// At most one of so many mutated texts that Go reads is refused: of many, and of few, which may be unlucky.
 const UNSURE_ONE_IN: [usize; 2] = [200, 80];
@@ -26,8 +25,8 @@ const UNSURE_ONE_IN: [usize; 2] = [200, 80];
 #[test]
 fn mutated_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
     let decided = Cell::new((0_usize, 0_usize));
-    agree(4_000, &mutated(), |texts| {
-        let answers = trees(texts)?;
+    agree_in_each(2_000, &mutated(), |oracle, _, texts| {
+        let answers = trees(oracle, texts)?;
         let (read, unsure) = decided.get();
         let taken = || texts.iter().zip(&answers).filter(|(_, answer)| answer.error.is_empty());
         let refused = taken().filter(|(text, _)| parse(text).is_err()).count();
@@ -43,19 +42,19 @@ fn mutated_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
 
 #[test]
 fn odd_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
-    agree(2_000, &damaged(), |texts| {
-        let answers = trees(texts)?;
+    agree_in_each(1_000, &damaged(), |oracle, _, texts| {
+        let answers = trees(oracle, texts)?;
         Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer)).collect())
     })
 }
 
 #[test]
 fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
-    agree(2_000, &mutated(), |texts| {
-        let answers = ask(Oracle::get()?, texts)?;
+    agree_in_each(1_000, &mutated(), |oracle, version, texts| {
+        let answers = ask(oracle, texts)?;
         let wrong = texts.iter().zip(&answers).map(|(text, answer)| {
             // It replaces an empty text, and shows nothing of it.
-            let config = verdict(text, &[], Version::V1_8).config.filter(|_| !text.is_empty())?;
+            let config = verdict(text, &[], version).config.filter(|_| !text.is_empty())?;
             let read = acls_of(&answer.config);
             let queues = config.partitions.iter().flat_map(|partition| {
                 partition.queues().map(|queue| {
@@ -94,32 +93,34 @@ fn cases_of_the_yaml_test_suite_are_read_as_go_reads_them_or_refused() -> Result
         texts.extend(cases.iter().filter_map(|case| case["yaml"].as_str().map(str::to_owned)));
     }
     ensure!(texts.len() > 400, "{} cases", texts.len());
-    let answers = trees(&texts)?;
-    let differences: Vec<_> =
-        texts.iter().zip(&answers).filter_map(|(text, answer)| difference(text, answer)).collect();
-    ensure!(differences.is_empty(), "{}", differences.join("\n"));
-    let taken = texts.iter().zip(&answers).filter(|(_, answer)| answer.error.is_empty());
-    let (read, refused): (Vec<_>, Vec<_>) = taken.partition(|(text, _)| parse(text).is_ok());
-    println!(
-        "{} cases, {} that Go reads are read alike, {} are refused",
-        texts.len(),
-        read.len(),
-        refused.len()
-    );
-    ensure!(read.len() > 100, "{} cases are read", read.len());
+    for (_, oracle) in oracles()? {
+        let answers = trees(oracle, &texts)?;
+        let differences: Vec<_> =
+            texts.iter().zip(&answers).filter_map(|(text, answer)| difference(text, answer)).collect();
+        ensure!(differences.is_empty(), "{}", differences.join("\n"));
+        let taken = texts.iter().zip(&answers).filter(|(_, answer)| answer.error.is_empty());
+        let (read, refused): (Vec<_>, Vec<_>) = taken.partition(|(text, _)| parse(text).is_ok());
+        println!(
+            "{} cases, {} that Go reads are read alike, {} are refused",
+            texts.len(),
+            read.len(),
+            refused.len()
+        );
+        ensure!(read.len() > 100, "{} cases are read", read.len());
+    }
     Ok(())
 }
 
 #[test]
 fn edits_change_for_go_what_they_name_and_nothing_else() -> Result<()> {
     let made = Cell::new((0_usize, 0_usize));
-    agree(2_000, &(mutated(), any::<u64>()), |inputs| {
+    agree_in_each(1_000, &(mutated(), any::<u64>()), |oracle, _, inputs| {
         let edits: Vec<_> = inputs.iter().map(|(text, dice)| edited(text, *dice)).collect();
         let texts = inputs
             .iter()
             .zip(&edits)
             .filter_map(|((text, _), edit)| Some([text.clone(), edit.as_ref()?.1.clone()]));
-        let mut answers = trees(&texts.flatten().collect::<Vec<_>>())?.into_iter();
+        let mut answers = trees(oracle, &texts.flatten().collect::<Vec<_>>())?.into_iter();
         let mut differ = |text: &str, edit: &Edit, result: &str| {
             let (before, after) = (answers.next()?, answers.next()?);
             let same = is_made(edit, &before, &after);
@@ -183,10 +184,10 @@ fn mutate(text: &str, kind: u8, at: prop::sample::Index, other: prop::sample::In
 }
 
 /// Returns the first documents of texts, as Go reads them.
-fn trees(texts: &[String]) -> Result<Vec<YamlAnswer>> {
+fn trees(oracle: &Oracle, texts: &[String]) -> Result<Vec<YamlAnswer>> {
     let questions: Vec<YamlQuestion> =
         texts.iter().map(|text| YamlQuestion { text: text.clone(), into: YamlTarget::Nodes }).collect();
-    Oracle::get()?.yaml(&questions)
+    oracle.yaml(&questions)
 }
 
 /// Returns the difference between our reading and Go's, if it is not the allowed one: to be unsure.
