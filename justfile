@@ -89,16 +89,13 @@ e2e *args:
 chaos *filter:
     QUEUEWARDEN_E2E_CHAOS=full cargo test --workspace --locked --test e2e -- chaos::{{ filter }} --include-ignored
 
-# What another release of YuniKorn's core changes, as `just yunikorn-diff 1.8.0 1.9.0`: both answer the samples and 130,000 drawn inputs. Some minutes.
+# What another release of YuniKorn's core changes, as `just yunikorn-diff 1.8.0 1.9.0`: both answer tests/vectors, tests/samples and 100,000 drawn inputs. Some minutes.
 yunikorn-diff old new:
     QUEUEWARDEN_E2E_OLD={{ old }} QUEUEWARDEN_E2E_NEW={{ new }} cargo test --package queuewarden-e2e --locked --test e2e -- agreement::between:: --ignored --nocapture
 
-# Tests on each pair of YuniKorn and Kubernetes that the test cluster can run, as `just versions operator::` (builds Kubernetes twice more: a quarter of an hour).
-versions *tests="smoke:: operator::story:: operator::releases::":
-    for yunikorn in 1.8 1.9; do for kubernetes in 1.33 1.34 1.36; do \
-        QUEUEWARDEN_E2E_YUNIKORN=$yunikorn QUEUEWARDEN_E2E_KUBERNETES=$kubernetes \
-            cargo test --workspace --locked --test e2e -- {{ tests }} || exit 1; \
-    done; done
+# Tests on each pair of YuniKorn and Kubernetes that the test cluster can run, and a line for each pair: what passed and failed, in which time; `just versions operator::` chooses the tests (builds Kubernetes twice more: a quarter of an hour).
+versions *tests:
+    e2e/versions.sh {{ tests }}
 
 # How many decisions a second the authorizer makes: the table in docs/speed.md. The client is a release build, too (ten minutes to compile).
 load:
