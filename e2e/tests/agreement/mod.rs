@@ -1,9 +1,9 @@
 //! Compares queuewarden's model of `YuniKorn` with `YuniKorn` itself on the same inputs, and its model of
 //! YARN with Hadoop itself.
 //!
-//! Each test draws random inputs, sends all of them to the oracle of each version of `YuniKorn`, and compares.
-//! `QUEUEWARDEN_E2E_CASES` is the number of inputs per test and version, `QUEUEWARDEN_E2E_SEED` draws the same
-//! inputs again; a failure names both, and the smallest input it could find.
+//! Each test draws random inputs, sends all of them to the oracle of each version of `YuniKorn`, and
+//! compares. `QUEUEWARDEN_E2E_CASES` is the number of inputs per test and version, `QUEUEWARDEN_E2E_SEED`
+//! draws the same inputs again; a failure names both, and the smallest input it could find.
 
 mod access;
 mod acl;
