@@ -93,6 +93,7 @@ pub(super) fn causes(inputs: &Inputs<'_>, write: &Write, partial: Option<&Config
     let objects = inputs.objects.iter().filter(|object| record.differs(partial, object));
     let mut causes: Vec<String> =
         objects.map(|object| format!("QueueAcl/{}", object.entry.meta.name)).collect();
+    causes.sort_unstable();
     let last = inputs.snapshot.last_base.as_ref();
     let base = inputs.from.as_ref().filter(|base| !write.partial && !base.is(last));
     causes.extend(base.map(|base| base.source.clone()));
