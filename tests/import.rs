@@ -133,7 +133,7 @@ fn every_trap_has_a_sample_that_says_so() {
     for (name, extension) in [("yarn", "xml"), ("spark", "conf")] {
         let readme = fs::read_to_string(folder(name).join("README.md")).unwrap();
         let expected = fs::read_to_string(folder(name).join("expected.txt")).unwrap();
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for row in readme.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
             let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
             let [_, files, words] = cells.as_slice() else { panic!("three cells: {row}") };
@@ -145,10 +145,10 @@ fn every_trap_has_a_sample_that_says_so() {
                     let says = line.split([' ', ';', ':']).any(|said| said.trim_end_matches(',') == word);
                     assert!(says, "{file} does not say {word}: {line}");
                 }
-                told.insert(file.to_owned());
+                reported.insert(file.to_owned());
             }
         }
         let all: BTreeSet<String> = samples(name, extension).iter().map(|path| file_name(path)).collect();
-        assert_eq!(told, all, "{name}");
+        assert_eq!(reported, all, "{name}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::cli::docs::files;
 
 /// A word that the project does not use, and what it says instead.
-const REPLACED: [(&str, &str); 16] = [
+const REPLACED: [(&str, &str); 17] = [
     ("bed", "test cluster"),
     ("blank", "space, empty"),
     ("curious", "caller, poller"),
@@ -21,6 +21,7 @@ const REPLACED: [(&str, &str); 16] = [
     ("moot", "redundant"),
     ("outrun", "stale"),
     ("rival", "other writer, conflicting manager"),
+    ("told", "reported"),
     ("wish", "request, permission"),
     ("wished", "requested"),
 ];

@@ -1,4 +1,4 @@
-// What is told about one queue, one subject, findings and changes; and that the address leads there again.
+// What is shown about one queue, one subject, findings and changes; and that the address leads there again.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -14,12 +14,12 @@ describe('the panel', () => {
             await row(page, path).locator('.name').click();
             const held = matrix.cells.filter((cell) => cell.queue === path);
             for (const [verb, title] of [['submit', 'May submit'], ['administer', 'May administer']]) {
-                const told = page.locator('#panel-content section').filter({ has: page.locator('h3', { hasText: new RegExp(`^${title}`, 'u') }) });
+                const reported = page.locator('#panel-content section').filter({ has: page.locator('h3', { hasText: new RegExp(`^${title}`, 'u') }) });
                 // Whoever holds it by name, or as everyone: the others hold it with everyone and are not repeated.
                 const wanted = held.filter((cell) => cell.verb === verb && cell.everyone === (cell.subject.kind === 'Everyone'));
-                assert.deepEqual((await told.locator('.subject bdi').allInnerTexts()).sort(), wanted.map((cell) => cell.subject.name ?? 'everyone').sort(), `${path} ${verb}`);
+                assert.deepEqual((await reported.locator('.subject bdi').allInnerTexts()).sort(), wanted.map((cell) => cell.subject.name ?? 'everyone').sort(), `${path} ${verb}`);
                 for (const cell of wanted.filter(({ inherited }) => inherited)) {
-                    const item = told.locator('li').filter({ has: page.locator(`.subject bdi:text-is("${cell.subject.name ?? 'everyone'}")`) });
+                    const item = reported.locator('li').filter({ has: page.locator(`.subject bdi:text-is("${cell.subject.name ?? 'everyone'}")`) });
                     assert.ok((await item.allInnerTexts()).some((text) => text.includes(`from ${cell.by.queue}`)), `${path} ${cell.subject.name}`);
                 }
             }
@@ -31,8 +31,8 @@ describe('the panel', () => {
             const name = subject.name ?? 'everyone';
             await page.locator(`#view-subjects th .subject.${subject.kind.toLowerCase()}`).filter({ has: page.locator(`bdi:text-is("${name}")`) }).click();
             const of = (verb) => matrix.cells.filter((cell) => cell.subject.kind === subject.kind && cell.subject.name === subject.name && cell.verb === verb).length;
-            const told = await page.locator('#panel-content h3 .number').allInnerTexts();
-            assert.deepEqual(told.map((text) => text.split(' ')[0]), [of('submit'), of('administer')].map(String), name);
+            const reported = await page.locator('#panel-content h3 .number').allInnerTexts();
+            assert.deepEqual(reported.map((text) => text.split(' ')[0]), [of('submit'), of('administer')].map(String), name);
         }
     }));
 
@@ -79,8 +79,8 @@ describe('the panel', () => {
     it('says at a glance what is open to everyone', () => withReport('small', {}, async (page) => {
         const everyone = report.subjects.findIndex((subject) => subject.kind === 'Everyone');
         const starts = report.rights.find(({ subject, verb }) => subject === everyone && verb === 'submit').starts;
-        const told = page.locator('#panel-content section').filter({ has: page.locator('h3:text-is("Open to everyone")') });
-        assert.deepEqual(await told.locator('.link').allInnerTexts(), starts.map(({ queue }) => report.queues[queue].path));
+        const reported = page.locator('#panel-content section').filter({ has: page.locator('h3:text-is("Open to everyone")') });
+        assert.deepEqual(await reported.locator('.link').allInnerTexts(), starts.map(({ queue }) => report.queues[queue].path));
     }));
 });
 

@@ -1,4 +1,4 @@
-// The live page, served by a small server here: it follows what it is told, and says so when it is told nothing.
+// The live page, served by a small server here: it shows what it receives, and says so when it receives nothing.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';

@@ -109,9 +109,9 @@ describe('the matrix', () => {
         const at = page.locator('#grid-matrix .body .row').filter({ has: page.locator(`.name[title="${cell.queue}"]`) });
         const column = await page.locator(`#grid-matrix .head .subject.user[title="${cell.subject.name}"]`).getAttribute('data-subject');
         await at.locator(`[data-subject="${column}"]`).click();
-        const told = await page.innerText('#panel-content section:first-of-type');
-        assert.ok(told.includes(cell.subject.name) && told.includes(`${cell.verb}, inherited from ${cell.by.queue}`), told);
-        cell.by.origins.forEach(({ name }) => assert.ok(told.includes(name), told));
+        const reported = await page.innerText('#panel-content section:first-of-type');
+        assert.ok(reported.includes(cell.subject.name) && reported.includes(`${cell.verb}, inherited from ${cell.by.queue}`), reported);
+        cell.by.origins.forEach(({ name }) => assert.ok(reported.includes(name), reported));
         await screenshot(page, 'cell');
     }));
 });

@@ -20,14 +20,14 @@ impl TestCluster {
             .await
             .unwrap_or_default();
         for kind in kinds.lines() {
-            section(&mut report, kind, &self.told(&["get", kind, "-o", "yaml"]).await);
+            section(&mut report, kind, &self.reported(&["get", kind, "-o", "yaml"]).await);
         }
         let maps = ["get", "configmaps", "-n", yunikorn::NAMESPACE, "-o", "yaml", "--show-managed-fields"];
-        section(&mut report, "ConfigMaps", &self.told(&maps).await);
+        section(&mut report, "ConfigMaps", &self.reported(&maps).await);
         section(
             &mut report,
             "Events",
-            &self.told(&["get", "events", "-A", "--sort-by=.metadata.creationTimestamp"]).await,
+            &self.reported(&["get", "events", "-A", "--sort-by=.metadata.creationTimestamp"]).await,
         );
         let config = match self.yunikorn() {
             Ok(rest) => rest.config_json().await.map(|config| format!("{config:#}")),
@@ -49,7 +49,7 @@ impl TestCluster {
         report
     }
 
-    async fn told(&self, args: &[&str]) -> String {
+    async fn reported(&self, args: &[&str]) -> String {
         self.ask(args).await.unwrap_or_else(|error| format!("{error:#}"))
     }
 

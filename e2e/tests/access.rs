@@ -241,8 +241,8 @@ async fn kubectl_explains_decisions() -> Result<()> {
         for question in [&own, &own_by_name] {
             let ended = kubectl(cluster, "create -f - -o yaml --as eve --as-group qa", question).await?;
             let named = ["sue", "devs", "ops", "QueueAcl", "name: prod", "trace", "remedies"];
-            let told = named.iter().find(|name| ended.out.contains(**name));
-            ensure!(ended.code == Some(0) && told.is_none(), "{told:?}: {ended}");
+            let reported = named.iter().find(|name| ended.out.contains(**name));
+            ensure!(ended.code == Some(0) && reported.is_none(), "{reported:?}: {ended}");
             let absent = question.replace("prod", "none");
             let other = kubectl(cluster, "create -f - -o yaml --as eve --as-group qa", &absent).await?;
             ensure!(other.out == ended.out.replace("prod", "none"), "{other}\n{ended}");
@@ -254,7 +254,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
                 &format!("{{user: {user}, groups: [qa], verb: administer, queue: {queue}}}"),
             )
         };
-        for (who, user, queue, told) in [
+        for (who, user, queue, reported) in [
             ("--as lead", "bob", "root.team.batch", "allowed: false"),
             ("--as lead", "bob", "root.prod", "cannot create resource \"subjectaccessreviews\""),
             (
@@ -268,7 +268,10 @@ async fn kubectl_explains_decisions() -> Result<()> {
             ("", "lead", "root.team.new", "`root.team.new` is not configured, and root.team decides"),
         ] {
             let ended = kubectl(cluster, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;
-            ensure!(format!("{}{}", ended.out, ended.err).contains(told), "{who} {user} {queue}: {ended}");
+            ensure!(
+                format!("{}{}", ended.out, ended.err).contains(reported),
+                "{who} {user} {queue}: {ended}"
+            );
         }
         Ok(())
     })
@@ -276,7 +279,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
 }
 
 #[tokio::test]
-async fn slips_are_told() -> Result<()> {
+async fn slips_are_reported() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
         let create = |spec: &'static str, flags: &'static str| async move {
             let review = review("SelfQueueAccessReview", spec);

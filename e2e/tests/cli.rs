@@ -429,7 +429,7 @@ fn only(user: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_scheduler_that_runs_something_else_is_told() -> Result<()> {
+async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         let kubeconfig = asker(cluster, true, false).await?;
         let url = cluster.scheduler_url();
@@ -457,7 +457,7 @@ async fn a_scheduler_that_runs_something_else_is_told() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_is_told() -> Result<()> {
+async fn what_may_not_be_read_is_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         cluster

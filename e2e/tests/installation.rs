@@ -218,7 +218,7 @@ async fn rights(cluster: &TestCluster, admin: &Path) -> Result<()> {
 
 /// A user without rights gets a message in each line, and gets what they may see.
 #[tokio::test]
-async fn who_may_not_look_is_told() -> Result<()> {
+async fn who_may_not_look_is_informed() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         configure(cluster, "").await?;

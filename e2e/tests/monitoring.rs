@@ -75,19 +75,19 @@ async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
             let level = format!("queuewarden.dev/log-level{value}");
             cluster.kubectl(&["annotate", "--overwrite", "yunikornconfig", "default", &level]).await
         };
-        let told = async |what: &str, words: &str| {
+        let reported = async |what: &str, words: &str| {
             eventually(what, PATIENCE, || async { Ok(log()?.contains(words).then_some(())) }).await
         };
         annotate("=debug").await?;
-        told("the level to change", "\"message\":\"Changed the log level\",\"level\":\"debug\"").await?;
-        told("a line of that level", "\"level\":\"DEBUG\"").await?;
+        reported("the level to change", "\"message\":\"Changed the log level\",\"level\":\"debug\"").await?;
+        reported("a line of that level", "\"level\":\"DEBUG\"").await?;
         annotate("=kube=trace").await?;
-        told("a word that is no level to be told", "This is no log level").await?;
+        reported("a word that is no level to be reported", "This is no log level").await?;
         annotate("-").await?;
-        told("the level to change back", "\"level\":\"as started\"").await?;
+        reported("the level to change back", "\"level\":\"as started\"").await?;
         // The last change decides: everything logged since then has the old level.
         let log = log()?;
-        let after = log.rsplit_once("as started").context("it was told")?.1.to_owned();
+        let after = log.rsplit_once("as started").context("it was reported")?.1.to_owned();
         ensure!(!after.contains("\"DEBUG\""), "{after}");
         cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         Ok(())

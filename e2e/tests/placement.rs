@@ -168,8 +168,8 @@ async fn submit(cluster: &TestCluster, text: &str, number: usize, drawn: &Drawn)
     let workload = drawn.workload(&pod);
     let id = workload.application_id(Naming::PerNamespace);
     let predicted = predict(text, &workload, &drawn.person, &rest).await?;
-    let told = told(cluster, &pod, &drawn.person).await?;
-    ensure!(told == predicted, "{drawn:?}\n  predicted {predicted:?}\n  the command line {told:?}");
+    let reported = reported(cluster, &pod, &drawn.person).await?;
+    ensure!(reported == predicted, "{drawn:?}\n  predicted {predicted:?}\n  the command line {reported:?}");
     let pods: Api<Pod> = Api::namespaced(cluster.client()?, drawn.namespace.0);
     pods.create(&PostParams::default(), &pod).await.with_context(|| format!("{drawn:?}"))?;
     let what = format!("a decision about {drawn:?}, predicted {predicted:?}");
@@ -209,7 +209,7 @@ async fn predict(
 }
 
 /// Returns the command line's answer about the manifest of the pod, with the scheduler reachable.
-async fn told(
+async fn reported(
     cluster: &TestCluster,
     pod: &Pod,
     person: &Person,

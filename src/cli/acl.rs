@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_told_in_words() {
+    fn grants_are_reported_in_words() {
         let cases = [
             ("*", "everyone"),
             ("", "nobody"),

@@ -46,7 +46,7 @@ pub fn later<T>(ahead: &Ahead<T>) -> String {
 /// Formats each moment with the objects that begin or end and what is found from then on.
 pub fn text<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
     let moment = |Moment { at, begin, end, findings }: &Moment<T>| {
-        let told = |names: &[String], what: &str| -> Vec<String> {
+        let reported = |names: &[String], what: &str| -> Vec<String> {
             names
                 .iter()
                 .map(|name| {
@@ -54,8 +54,8 @@ pub fn text<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
                 })
                 .collect()
         };
-        let told = [told(begin, "begins"), told(end, "ends")].concat();
-        format!("from {at}: {}\n\n{}", listed(&told, MAX_LISTED, told.len()), draw(findings))
+        let reported = [reported(begin, "begins"), reported(end, "ends")].concat();
+        format!("from {at}: {}\n\n{}", listed(&reported, MAX_LISTED, reported.len()), draw(findings))
     };
     let more = match ahead.more {
         0 => String::new(),

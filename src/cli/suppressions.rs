@@ -196,22 +196,22 @@ mod tests {
     }
 
     #[test]
-    fn what_ignores_nothing_is_told() {
+    fn what_ignores_nothing_is_reported() {
         let sources = sources(
             "# queuewarden:ignore QW1001 why\na: ^ # queuewarden:ignore QW1014 why\n# queuewarden:ignore QW1008 why\n",
         );
         let (mut comments, _) = Suppressions::read(&sources);
-        let told = |comments: &Suppressions, looked_for: fn(Code) -> bool| {
-            let told = comments.unused(looked_for).into_iter().map(|unused| unused.diagnostic.message);
-            told.collect::<Vec<_>>()
+        let reported = |comments: &Suppressions, looked_for: fn(Code) -> bool| {
+            let reported = comments.unused(looked_for).into_iter().map(|unused| unused.diagnostic.message);
+            reported.collect::<Vec<_>>()
         };
         assert_eq!(
-            told(&comments, |code| code == CASE),
+            reported(&comments, |code| code == CASE),
             ["this comment ignores nothing: there is no QW1008 on its line"]
         );
         let error = Diagnostic::error(MULTIPLE_SPACES, "wrong").at(Span::new(35, 36));
         assert!(!comments.covers(&sources, &placed(0, error)));
-        assert_eq!(told(&comments, |_| false), ["QW1001 is an error here, which no comment ignores"]);
-        assert_eq!(told(&comments, |_| true).len(), 3);
+        assert_eq!(reported(&comments, |_| false), ["QW1001 is an error here, which no comment ignores"]);
+        assert_eq!(reported(&comments, |_| true).len(), 3);
     }
 }

@@ -45,7 +45,7 @@ fn what_is_refused_leaves_the_file_alone() {
 }
 
 #[test]
-fn a_place_that_takes_no_file_is_told() {
+fn a_place_that_takes_no_file_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("base.yaml"), BASE).unwrap();
     let ended = run(

@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn each_program_wrote_fields_at_a_time() {
         let spec = json!({"f:metadata": {"f:annotations": {".": {}, "f:a": {}}}, "f:spec": {"f:submit": {"f:users": {}}, "f:queue": {}}});
-        let told = touches_of(&json!([
+        let reported = touches_of(&json!([
             {"manager": "argocd", "operation": "Apply", "time": "2026-01-02T03:04:05Z", "fieldsType": "FieldsV1", "fieldsV1": spec},
             {"manager": "queuewarden", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": {}}},
             {"manager": "old", "operation": "Update", "fieldsV1": {"f:data": {}}},
@@ -83,22 +83,25 @@ mod tests {
             fields: vec!["data".to_owned()],
             ..Touch::default()
         };
-        assert_eq!(told, [argocd, old]);
+        assert_eq!(reported, [argocd, old]);
     }
 
     #[test]
     fn odd_entries_tell_little_and_many_are_cut() {
         let entry =
             json!({"manager": "m", "operation": "Update", "fieldsV1": {".": [], "k:{}": 1, "f:spec": 7}});
-        let told = touches_of(&json!([entry]));
-        assert_eq!(told.first().map(|touch| touch.fields.as_slice()), Some(["spec".to_owned()].as_slice()));
+        let reported = touches_of(&json!([entry]));
+        assert_eq!(
+            reported.first().map(|touch| touch.fields.as_slice()),
+            Some(["spec".to_owned()].as_slice())
+        );
         let wide: Value =
             (0..100).map(|n| (format!("f:k{n:03}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
         let many: Vec<Value> =
             (0..100).map(|n| json!({"manager": format!("m{n}"), "fieldsV1": {"f:data": wide}})).collect();
-        let told = touches_of(&many.into());
+        let reported = touches_of(&many.into());
         assert_eq!(
-            (told.len(), told.first().map(|touch| touch.fields.len())),
+            (reported.len(), reported.first().map(|touch| touch.fields.len())),
             (MAX_ENTRIES, Some(MAX_FIELDS))
         );
     }

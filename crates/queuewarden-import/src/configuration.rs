@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_final_value_stays_and_is_told() {
+    fn a_final_value_stays_and_is_reported() {
         let finally = |value: &str, is: &str| {
             format!("<property><name>a</name><value>{value}</value><final>{is}</final></property>")
         };

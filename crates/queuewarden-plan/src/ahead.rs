@@ -59,8 +59,8 @@ impl<T> Ahead<T> {
     }
 }
 
-/// Looks at each moment after the snapshot's own, up to and with `until`. `find` finds what is to be told at
-/// one time; it is called for the snapshot's own, too.
+/// Looks at each moment after the snapshot's own, up to and with `until`. `find` finds what is to be reported
+/// at one time; it is called for the snapshot's own, too.
 ///
 /// # Errors
 /// When `find` fails.

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_told_in_yunikorns_words() {
+    fn what_is_not_taken_is_reported_in_yunikorns_words() {
         let live = |body: &str| header::join(&header::origin("x"), 7, body);
         let mut known = ParseCache::new(Version::V1_8);
         assert!(Arc::ptr_eq(&known.taken(&live(TEXT)).unwrap(), &known.taken(TEXT).unwrap()));

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_told_with_the_access_that_it_changes() {
+    fn a_write_is_reported_with_the_access_that_it_changes() {
         let access = |before, after| replacement(before, after).access();
         let (ann, bob) = (text("ann"), text("bob"));
         assert_eq!(
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_told_with_its_writer_and_what_it_would_have_done() {
+    fn an_edit_is_reported_with_its_writer_and_what_it_would_have_done() {
         let note = |edited: Option<&str>| replacement(edited, &text("ann")).put_back("default".into()).note;
         assert_eq!(
             note(Some(&text("*"))),

@@ -10,7 +10,7 @@ use yunikorn::version::Version;
 use yunikorn_access::testing::text;
 
 /// Returns a report about queues, with the validators' findings.
-fn told(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Option<String>, Option<Right>)> {
+fn reported(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Option<String>, Option<Right>)> {
     let verdict = verdict(&text(queues), &[], Version::V1_8);
     let config = verdict.config.unwrap();
     let partition = config.partition("default").unwrap();
@@ -36,17 +36,17 @@ fn findings_about_admission_settings_are_about_no_queue() {
 
 #[test]
 fn findings_of_texts_and_of_trees_stand_at_their_queues() {
-    let told = told(&[
+    let reported = reported(&[
         ("root", "", " ops"),
         ("root.b", "sue", ""),
         ("root.b.c", "sue", ""),
         ("root.d", "zoe", "a:b"),
     ]);
-    let granted = told.iter().find(|(title, ..)| title == "granted-above").unwrap();
+    let granted = reported.iter().find(|(title, ..)| title == "granted-above").unwrap();
     assert_eq!(granted.1.as_deref(), Some("root.b.c"));
     assert_eq!(granted.2, Some(Right::Submit));
     // A finding about a text is about the ACL that contains it: YuniKorn drops this name.
-    let (_, queue, right) = told.iter().find(|(title, ..)| title == "submit-only-name").unwrap();
+    let (_, queue, right) = reported.iter().find(|(title, ..)| title == "submit-only-name").unwrap();
     assert_eq!((queue.as_deref(), *right), (Some("root.d"), Some(Right::Admin)));
 }
 
@@ -180,11 +180,11 @@ fn the_latest_change_comes_first_and_each_once() {
         queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec()), in_force: None }), Arc::new(unreadable)],
         ..snapshot()
     };
-    let told = changes(&snapshot);
-    let managers: Vec<&str> = told.iter().map(|change| change.touch.manager.as_str()).collect();
+    let reported = changes(&snapshot);
+    let managers: Vec<&str> = reported.iter().map(|change| change.touch.manager.as_str()).collect();
     assert_eq!(managers, ["new", "new", "helm", "old", "old", "unknown"]);
-    let queues: Vec<_> = told.iter().filter_map(|change| change.queue.as_ref()).collect();
+    let queues: Vec<_> = reported.iter().filter_map(|change| change.queue.as_ref()).collect();
     assert!(queues.iter().all(|(partition, queue)| partition == "default" && queue.as_str() == "root.prod"));
     assert_eq!(queues.len(), 2, "of an object that cannot be read nobody knows the queue");
-    assert_eq!(told[2].namespace.as_deref(), Some("yunikorn"));
+    assert_eq!(reported[2].namespace.as_deref(), Some("yunikorn"));
 }

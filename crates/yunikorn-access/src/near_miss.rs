@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nearly_matched_is_told() {
+    fn what_nearly_matched_is_reported() {
         let cases: [(&str, Identity, &[&str]); 11] = [
             ("Sue", person("sue", &[]), &["it names the user `Sue`; case matters"]),
             (" Devs", person("sue", &["devs"]), &["it names the group `Devs`, not `devs`; case matters"]),
@@ -126,13 +126,13 @@ mod tests {
         for (acl, identity, expected) in cases {
             let tree = tree(&[("root", acl, "")]);
             let decision = explain(&tree, Right::Submit, "root", &identity);
-            let told: Vec<String> = decision
+            let reported: Vec<String> = decision
                 .steps
                 .iter()
                 .flat_map(|step| near_misses(step, &identity))
                 .map(|miss| miss.message)
                 .collect();
-            assert_eq!(told, expected, "{acl}");
+            assert_eq!(reported, expected, "{acl}");
         }
     }
 }

@@ -266,7 +266,7 @@ mod tests {
     use yunikorn::identity::Identity;
     use yunikorn::version::Version;
 
-    fn told(tree: &Tree, right: Right, queue: &str, user: &str, groups: &[&str]) -> Vec<String> {
+    fn reported(tree: &Tree, right: Right, queue: &str, user: &str, groups: &[&str]) -> Vec<String> {
         let identity =
             Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
         remedies(tree, &explain(tree, right, queue, &identity)).iter().map(ToString::to_string).collect()
@@ -277,7 +277,7 @@ mod tests {
         let mut tree =
             tree(&[("root", "", " ops"), ("root.prod", "bob devs", ""), ("root.prod.etl", "", "")]);
         assert_eq!(
-            told(&tree, Right::Submit, "root.prod", "sue", &["qa", "system:authenticated"]),
+            reported(&tree, Right::Submit, "root.prod", "sue", &["qa", "system:authenticated"]),
             [
                 "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
                  opens the queue below, too",
@@ -291,7 +291,7 @@ mod tests {
         let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned(), until: None };
         tree.attribute(&prod, Right::Submit, object, &acl::parse("bob devs").expect("acl"));
         assert_eq!(
-            told(&tree, Right::Submit, "root.prod", "sue", &[]).first().map(String::as_str),
+            reported(&tree, Right::Submit, "root.prod", "sue", &[]).first().map(String::as_str),
             Some(
                 "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue \
                  below, too"
@@ -302,13 +302,13 @@ mod tests {
         let object = Origin::Object { kind: "QueueAcl", name: "friday".to_owned(), until: end };
         tree.attribute(&prod, Right::Admin, object, &acl::parse("bob").expect("acl"));
         assert_eq!(
-            told(&tree, Right::Admin, "root.prod", "sue", &[]).first().map(String::as_str),
+            reported(&tree, Right::Admin, "root.prod", "sue", &[]).first().map(String::as_str),
             Some(
                 "name user sue in the adminacl of queue root.prod, by a QueueAcl; it opens the queue below, too"
             )
         );
         assert_eq!(
-            told(
+            reported(
                 &tree,
                 Right::Admin,
                 "root.prod.etl",
@@ -321,7 +321,7 @@ mod tests {
                 "add the user to group ops, which the adminacl of queue root names",
             ]
         );
-        assert_eq!(told(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
+        assert_eq!(reported(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
     }
 
     /// Names in another case open nothing, and a group that only submits less than one that administers.
@@ -329,7 +329,7 @@ mod tests {
     fn the_least_privilege_comes_first() {
         let tree = tree(&[("root", "", ""), ("root.a", "Sue devs", " ops"), ("root.b", " devs", "")]);
         assert_eq!(
-            told(&tree, Right::Submit, "root.a", "sue", &[]),
+            reported(&tree, Right::Submit, "root.a", "sue", &[]),
             [
                 "use the name Sue, which the submitacl of queue root.a has",
                 "name user sue in the submitacl of queue root.a, by a QueueAcl with `baseAcl: Extend`",
@@ -348,17 +348,17 @@ mod tests {
             ("root.team.etl", "", ""),
         ]);
         let first = |right, queue, user, groups: &[&str]| {
-            told(&tree, right, queue, user, groups).first().cloned().unwrap_or_default()
+            reported(&tree, right, queue, user, groups).first().cloned().unwrap_or_default()
         };
         for queue in ["prod", "Prod", "porod"] {
-            assert_eq!(told(&tree, Right::Submit, queue, "bob", &[]), ["ask for queue root.prod"]);
-            assert_eq!(told(&tree, Right::Submit, queue, "sue", &[]), Vec::<String>::new());
+            assert_eq!(reported(&tree, Right::Submit, queue, "bob", &[]), ["ask for queue root.prod"]);
+            assert_eq!(reported(&tree, Right::Submit, queue, "sue", &[]), Vec::<String>::new());
         }
         assert_eq!(first(Right::Submit, "root.Prdo", "bob", &[]), "ask for queue root.prod");
         // No application runs in a parent queue, but it can be administered.
         for queue in ["team", "Team", "taem"] {
-            assert_eq!(told(&tree, Right::Submit, queue, "bob", &[]), Vec::<String>::new(), "{queue}");
-            assert_eq!(told(&tree, Right::Admin, queue, "ann", &["ops"]), ["ask for queue root.team"]);
+            assert_eq!(reported(&tree, Right::Submit, queue, "bob", &[]), Vec::<String>::new(), "{queue}");
+            assert_eq!(reported(&tree, Right::Admin, queue, "ann", &["ops"]), ["ask for queue root.team"]);
         }
         assert!(first(Right::Submit, "root.tem", "bob", &[]).starts_with("name user bob"));
     }
@@ -379,7 +379,7 @@ mod tests {
     fn some_of_the_groups_are_offered_each_once() {
         let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
         assert_eq!(
-            told(&tree, Right::Submit, "root.a", "sue", &["qa", "qa", "sue", "devs", "qa", "ops", "etl"]),
+            reported(&tree, Right::Submit, "root.a", "sue", &["qa", "qa", "sue", "devs", "qa", "ops", "etl"]),
             ["user sue", "group qa", "group devs", "group ops"]
                 .map(|whom| format!("name {whom} in the submitacl of queue root.a, by a QueueAcl"))
         );
@@ -388,8 +388,8 @@ mod tests {
     #[test]
     fn a_group_that_has_access_twice_is_offered_once() {
         let tree = tree(&[("root", "", " ops"), ("root.a", " ops", " ops")]);
-        let told = told(&tree, Right::Submit, "root.a", "sue", &[]);
-        let joins: Vec<&String> = told.iter().filter(|line| line.starts_with("add the user")).collect();
+        let reported = reported(&tree, Right::Submit, "root.a", "sue", &[]);
+        let joins: Vec<&String> = reported.iter().filter(|line| line.starts_with("add the user")).collect();
         assert_eq!(joins, ["add the user to group ops, which the submitacl of queue root.a names"]);
     }
 
@@ -415,8 +415,9 @@ mod tests {
             ("root.c.d", "", ""),
         ]);
         let groups = |queue: &str| {
-            let told = told(&tree, Right::Submit, queue, "sue", &[]);
-            told.iter()
+            let reported = reported(&tree, Right::Submit, queue, "sue", &[]);
+            reported
+                .iter()
                 .filter_map(|line| {
                     line.strip_prefix("add the user to group ")?.split(',').next().map(str::to_owned)
                 })
@@ -430,7 +431,7 @@ mod tests {
     #[test]
     fn a_grant_to_submit_does_not_open_the_recovery_queue() {
         let tree = tree(&[("root", "", ""), ("root.@recovery@", "", ""), ("root.a", "", "")]);
-        let grants = |right, queue| told(&tree, right, queue, "sue", &[]).concat();
+        let grants = |right, queue| reported(&tree, right, queue, "sue", &[]).concat();
         assert!(grants(Right::Submit, "root").ends_with("; it opens the queue below, too"));
         assert!(grants(Right::Admin, "root").ends_with("; it opens the 2 queues below, too"));
         assert!(grants(Right::Admin, "root.@recovery@").ends_with("by a QueueAcl"));
@@ -440,10 +441,10 @@ mod tests {
     fn below_the_recovery_queue_a_grant_there_helps() {
         let tree = tree(&[("root", "*", ""), ("root.@recovery@", "*", ""), ("root.@recovery@.x", "", "")]);
         assert_eq!(
-            told(&tree, Right::Submit, "root.@recovery@.x", "sue", &[]),
+            reported(&tree, Right::Submit, "root.@recovery@.x", "sue", &[]),
             ["name user sue in the submitacl of queue root.@recovery@.x, by a QueueAcl"]
         );
-        assert_eq!(told(&tree, Right::Submit, "root.@recovery@", "sue", &[]), Vec::<String>::new());
+        assert_eq!(reported(&tree, Right::Submit, "root.@recovery@", "sue", &[]), Vec::<String>::new());
     }
 
     proptest! {

@@ -166,8 +166,8 @@ impl Decision {
     /// The warning that the user gets when the request succeeds.
     pub fn warning(&self, mode: Mode) -> Option<&str> {
         let tells = matches!(mode, Mode::Warn | Mode::Deny) && self.refusal(mode).is_none();
-        let told = matches!(self.outcome, Outcome::Elsewhere | Outcome::Doubtful | Outcome::Refused);
-        (tells && told).then_some(self.reason.as_str())
+        let reported = matches!(self.outcome, Outcome::Elsewhere | Outcome::Doubtful | Outcome::Refused);
+        (tells && reported).then_some(self.reason.as_str())
     }
 }
 
@@ -401,8 +401,8 @@ fn clause(placement: &Placement) -> &'static str {
 pub(super) fn whys(tree: &Tree, placement: &Placement, message: &str) -> String {
     /// The most results that are shown.
     const MAX: usize = 3;
-    let told: Vec<String> = placement.steps.iter().filter_map(|step| why(tree, step)).take(MAX).collect();
-    if told.is_empty() { message.to_owned() } else { told.join("; ") }
+    let reported: Vec<String> = placement.steps.iter().filter_map(|step| why(tree, step)).take(MAX).collect();
+    if reported.is_empty() { message.to_owned() } else { reported.join("; ") }
 }
 
 fn why(tree: &Tree, step: &Step) -> Option<String> {

@@ -132,8 +132,9 @@ mod tests {
         let who = who_can(tree, right, queue);
         let ours: Vec<_> = who.grantees.iter().filter(|grantee| is(identity, grantee.subject)).collect();
         let same = |holds: bool, what: &str| {
-            let told = || format!("{what}: {right:?} {queue} {identity:?}\n{tree:?}\n{decision:?}\n{who:?}");
-            if holds { Ok(()) } else { Err(told()) }
+            let reported =
+                || format!("{what}: {right:?} {queue} {identity:?}\n{tree:?}\n{decision:?}\n{who:?}");
+            if holds { Ok(()) } else { Err(reported()) }
         };
         same(decision.allowed() != ours.is_empty(), "who-can and can-i")?;
         same(who.denial.is_none() || !decision.allowed(), "a denial")?;
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_queue_comes_first_and_every_entry_is_told() {
+    fn the_nearest_queue_comes_first_and_every_entry_is_reported() {
         let mut tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "zoe,sue devs", "sue"),
@@ -218,7 +219,7 @@ mod tests {
         let path = QueuePath::parse("root.prod").unwrap();
         tree.attribute(&path, Right::Submit, object.clone(), &acl::parse(" devs").unwrap());
         let who = who_can(&tree, Right::Submit, "root.prod.etl");
-        let told: Vec<_> = who
+        let reported: Vec<_> = who
             .grantees
             .iter()
             .map(|grantee| {
@@ -229,7 +230,7 @@ mod tests {
             .collect();
         let (submit, admin) = (Right::Submit, Right::Admin);
         assert_eq!(
-            told,
+            reported,
             [
                 (Match::Everyone, vec![("root.prod.etl", submit)]),
                 (Match::Group("ops"), vec![("root.prod.etl", admin), ("root", admin)]),

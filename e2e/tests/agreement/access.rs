@@ -137,7 +137,7 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer, version: Version
     }
     let asked = question.queries.iter().zip(&answer.decisions);
     asked.filter(|(_, decision)| decision.user_error.is_empty()).find_map(|(query, decision)| {
-        let (ours, yunikorn) = (Told::ours(&tree, query, &decision.groups), Told::by(decision));
+        let (ours, yunikorn) = (Reported::ours(&tree, query, &decision.groups), Reported::by(decision));
         (ours != yunikorn).then(|| {
             format!("{}\n    {query:?}\n    we say {ours:?}\n    YuniKorn says {yunikorn:?}", question.text)
         })
@@ -146,7 +146,7 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer, version: Version
 
 /// The values that are compared.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct Reported {
     nearest: String,
     exists: bool,
     leaf: bool,
@@ -154,7 +154,7 @@ struct Told {
     rights: [bool; 2],
 }
 
-impl Told {
+impl Reported {
     fn by(decision: &Decision) -> Self {
         let Decision { nearest, exists, leaf, submit, admin, .. } = decision.clone();
         Self { nearest, exists, leaf, rights: [submit, admin] }

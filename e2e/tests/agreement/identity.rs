@@ -84,7 +84,7 @@ fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
 }
 
 /// Returns a history that shows the rules one after another.
-fn told() -> IdentityQuestion {
+fn reported() -> IdentityQuestion {
     let claims: [(&str, &[&str], bool); 19] = [
         ("alice", &[], false),
         ("alice", &["dev"], false),
@@ -114,7 +114,7 @@ fn told() -> IdentityQuestion {
 }
 
 pub(super) fn recorded() -> Result<Vec<IdentityQuestion>> {
-    let mut questions = vec![told()];
+    let mut questions = vec![reported()];
     questions.extend(fixture::draw(60, &questions_drawn())?);
     Ok(questions)
 }

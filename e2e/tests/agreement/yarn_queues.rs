@@ -262,13 +262,13 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
             for (right, before) in [(Right::Submit, *submits), (Right::Admin, *administers)] {
                 let Subject { user, groups } = subject.clone();
                 let after = decide(&tree, right, path, &Identity { user, groups }).allowed();
-                let told = proof.differences.iter().any(|difference| {
+                let reported = proof.differences.iter().any(|difference| {
                     difference.verb == right.verb()
                         && (difference.subject == who(subject) || difference.subject == Who::Everyone)
                 });
-                if after != before && (after || !told) {
+                if after != before && (after || !reported) {
                     return Ok(Some(format!(
-                        "{subject:?} {right:?} {path}: Hadoop {before}, YuniKorn {after}, told {told}"
+                        "{subject:?} {right:?} {path}: Hadoop {before}, YuniKorn {after}, reported {reported}"
                     )));
                 }
             }

@@ -113,7 +113,7 @@ async fn the_operator_is_killed_after_each_call() -> Result<()> {
 /// When a node is drained while the API server does not run, the operator ends before it is killed.
 #[tokio::test]
 #[ignore = "half a minute: it waits for everything that has a time limit"]
-async fn an_operator_that_nobody_answers_ends_when_it_is_told_to() -> Result<()> {
+async fn an_operator_that_nobody_answers_ends_when_it_has_to() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let operator = chaos.running().await?;
         let asked = Arc::new(Notify::new());

@@ -63,8 +63,12 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
             .grant_history
             .grant("prod", "root.prod", &["a-user-whose-name-is-longer-than-the-room-that-is-left"])
             .await?;
-        let told = config_is(cluster, is_false("Applied", "TooLarge"), PATIENCE).await?;
-        ensure!(told.message.contains("1 MiB") || told.message.contains("1048576"), "{}", told.message);
+        let reported = config_is(cluster, is_false("Applied", "TooLarge"), PATIENCE).await?;
+        ensure!(
+            reported.message.contains("1 MiB") || reported.message.contains("1048576"),
+            "{}",
+            reported.message
+        );
         eventually("the withdrawal", PATIENCE, || async {
             Ok((!live(cluster).await?.contains("alice")).then_some(()))
         })

@@ -102,14 +102,14 @@ async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
 /// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that excludes
 /// itself.
 #[tokio::test]
-async fn who_installs_where_yunikorn_may_schedule_it_is_told_so() -> Result<()> {
+async fn who_installs_where_yunikorn_may_schedule_it_is_warned() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.apply_file("manifests/namespace.yaml").await?;
         for version in Version::ALL {
             let helm = Helm::get(version).await?;
             // Helm would create the last of them itself.
             for (namespace, warned) in [(NAMESPACE, false), ("default", true), ("not-made-yet", true)] {
-                let args = ["install", "told", CHART, "--dry-run=server", "--take-ownership"];
+                let args = ["install", "reported", CHART, "--dry-run=server", "--take-ownership"];
                 let said = cluster.helm(&helm, &[&args[..], &["--namespace", namespace]].concat()).await?;
                 let (_, notes) = said.split_once("Nothing is written until").context("no notes")?;
                 let command = format!("kubectl annotate --overwrite namespace {namespace} ");

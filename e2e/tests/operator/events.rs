@@ -19,7 +19,7 @@ async fn events(cluster: &TestCluster, kind: Kind, name: &str) -> Result<Vec<(St
     let of_it = |event: &Event| event.regarding.as_ref().is_some_and(|about| about.uid == uid);
     let mut events: Vec<Event> = events.into_iter().filter(of_it).collect();
     events.sort_by_key(|event| event.event_time.clone());
-    let told = events.into_iter().map(|event| {
+    let reported = events.into_iter().map(|event| {
         let again = event.series.map_or(0, |series| series.count);
         Ok((
             event.type_.context("no type")?,
@@ -28,11 +28,11 @@ async fn events(cluster: &TestCluster, kind: Kind, name: &str) -> Result<Vec<(St
             again,
         ))
     });
-    told.collect()
+    reported.collect()
 }
 
 /// Waits for an event of this type and reason, and returns all events.
-async fn told(
+async fn reported(
     cluster: &TestCluster,
     kind: Kind,
     name: &str,
@@ -48,20 +48,20 @@ async fn told(
 }
 
 #[tokio::test]
-async fn each_change_is_told_once() -> Result<()> {
+async fn each_change_is_reported_once() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
         let operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        let good = told(cluster, Kind::QueueAcl, "prod", "Normal", "Ready").await?;
+        let good = reported(cluster, Kind::QueueAcl, "prod", "Normal", "Ready").await?;
         ensure!(good.iter().all(|event| event.0 == "Normal"), "to wait is no warning: {good:?}");
         let (.., note, _) = good.last().context("no event")?;
         ensure!(note == "in force: grants submit to user alice on queue `root.prod`", "{note}");
         apply(cluster, &acl("prod", "root.nowhere", "submit: {users: [alice]}")).await?;
         cluster.wait_for(Kind::QueueAcl, "prod", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
-        let bad = told(cluster, Kind::QueueAcl, "prod", "Warning", "QueueNotFound").await?;
+        let bad = reported(cluster, Kind::QueueAcl, "prod", "Warning", "QueueNotFound").await?;
         let mut notes = bad.iter().map(|event| event.2.as_str());
         ensure!(notes.clone().all(|note| note.len() <= 1000 && !note.contains('\n')), "{bad:?}");
         ensure!(notes.next_back().is_some_and(|note| note.contains("`root.nowhere`")), "{bad:?}");
@@ -69,7 +69,7 @@ async fn each_change_is_told_once() -> Result<()> {
         operator.kill().await?;
         let _next = Operator::start(cluster).await?;
         grant(cluster, "later", "root.prod", "submit: {users: [bob]}").await?;
-        told(cluster, Kind::QueueAcl, "later", "Normal", "Ready").await?;
+        reported(cluster, Kind::QueueAcl, "later", "Normal", "Ready").await?;
         let after = events(cluster, Kind::QueueAcl, "prod").await?;
         ensure!(after == bad, "{after:?}, before {bad:?}");
         ensure!(after.iter().all(|event| event.3 == 0), "{after:?}");
@@ -78,9 +78,9 @@ async fn each_change_is_told_once() -> Result<()> {
     .await
 }
 
-/// A restart repeats nothing, because the status says that it was told.
+/// A restart repeats nothing, because the status says that it was reported.
 #[tokio::test]
-async fn an_end_is_told_an_hour_before() -> Result<()> {
+async fn an_end_is_reported_an_hour_before() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -89,16 +89,16 @@ async fn an_end_is_told_an_hour_before() -> Result<()> {
         let end = in_seconds(50 * 60)?;
         let spec = format!("submit: {{users: [alice]}}, baseAcl: Extend, expiresAt: '{end}'");
         grant(cluster, "guest", "root.prod", &spec).await?;
-        let before = told(cluster, Kind::QueueAcl, "guest", "Normal", "Expiring").await?;
+        let before = reported(cluster, Kind::QueueAcl, "guest", "Normal", "Expiring").await?;
         let note = format!("ends at {end}: takes submit from user alice on queue `root.prod`");
         ensure!(before.iter().filter(|event| event.2 == note).count() == 1, "{before:?}");
         operator.kill().await?;
         let _next = Operator::start(cluster).await?;
         grant(cluster, "later", "root.prod", "submit: {users: [bob]}").await?;
-        told(cluster, Kind::QueueAcl, "later", "Normal", "Ready").await?;
+        reported(cluster, Kind::QueueAcl, "later", "Normal", "Ready").await?;
         let after = events(cluster, Kind::QueueAcl, "guest").await?;
-        let told = after.iter().filter(|event| event.1 == "Expiring").map(|event| event.3);
-        ensure!(told.eq([0]), "{after:?}");
+        let reported = after.iter().filter(|event| event.1 == "Expiring").map(|event| event.3);
+        ensure!(reported.eq([0]), "{after:?}");
         Ok(())
     })
     .await
@@ -106,7 +106,7 @@ async fn an_end_is_told_an_hour_before() -> Result<()> {
 
 /// An event names who gains and who loses from Ready to Ready, and one an edit of the output by others.
 #[tokio::test]
-async fn who_gains_and_who_loses_is_told() -> Result<()> {
+async fn who_gains_and_who_loses_is_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -114,14 +114,14 @@ async fn who_gains_and_who_loses_is_told() -> Result<()> {
         let operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         apply(cluster, &acl("prod", "root.prod", "submit: {users: [bob]}")).await?;
-        let changed = told(cluster, Kind::QueueAcl, "prod", "Normal", "AccessChanged").await?;
+        let changed = reported(cluster, Kind::QueueAcl, "prod", "Normal", "AccessChanged").await?;
         let note = "grants submit to user bob on queue `root.prod`; takes submit from user alice on queue `root.prod`";
         ensure!(changed.iter().any(|event| event.2 == note), "{changed:?}");
         let access = "grants submit on root.prod to user bob; takes submit on root.prod from user alice";
         ensure!(operator.log().await?.contains(access), "{}", operator.log().await?);
         let open = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
         cluster.set_configs(open).await?;
-        let edited = told(cluster, Kind::YuniKornConfig, "default", "Warning", "OutputEdited").await?;
+        let edited = reported(cluster, Kind::YuniKornConfig, "default", "Warning", "OutputEdited").await?;
         let note = edited.iter().find(|event| event.1 == "OutputEdited").context("no event")?.2.as_str();
         ensure!(note.contains("changed `queues.yaml` in yunikorn-configs, which grants submit on root"), "{note}");
         ensure!(note.contains("everyone") && note.ends_with("it is put back"), "{note}");

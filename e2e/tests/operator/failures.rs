@@ -222,8 +222,8 @@ async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() -> Result<
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         let text = live(cluster).await?;
         configure(cluster, "  base: {configMap: nobodys}\n").await?;
-        let told = config_is(cluster, is_false("Ready", "Invalid"), PATIENCE).await?.message;
-        ensure!(told.contains("QW5201") && told.contains("may not read ConfigMap"), "{told}");
+        let reported = config_is(cluster, is_false("Ready", "Invalid"), PATIENCE).await?.message;
+        ensure!(reported.contains("QW5201") && reported.contains("may not read ConfigMap"), "{reported}");
         ensure!(live(cluster).await? == text);
         configure(cluster, "").await?;
         config_is(cluster, is_true("Ready"), PATIENCE).await.map(drop)
@@ -240,16 +240,16 @@ async fn access_is_managed_without_the_definition_of_tests() -> Result<()> {
         cluster.kubectl(&["delete", "crd", "queueaccesstests.queuewarden.dev"]).await?;
         let operator = Operator::start(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        let told = async |resource: &str| {
+        let reported = async |resource: &str| {
             let metrics = operator.get("/metrics").await?;
             Ok(metrics.contains(&format!("_progress_timestamp_seconds{{resource=\"{resource}\"}}")))
         };
-        let alarmed: Result<bool> = told("queueaccesstests").await;
-        ensure!(told("queueacls").await? && !alarmed?, "a watch that never worked would look stalled");
+        let alarmed: Result<bool> = reported("queueaccesstests").await;
+        ensure!(reported("queueacls").await? && !alarmed?, "a watch that never worked would look stalled");
         cluster.apply_kustomization("manifests").await?;
         cluster.crds_established().await?;
         eventually("the tests to be watched", LONG, || async {
-            Ok(told("queueaccesstests").await?.then_some(()))
+            Ok(reported("queueaccesstests").await?.then_some(()))
         })
         .await
     })

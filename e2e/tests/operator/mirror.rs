@@ -46,8 +46,8 @@ async fn allow(cluster: &TestCluster) -> Result<()> {
 async fn unfinished(cluster: &TestCluster, why: &str) -> Result<()> {
     eventually(&format!("`Mirrored` to tell of {why}"), LONG, || async {
         let conditions = cluster.conditions(Kind::YuniKornConfig, "default").await?;
-        let told = conditions.iter().find(|it| it.type_ == "Mirrored" && it.status == "False");
-        Ok(told.is_some_and(|told| told.message.contains(why)).then_some(()))
+        let reported = conditions.iter().find(|it| it.type_ == "Mirrored" && it.status == "False");
+        Ok(reported.is_some_and(|reported| reported.message.contains(why)).then_some(()))
     })
     .await
 }
@@ -179,11 +179,11 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
         may(cluster, ("alice", &[]), "submit", "root.prod", false).await?;
         eventually("the mirror to be gone", PATIENCE, || async {
             let (roles, bindings) = mirrored(cluster).await?;
-            let told = cluster.conditions(Kind::YuniKornConfig, "default").await?;
-            let told = told.iter().any(|condition| condition.type_ == "Mirrored");
+            let reported = cluster.conditions(Kind::YuniKornConfig, "default").await?;
+            let reported = reported.iter().any(|condition| condition.type_ == "Mirrored");
             // A watch that has ended would look stalled.
             let watched = operator.get("/metrics").await?.contains("resource=\"clusterroles\"");
-            Ok((roles.is_empty() && bindings.is_empty() && !told && !watched).then_some(()))
+            Ok((roles.is_empty() && bindings.is_empty() && !reported && !watched).then_some(()))
         })
         .await?;
         ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed());
@@ -239,7 +239,7 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
 /// It backs off, reports that, and continues when it may: when a write is refused, and when another writer is
 /// always faster.
 #[tokio::test]
-async fn refused_and_stale_writes_are_told_and_made_later() -> Result<()> {
+async fn refused_and_stale_writes_are_reported_and_made_later() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -464,7 +464,7 @@ async fn reviews(cluster: &TestCluster) -> Result<(Duration, Duration)> {
 }
 
 #[tokio::test]
-async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()> {
+async fn a_thousand_acls_find_room_and_those_after_them_are_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         let before = reviews(cluster).await?;
@@ -494,7 +494,7 @@ async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()>
         ensure!(full.message.contains("the submitacl of queue `root.q1000`"), "{}", full.message);
         let (roles, bindings) = mirrored(cluster).await?;
         ensure!((roles.len(), bindings.len()) == (1000, 1000));
-        eprintln!("one ACL more was told after {:?}", start.elapsed());
+        eprintln!("one ACL more was reported after {:?}", start.elapsed());
         let start = Instant::now();
         cluster.set_base(queuewarden_e2e::test_cluster::BASE).await?;
         may(cluster, last, "submit", "root.q0999", false).await?;

@@ -117,8 +117,8 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
         cluster.wait_for(Kind::QueueAcl, "bad", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
         // Its event follows its status.
         eventually("the event about `bad`", PATIENCE, || async {
-            let told = |write: &Write| write.resource == "events" && write.name.starts_with("bad.");
-            Ok((cluster.audit()?.count(before, told)? > 0).then_some(()))
+            let reported = |write: &Write| write.resource == "events" && write.name.starts_with("bad.");
+            Ok((cluster.audit()?.count(before, reported)? > 0).then_some(()))
         })
         .await?;
         config_is(cluster, queuewarden_e2e::conditions::is_true("Loaded"), PATIENCE).await?;

@@ -189,15 +189,15 @@ async fn all_is_rewritten(cluster: &TestCluster) -> Result<()> {
     ensure!(refused.code == Some(1) && why.iter().all(|why| refused.err.contains(why)), "{refused}");
 
     let before = objects(cluster).await?;
-    let told = typed(cluster, &dry_run).await?;
-    ensure!(told.matches("would be rewritten in v1beta1").count() == KINDS.len(), "{told}");
+    let reported = typed(cluster, &dry_run).await?;
+    ensure!(reported.matches("would be rewritten in v1beta1").count() == KINDS.len(), "{reported}");
     ensure!(
         stored(cluster, "queueacls", "old").await? == OLD && typed(cluster, &look).await? == both,
         "a dry run wrote"
     );
 
-    let told = typed(cluster, &migrate).await?;
-    ensure!(told.contains("queueacls.queuewarden.dev: 3 objects rewritten in v1beta1; stored versions were v1alpha1, v1beta1\n"), "{told}");
+    let reported = typed(cluster, &migrate).await?;
+    ensure!(reported.contains("queueacls.queuewarden.dev: 3 objects rewritten in v1beta1; stored versions were v1alpha1, v1beta1\n"), "{reported}");
     for (plural, object) in &before {
         let name = at(object, "/metadata/name").as_str().context("no name")?;
         ensure!(stored(cluster, plural, name).await? == NEW, "{plural}/{name}");
@@ -205,8 +205,8 @@ async fn all_is_rewritten(cluster: &TestCluster) -> Result<()> {
     ensure!(objects(cluster).await? == before, "before: {before:?}");
     let one = typed(cluster, &look).await?;
     ensure!(one.matches("[v1beta1]").count() == KINDS.len(), "{one}");
-    let told = typed(cluster, &migrate).await?;
-    ensure!(told.matches("v1beta1 is the only stored version").count() == KINDS.len(), "{told}");
+    let reported = typed(cluster, &migrate).await?;
+    ensure!(reported.matches("v1beta1 is the only stored version").count() == KINDS.len(), "{reported}");
     Ok(())
 }
 

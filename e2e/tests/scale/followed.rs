@@ -78,7 +78,7 @@ impl Followed {
     pub(super) fn start(cluster: &TestCluster) -> Result<Self> {
         let api = cluster.objects(Kind::QueueAcl)?;
         let (objects, changed) = (Arc::new(Mutex::new(Objects::default())), Arc::new(Notify::new()));
-        let (state, told) = (Arc::clone(&objects), Arc::clone(&changed));
+        let (state, reported) = (Arc::clone(&objects), Arc::clone(&changed));
         let task = tokio::spawn(async move {
             let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
             while let Some(event) = events.next().await {
@@ -91,7 +91,7 @@ impl Followed {
                     Ok(watcher::Event::InitDone) => {}
                     Err(error) => eprintln!("the watch of QueueAcls: {error}"),
                 }
-                told.notify_one();
+                reported.notify_one();
             }
         });
         Ok(Self { objects, changed, task })

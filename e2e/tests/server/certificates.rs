@@ -66,7 +66,7 @@ async fn ask_about_acls(cluster: &TestCluster, endpoints: &Endpoints) -> Result<
 }
 
 /// Returns the authorities that the API server would trust, PEM.
-async fn told(cluster: &TestCluster) -> Result<Option<String>> {
+async fn reported(cluster: &TestCluster) -> Result<Option<String>> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = webhooks.get(WEBHOOK).await?.webhooks.unwrap_or_default().into_iter().next();
     let bundle = webhook.context("there is no webhook")?.client_config.ca_bundle;
@@ -74,7 +74,7 @@ async fn told(cluster: &TestCluster) -> Result<Option<String>> {
 }
 
 #[tokio::test]
-async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
+async fn replicas_share_one_and_the_api_server_is_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -83,7 +83,7 @@ async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
         let (one, first) = Operator::start_self_certified(cluster, &[]).await?;
         let (other, second) = Operator::start_certified(cluster, &[], None).await?;
         ensure!(first.authority == second.authority);
-        let bundle = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
+        let bundle = eventually("the API server to know", PATIENCE, || reported(cluster)).await?;
         ensure!(bundle == first.authority);
         let client = client(&bundle)?;
         ensure!(shown_certificate(&client, &first).await? == shown_certificate(&client, &second).await?);
@@ -91,7 +91,7 @@ async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
         let snapshot = async |operator: &Operator<'_>| {
             let metrics = operator.get("/metrics").await?;
             let line = metrics.lines().find(|line| line.starts_with("queuewarden_snapshot_info{"));
-            Ok::<_, anyhow::Error>(line.context("no snapshot is told of")?.to_owned())
+            Ok::<_, anyhow::Error>(line.context("no snapshot is reported")?.to_owned())
         };
         ensure!(snapshot(&one).await? == snapshot(&other).await?);
         let made = one.metric("queuewarden_snapshot_timestamp_seconds", "").await?;
@@ -124,9 +124,9 @@ async fn wrong_answers_about_it_are_outlasted() -> Result<()> {
         let kubeconfig = proxy.kubeconfig_of(cluster, KEEPER).await?;
         let env = [("KUBECONFIG", &*kubeconfig.to_string_lossy())];
         let _keeper = cluster.start_keeper(&LIFETIME, &env).await?;
-        eventually("the API server to be told of what there is", LONG, || async {
+        eventually("the API server to know what there is", LONG, || async {
             let there = cluster.tls_secret().await?.remove("ca.crt");
-            Ok((there.is_some() && told(cluster).await? == there).then_some(()))
+            Ok((there.is_some() && reported(cluster).await? == there).then_some(()))
         })
         .await?;
         let purposes = proxy.calls().into_iter().filter(about).map(|call| call.purpose());
@@ -228,7 +228,7 @@ async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
         let newest = material.authorities.last().cloned();
         cluster.set_tls_secret(secret::data(&material)).await?;
         eventually("callers to see what the new authority signed", LONG, || async {
-            load.trust(told(cluster).await?.context("nobody is trusted")?);
+            load.trust(reported(cluster).await?.context("nobody is trusted")?);
             let material = kept(cluster).await?;
             let signer = material.view(&terms(), true).shown.and_then(|shown| shown.signer);
             let by_newest = signer.and_then(|at| material.authorities.get(at)) == newest.as_ref();
@@ -260,7 +260,7 @@ async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
         let (_other, second) = Operator::start_certified(cluster, &[], None).await?;
         cluster.serve_access(&first).await?;
         ask_about_acls(cluster, &second).await?;
-        let begin = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
+        let begin = eventually("the API server to know", PATIENCE, || reported(cluster)).await?;
         let load = Arc::new(Load::default());
         load.trust(begin);
         let mut tasks = tokio::task::JoinSet::new();
@@ -317,7 +317,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
         let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
         ensure!(endpoints.authority != old.bundle());
         shown_certificate(&client(&endpoints.authority)?, &endpoints).await?;
-        let trusted = eventually("the API server to be told", PATIENCE, || told(cluster)).await?;
+        let trusted = eventually("the API server to know", PATIENCE, || reported(cluster)).await?;
         ensure!(trusted == endpoints.authority);
         let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
         ensure!(until > 1_700_000_000.0 + 7.0 * 86400.0, "{until}");

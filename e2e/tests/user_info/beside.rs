@@ -135,8 +135,8 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
 
         for (((user, object), one), other) in cases().iter().zip(&guard_first).zip(&yunikorn_first) {
             ensure!(one == other, "{user}: {object}\n guard first: {one:?}\n YuniKorn first: {other:?}");
-            let told = object.to_string().contains("user.info");
-            let outcome = (one.is_ok(), *user, told);
+            let reported = object.to_string().contains("user.info");
+            let outcome = (one.is_ok(), *user, reported);
             let words = one.as_ref().map_or_else(Clone::clone, ToString::to_string);
             // Alice never names the user, and is always named; pods without a user stay without one.
             ensure!(
@@ -144,7 +144,7 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
                 "{outcome:?}: {words}"
             );
             let named = words.contains("{\\\"user\\\":\\\"alice\\\"");
-            ensure!(*user != "alice" || told || named, "alice is not named: {words}");
+            ensure!(*user != "alice" || reported || named, "alice is not named: {words}");
         }
         Ok(())
     })

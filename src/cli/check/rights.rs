@@ -375,9 +375,9 @@ mod tests {
             let line = without(&setting, create);
             assert_eq!(line.level, level, "{adoption:?} {output:?}");
             assert_eq!(level != Level::Ok, line.found.contains(create), "{line:?}");
-            let told = line.remedy.unwrap_or_default().contains("yunikorn/yunikorn-configs is there");
+            let reported = line.remedy.unwrap_or_default().contains("yunikorn/yunikorn-configs is there");
             assert_eq!(
-                told,
+                reported,
                 level == Level::Fail,
                 "{adoption:?} {output:?}: there is a way without the right"
             );

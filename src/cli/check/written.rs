@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn who_else_owns_the_key_is_told() {
+    fn who_else_owns_the_key_is_reported() {
         assert_eq!(level(OWNERS, &snapshot(&["queuewarden"], &[])), Level::Ok);
         assert_eq!(level(OWNERS, &snapshot(&["helm", "queuewarden"], &[])), Level::Warn);
         assert_eq!(level(OWNERS, &snapshot(&["helm"], &[])), Level::Fail);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binary_key_that_hides_the_tree_is_told() {
+    fn a_binary_key_that_hides_the_tree_is_reported() {
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &[])), Level::Ok);
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["other.gz"])), Level::Ok);
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["queues.yaml.gz"])), Level::Fail);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_stops_yunikorn_is_told() {
+    fn a_text_that_stops_yunikorn_is_reported() {
         assert_eq!(starts(TREE, Version::V1_8).level, Level::Ok);
         for text in
             ["partitions: [", "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"]
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_level_are_told() {
+    fn words_that_are_no_level_are_reported() {
         assert_eq!(log_level("Debug").level, Level::Ok);
         assert_eq!(log_level("everything").level, Level::Warn);
     }

@@ -28,7 +28,7 @@ const HELP: &str = "\
 Files with QueueAcls and AdmissionPolicy objects and nothing else are no configuration: they are applied to \
 the old one, as kubectl apply would.\n\n\
 A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is \
-looked at without its groups, a group without its members; who keeps a right by another entry is not told. \
+looked at without its groups, a group without its members; who keeps a right by another entry is not reported. \
 `added` and `removed` are queues that only one configuration has, with what their own ACLs grant beyond the \
 queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
 

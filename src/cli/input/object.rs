@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_cannot_be_read_is_told_at_its_place() {
+    fn json_that_cannot_be_read_is_reported_at_its_place() {
         let deep = format!("{{\"a\": {}{}}}", "[".repeat(200), "]".repeat(200));
         let before = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"}}\n";
         let cases = [
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_where_they_are() {
+    fn mistakes_are_reported_where_they_are() {
         let cases = [
             ("a: [", yaml::SYNTAX.number, "["),
             ("- 1\n", NOT_AN_OBJECT.number, "- 1"),

@@ -251,7 +251,7 @@ mod tests {
 ";
 
     /// Returns the remedies for an application of sue that requests this queue, under these rules.
-    fn told(rules: &str, queue: &str) -> Vec<String> {
+    fn reported(rules: &str, queue: &str) -> Vec<String> {
         let rules = if rules.is_empty() { String::new() } else { format!("    placementrules: [{rules}]\n") };
         let tree = parsed(&format!("partitions:\n  - name: default\n{rules}{QUEUES}"));
         let submission = Submission {
@@ -266,29 +266,32 @@ mod tests {
         remedies(&Context { answers, placer: &placer, submission: &submission, placement: &placement })
     }
 
-    fn says(told: &[String], beginning: &str) -> bool {
-        told.iter().any(|remedy| remedy.starts_with(beginning))
+    fn says(reported: &[String], beginning: &str) -> bool {
+        reported.iter().any(|remedy| remedy.starts_with(beginning))
     }
 
     #[test]
     fn a_queue_is_taken_for_the_one_that_was_meant_only_if_the_application_would_run_there() {
-        assert!(says(&told("", "root.opne"), "did you mean root.open?"));
+        assert!(says(&reported("", "root.opne"), "did you mean root.open?"));
         // A parent queue; a queue of others.
         for queue in ["root.tem", "root.prdo"] {
-            let told = told("", queue);
-            assert!(!says(&told, "did you mean"), "{told:?}");
+            let reported = reported("", queue);
+            assert!(!says(&reported, "did you mean"), "{reported:?}");
             let add = format!("add queue {queue} to the configuration, and name sue in its submitacl");
-            assert!(told.contains(&add), "{told:?}");
+            assert!(reported.contains(&add), "{reported:?}");
         }
     }
 
     #[test]
     fn the_queue_above_is_offered_only_if_the_application_would_run_there() {
-        assert!(says(&told("", "root.open.below"), "ask for root.open itself: it has no queues below it"));
-        assert!(!says(&told("", "root.prod.below"), "ask for root.prod itself"));
+        assert!(says(
+            &reported("", "root.open.below"),
+            "ask for root.open itself: it has no queues below it"
+        ));
+        assert!(!says(&reported("", "root.prod.below"), "ask for root.prod itself"));
         let create = "{name: provided, create: true}";
         assert!(says(
-            &told(create, "root.open.below"),
+            &reported(create, "root.open.below"),
             "ask for root.open itself, or make it a parent queue"
         ));
     }
@@ -309,8 +312,8 @@ mod tests {
             ("{name: fixed, value: root.prod}", "", false),
             ("{name: provided}", "root.prod", false),
         ] {
-            let told = told(rules, queue);
-            assert_eq!(says(&told, "add the rule `provided`"), helps, "{rules} {queue}: {told:?}");
+            let reported = reported(rules, queue);
+            assert_eq!(says(&reported, "add the rule `provided`"), helps, "{rules} {queue}: {reported:?}");
         }
     }
 
@@ -318,14 +321,14 @@ mod tests {
     fn nothing_opens_the_recovery_queue() {
         for rules in ["", "{name: provided, create: true}", "{name: fixed, value: root.prod}"] {
             for queue in ["root.@recovery@", "root.@Recovery@", "root.@recovery@.x"] {
-                let told = told(rules, queue);
-                let recovery = told.iter().find(|remedy| remedy.to_lowercase().contains("@recovery@"));
+                let reported = reported(rules, queue);
+                let recovery = reported.iter().find(|remedy| remedy.to_lowercase().contains("@recovery@"));
                 assert_eq!(recovery, None, "{rules} {queue}");
                 assert!(
-                    !says(&told, "add the rule") && !says(&told, "add queue"),
-                    "{rules} {queue}: {told:?}"
+                    !says(&reported, "add the rule") && !says(&reported, "add queue"),
+                    "{rules} {queue}: {reported:?}"
                 );
-                let root = told.iter().find(|remedy| remedy.contains("of queue root,"));
+                let root = reported.iter().find(|remedy| remedy.contains("of queue root,"));
                 assert_eq!(root, None, "{rules} {queue}");
             }
         }

@@ -289,18 +289,18 @@ mod tests {
     }
 
     #[test]
-    fn another_checksum_is_told_and_the_same_is_not() {
+    fn another_checksum_is_reported_and_the_same_is_not() {
         let answer =
             Answer { from: "here".into(), checksum: checksum("a: 1\n"), release: None, text: String::new() };
-        for (text, told) in [("a: 1\n", 0), ("a: 2\n", 1), ("", 1)] {
+        for (text, reported) in [("a: 1\n", 0), ("a: 2\n", 1), ("", 1)] {
             let mut notes = Vec::new();
             answer.compare(text, "queues.yaml", &mut notes);
-            assert_eq!(notes.len(), told, "{text:?}");
+            assert_eq!(notes.len(), reported, "{text:?}");
         }
     }
 
     #[test]
-    fn what_is_no_answer_is_told() {
+    fn what_is_no_answer_is_reported() {
         for (answer, why) in [
             (json!([]), "is not the JSON"),
             (json!({}), "no configuration yet"),

@@ -176,10 +176,10 @@ mod tests {
     fn no_queue_is_made_below_a_leaf() {
         let tree =
             yunikorn_access::testing::tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", "")]);
-        let told = |name| unknown(&tree, name).unwrap();
-        assert!(told("root.a.new").starts_with("root.a.new is not configured: root.a decides"));
+        let reported = |name| unknown(&tree, name).unwrap();
+        assert!(reported("root.a.new").starts_with("root.a.new is not configured: root.a decides"));
         assert!(
-            told("root.a.b.new")
+            reported("root.a.b.new")
                 .starts_with("root.a.b.new is not configured, and cannot be created: root.a.b is a leaf")
         );
         assert_eq!(unknown(&tree, "root.a.b"), None);

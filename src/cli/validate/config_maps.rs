@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_data_is_told() {
+    fn what_hides_data_is_reported() {
         let data = [("queues.yaml", GOOD)];
         let hidden = found(YUNIKORN_DEFAULTS, &data, &[("queues.yaml.gz", gzip(GOOD))]);
         let [(3041, false, message, at)] = hidden.as_slice() else { panic!("{hidden:?}") };
@@ -360,9 +360,9 @@ mod tests {
         // An empty text means the built-in configuration.
         let blanked = [("queues.yaml.bak", b"x".to_vec())];
         for (count, expected) in [(1, true), (0, false)] {
-            let told = codes(YUNIKORN_CONFIGS, &data[..count], &blanked);
-            assert!(told.contains(&(3035, false)), "{told:?}");
-            assert_eq!(told.contains(&(3041, false)), expected, "{told:?}");
+            let reported = codes(YUNIKORN_CONFIGS, &data[..count], &blanked);
+            assert!(reported.contains(&(3035, false)), "{reported:?}");
+            assert_eq!(reported.contains(&(3041, false)), expected, "{reported:?}");
         }
         assert!(codes("base", &data, &blanked).is_empty());
         let setting = [("service.policyGroup", "queues")];
@@ -373,12 +373,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_contradict_each_other_are_told_once() {
+    fn keys_that_contradict_each_other_are_reported_once() {
         let other = format!("{GOOD}        parent: true\n");
         let two = |second: &str| [("queues.yaml.GZ", gzip(GOOD)), ("queues.yaml.gz", gzip(second))];
         assert!(codes(YUNIKORN_CONFIGS, &[], &two(GOOD)).is_empty());
-        let told = found(YUNIKORN_CONFIGS, &[], &two(&other));
-        let [(3041, false, message, at)] = told.as_slice() else { panic!("{told:?}") };
+        let reported = found(YUNIKORN_CONFIGS, &[], &two(&other));
+        let [(3041, false, message, at)] = reported.as_slice() else { panic!("{reported:?}") };
         assert!(message.contains("at random") && at == "queues.yaml.gz", "{message} at {at}");
     }
 
@@ -390,8 +390,8 @@ mod tests {
             ("kubernetes.qps", "x", "1000"),
         ] {
             for name in [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS] {
-                let told = found(name, &[(key, bad)], &[]);
-                let [(3042, true, message, at)] = told.as_slice() else { panic!("{told:?}") };
+                let reported = found(name, &[(key, bad)], &[]);
+                let [(3042, true, message, at)] = reported.as_slice() else { panic!("{reported:?}") };
                 assert!(message.contains(&format!("`{bad}` is no")) && at == bad, "{message} at {at}");
                 assert!(codes(name, &[(key, good)], &[]).is_empty());
                 let packed = format!("{key}.gz");

@@ -481,8 +481,8 @@ mod tests {
             {
                 let cell = Way::of_name(tree, right, queue, name.entry());
                 let verb = right.verb();
-                let told = held(&report, subject, verb, queue.index());
-                let told = told.map(|(whose, start)| {
+                let reported = held(&report, subject, verb, queue.index());
+                let reported = reported.map(|(whose, start)| {
                     let acl = start["acl"].as_str().unwrap_or_default().to_owned();
                     (number(&start["queue"]), acl, list(&report["subjects"])[whose]["name"].clone())
                 });
@@ -490,8 +490,10 @@ mod tests {
                     let acl = AclKey::from(way.acl).as_str().to_owned();
                     (way.queue.index(), acl, json!(Named::from(way.entry).name))
                 });
-                if told != expected {
-                    return Err(format!("{name:?} {verb} {queue:?}: {told:?}, not {expected:?}\n{report:#}"));
+                if reported != expected {
+                    return Err(format!(
+                        "{name:?} {verb} {queue:?}: {reported:?}, not {expected:?}\n{report:#}"
+                    ));
                 }
             }
         }
@@ -588,16 +590,16 @@ mod tests {
         let outside =
             vec![object("Default", "root.A"), object("gpu", "root.a"), object("default", "root.none")];
         let report = read(&tree, &Beside { outside, ..Beside::default() });
-        let told = |queue: Value| {
+        let reported = |queue: Value| {
             json!({
                 "name": "a", "queue": queue, "expired": false, "suspended": false, "notBefore": "2026-01-02T03:04:05Z", "expiresAt": null,
             })
         };
-        assert_eq!(report["outside"], json!([told(json!(1)), told(Value::Null)]));
+        assert_eq!(report["outside"], json!([reported(json!(1)), reported(Value::Null)]));
     }
 
     #[test]
-    fn objects_without_effect_and_admission_settings_are_told() {
+    fn objects_without_effect_and_admission_settings_are_reported() {
         let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
         let object = |target: Option<(&str, &str)>| WithoutEffect {
             kind: "QueueAcl",
@@ -612,8 +614,11 @@ mod tests {
         let admission = vec![("some.key", "true".to_owned(), origin)];
         let without_effect = targets.map(object).into();
         let report = read(&tree, &Beside { without_effect, admission, ..Beside::default() });
-        let told = |queue: Value| json!({"kind": "QueueAcl", "name": "a", "queue": queue, "reason": "Invalid", "message": "m"});
-        assert_eq!(report["withoutEffect"], json!([told(json!(1)), told(Value::Null), told(Value::Null)]));
+        let reported = |queue: Value| json!({"kind": "QueueAcl", "name": "a", "queue": queue, "reason": "Invalid", "message": "m"});
+        assert_eq!(
+            report["withoutEffect"],
+            json!([reported(json!(1)), reported(Value::Null), reported(Value::Null)])
+        );
         assert_eq!(report["admission"][0]["writtenIn"]["name"], "p");
     }
 }

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pod_that_asks_is_told_by_its_token() {
+    fn the_pod_that_asks_is_known_by_its_token() {
         let request = |user: &str, extra: Value| {
             read(&json!({"request": {"userInfo": {"username": user, "extra": extra}}})).unwrap()
         };

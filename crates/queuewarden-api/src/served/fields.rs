@@ -151,15 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_selected_by_is_told() {
+    fn what_cannot_be_selected_by_is_reported() {
         for (text, part) in [
             ("status.lef=true", "did you mean `status.leaf`?"),
             ("spec.nodeName=a", "queues cannot be selected by `spec.nodeName`"),
             ("status.leaf", "write field=value"),
             ("status.leaf!true", "write field=value"),
         ] {
-            let told = Selector::parse(text).unwrap_err();
-            assert!(told.contains(part), "{told}");
+            let reported = Selector::parse(text).unwrap_err();
+            assert!(reported.contains(part), "{reported}");
         }
         assert!(Selector::parse(&"status.leaf=true,".repeat(20)).unwrap_err().contains("more than 16"));
     }

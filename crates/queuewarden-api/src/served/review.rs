@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_question_is_told() {
+    fn what_is_no_question_is_reported() {
         let named = |spec: Value| document(Kind::Named, &spec);
         let cases = [
             (json!([]), "a QueueAccessReview is an object"),
@@ -451,11 +451,11 @@ mod tests {
             (named(json!({"user": "a", "groups": "x", "verb": "submit", "queue": "root"})), "at groups"),
         ];
         for (document, part) in cases {
-            let told = match read(Kind::Named, &document).unwrap_err() {
+            let reported = match read(Kind::Named, &document).unwrap_err() {
                 Wrong::Malformed(why) => why,
                 Wrong::Invalid(field, why) => format!("{field} {why}"),
             };
-            assert!(told.contains(part), "{told}");
+            assert!(reported.contains(part), "{reported}");
         }
     }
 
@@ -564,8 +564,9 @@ mod tests {
                 let answer = brief(&tree, &review_request(right, queue), &who);
                 assert_eq!(answer["allowed"], own.is_some() && right == Right::Submit, "{answer:#}");
                 for text in texts(&answer) {
-                    let told = secrets.iter().find(|secret| Some(**secret) != own && text.contains(**secret));
-                    assert_eq!(told, None, "{who:?} {queue}: {answer:#}");
+                    let reported =
+                        secrets.iter().find(|secret| Some(**secret) != own && text.contains(**secret));
+                    assert_eq!(reported, None, "{who:?} {queue}: {answer:#}");
                 }
             }
         }

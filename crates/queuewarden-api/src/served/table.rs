@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_is_told_beside_however_many_names() {
+    fn everyone_is_reported_beside_however_many_names() {
         let names: Vec<String> = (0..400).map(|number| format!("somebody{number:03}")).collect();
         let queues = queues(&[("root", "*", ""), ("root.team", &names.join(","), "")]);
         assert_eq!(cells(&table(&queues, "v1", Include::None), 1)[1], "everyone (root)");

@@ -136,7 +136,7 @@ fn administrators_of_the_cluster_are_lost_or_gain() {
 #[test]
 fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     let scheduler = format!("<allocations>{}</allocations>", closed("<queue name=\"a\"/>"));
-    let told = |properties: &str, reading, to_root| {
+    let reported = |properties: &str, reading, to_root| {
         let site = site_of(properties);
         let wanted = Files { reading, scheduler: (0, &scheduler), site: Some((1, &site)), defined: &[] };
         let mut findings = Vec::new();
@@ -150,17 +150,17 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     let unset = ["", "<property><name>yarn.admin.acl</name><value/></property>"];
     for reading in [Reading::Hadoop, Reading::Cloudera] {
         for to_root in [false, true] {
-            let (star, differ) = told(written, reading, to_root);
+            let (star, differ) = reported(written, reading, to_root);
             let default = ", Hadoop's default where `yarn.admin.acl` is not set";
             let expected: Vec<_> =
                 star.into_iter().map(|(file, code, message)| (file, code, message + default)).collect();
             for properties in unset {
-                let found = told(properties, reading, to_root);
+                let found = reported(properties, reading, to_root);
                 assert_eq!(found, (expected.clone(), differ.clone()), "{reading:?} {to_root}");
             }
         }
     }
-    let (found, differ) = told("", Reading::Hadoop, false);
+    let (found, differ) = reported("", Reading::Hadoop, false);
     assert!(matches!(found.as_slice(), [(Some(1), code, _)] if *code == codes::CLUSTER_ADMINS), "{found:?}");
     let everyone =
         (Direction::Narrower, "everyone".to_owned(), Right::Admin.verb(), codes::CLUSTER_ADMINS, 2);
@@ -232,11 +232,11 @@ proptest! {
             let identity = Subject::User(name.clone()).identity();
             let after = decide(&tree, Right::Submit, path, &identity).allowed();
             if after && before[at].is_none() {
-                let told = proof.differences.iter().any(|found| {
+                let reported = proof.differences.iter().any(|found| {
                     let about = found.subject == who || found.subject == Subject::Everyone;
                     found.direction == Direction::Wider && found.verb == Right::Submit.verb() && about
                 });
-                prop_assert!(told, "{} {:?}", queue.path, proof.differences);
+                prop_assert!(reported, "{} {:?}", queue.path, proof.differences);
             }
         }
     }

@@ -73,14 +73,14 @@ fn mapped(
         return "*".to_owned();
     }
     let map = if of_users { &names.users } else { &names.groups };
-    let (mut kept, mut told) = (Vec::new(), 0_usize);
+    let (mut kept, mut reported) = (Vec::new(), 0_usize);
     for name in list.value.names() {
         match in_kubernetes(name, map) {
             Ok(to) => kept.push(to),
             Err(why) => {
                 carried.lost.entry(subject(name, of_users)).or_insert(why.code);
-                told = told.saturating_add(1);
-                if told <= MAX_FINDINGS {
+                reported = reported.saturating_add(1);
+                if reported <= MAX_FINDINGS {
                     findings.push(FileDiagnostic::at(spark.location(list.key), why));
                 }
             }
@@ -113,11 +113,11 @@ fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnosti
     let mut held = |list: &Written<SparkList>, map: &NameMap, holds: fn(&str) -> bool| -> Vec<String> {
         let mapped = list.value.names().iter().filter_map(|name| Some((name, map.identity(name)?)));
         let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| holds(to));
-        let told = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
+        let reported = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
             let why = format!("no ACL of YuniKorn can hold {}, so it administers no queue", quoted(to));
             FileDiagnostic::at(spark.location(list.key), unmapped(name, &why))
         });
-        findings.extend(told);
+        findings.extend(reported);
         kept.into_iter().map(|(_, to)| to).collect()
     };
     let users = held(&admin.users, &names.users, user_name_ok);

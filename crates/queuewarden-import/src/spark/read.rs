@@ -153,13 +153,13 @@ fn beside(key: &str) -> Option<Diagnostic> {
 fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spark> {
     let known = settings.iter().filter_map(|(key, value)| Some((keys().find(|known| known == key)?, value)));
     let known: Vec<(&'static str, &(String, Location))> = known.collect();
-    let (rules, told) =
+    let (rules, reported) =
         Rules::read(Dialect::Spark, known.iter().map(|(key, (value, _))| (*key, value.as_str())));
     let places: HashMap<&'static str, Location> =
         known.iter().map(|(key, (_, place))| (*key, *place)).collect();
     let Rules::Spark(rules) = rules else { return None };
     let mut refused = false;
-    for diagnostic in told {
+    for diagnostic in reported {
         let key = keys().find(|key| diagnostic.message.contains(&format!("`{key}`")));
         let place = key.and_then(|key| places.get(key).copied());
         let diagnostic = if diagnostic.code == application_codes::SWITCHED_OFF {
@@ -181,20 +181,20 @@ fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spar
 fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
     for (list, of_users) in spark.lists() {
         let names = list.value.names();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         if list.value.is_everyone() && names.len() > 1 {
             let message = format!("everyone is let in by `*`, wherever it stands in `{}`", list.key);
-            told.push(
+            reported.push(
                 Diagnostic::warning(application_codes::WILDCARD_BESIDE, message)
                     .help("write `*` if everyone is meant, else leave the `*` out"),
             );
         }
         for name in names.iter().filter(|name| *name != "*") {
-            told.extend(misread(name, of_users));
+            reported.extend(misread(name, of_users));
         }
         let place = spark.location(list.key);
         findings.extend(
-            told.into_iter().take(MAX_FINDINGS).map(|diagnostic| FileDiagnostic::at(place, diagnostic)),
+            reported.into_iter().take(MAX_FINDINGS).map(|diagnostic| FileDiagnostic::at(place, diagnostic)),
         );
     }
 }

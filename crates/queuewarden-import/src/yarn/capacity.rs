@@ -262,7 +262,7 @@ mod tests {
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a [go_compat::diag::Code]);
 
     #[test]
-    fn what_hadoop_refuses_or_ignores_is_told() {
+    fn what_hadoop_refuses_or_ignores_is_reported() {
         let closed =
             [("root.queues", "a"), ("root.acl_submit_applications", " "), ("root.acl_administer_queue", " ")];
         let cases: [Case<'_>; 14] = [

@@ -106,7 +106,7 @@ mod tests {
     }
 
     /// Returns the findings about mapred-site.xml; its file is the third.
-    fn told(
+    fn reported(
         mapred: &[(&str, &str)],
         site: &[(&str, &str)],
         users: &str,
@@ -127,15 +127,15 @@ mod tests {
             options.names.users = NameMap::default().with_pairs(users).expect("pairs");
             translate(&source, &options, &mut findings);
         }
-        let told = findings.into_iter().map(|finding| {
+        let reported = findings.into_iter().map(|finding| {
             let help = finding.diagnostic.help.unwrap_or_default();
             (finding.diagnostic.code, finding.file, help)
         });
-        told.collect()
+        reported.collect()
     }
 
     #[test]
-    fn acls_of_jobs_are_told_as_annotations() {
+    fn acls_of_jobs_are_reported_as_annotations() {
         let mapred =
             [("mapreduce.job.acl-view-job", "jane,CORP\\bob qa"), ("mapreduce.job.acl-modify-job", "*")];
         let expected = [
@@ -150,15 +150,15 @@ mod tests {
             ),
         ];
         let expected = expected.map(|(file, help)| (codes::APPLICATION_ACL, file, help.to_owned()));
-        assert_eq!(told(&mapred, &[], "CORP\\bob=bob"), expected);
+        assert_eq!(reported(&mapred, &[], "CORP\\bob=bob"), expected);
         // yarn-site.xml is read later, so its settings count.
-        let found = told(&mapred[..1], &[("mapreduce.job.acl-view-job", "eve")], "");
+        let found = reported(&mapred[..1], &[("mapreduce.job.acl-view-job", "eve")], "");
         let [(code, file, help)] = found.as_slice() else { panic!("{found:?}") };
         assert!(*code == codes::APPLICATION_ACL && *file == Some(1) && help.contains("\"eve\""), "{found:?}");
     }
 
     #[test]
-    fn what_yarn_does_not_read_is_told() {
+    fn what_yarn_does_not_read_is_reported() {
         let cases = [
             ("mapreduce.cluster.acls.enabled", "true", application_codes::LEGACY),
             ("mapreduce.cluster.administrators", "hist ops", application_codes::LEGACY),
@@ -168,15 +168,15 @@ mod tests {
             ("mapreduce.job.queuename", "prod", codes::PLACEMENT),
         ];
         for (name, value, code) in cases {
-            let found = told(&[(name, value), ("mapreduce.map.memory.mb", "1")], &[], "");
+            let found = reported(&[(name, value), ("mapreduce.map.memory.mb", "1")], &[], "");
             assert!(matches!(found.as_slice(), [(found, Some(2), _)] if *found == code), "{name}: {found:?}");
         }
-        assert_eq!(told(&[("mapreduce.job.acl-view-job", " ")], &[], ""), [], "nobody: as without one");
+        assert_eq!(reported(&[("mapreduce.job.acl-view-job", " ")], &[], ""), [], "nobody: as without one");
     }
 
     #[test]
-    fn traps_of_the_text_are_told_and_nothing_is_widened() {
-        let found = told(&[("mapreduce.job.acl-view-job", "jane, bob x")], &[], "");
+    fn traps_of_the_text_are_reported_and_nothing_is_widened() {
+        let found = reported(&[("mapreduce.job.acl-view-job", "jane, bob x")], &[], "");
         let codes: Vec<Code> = found.iter().map(|(code, _, _)| *code).collect();
         let expected =
             [application_codes::COMMA_SPACE, application_codes::GROUP_SPACE, codes::APPLICATION_ACL];

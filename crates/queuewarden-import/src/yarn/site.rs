@@ -44,8 +44,9 @@ fn report_settings(
         .collect();
     let others = values.iter().filter(|(key, _)| *key != YARN_ADMIN);
     findings.extend(others.filter_map(|(_, value)| value.refusal()));
-    let (rules, told) = Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
-    for diagnostic in told {
+    let (rules, reported) =
+        Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
+    for diagnostic in reported {
         // The translation reports on `yarn.admin.acl`, and the code below on the switch.
         let elsewhere = [application_codes::SWITCHED_OFF, application_codes::EVERYONE_ADMINISTERS];
         if elsewhere.contains(&diagnostic.code) || diagnostic.message.contains(YARN_ADMIN) {

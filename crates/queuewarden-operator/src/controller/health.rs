@@ -152,15 +152,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_watches_that_are_no_more_nothing_is_told() {
+    async fn of_watches_that_are_no_more_nothing_is_reported() {
         let health = Health::default();
-        let told = |resource: &str| health.text().contains(&format!(r#"{{resource="{resource}"}}"#));
+        let reported = |resource: &str| health.text().contains(&format!(r#"{{resource="{resource}"}}"#));
         health.watches(Progress::new("pods"));
         health.round(vec![Progress::new("queueacls"), Progress::new("clusterroles")]);
-        assert!(told("pods") && told("queueacls") && told("clusterroles"));
+        assert!(reported("pods") && reported("queueacls") && reported("clusterroles"));
         health.round(vec![Progress::new("queueacls")]);
-        assert!(told("pods") && told("queueacls"));
-        assert!(!told("clusterroles"), "it would look stalled until the next start");
+        assert!(reported("pods") && reported("queueacls"));
+        assert!(!reported("clusterroles"), "it would look stalled until the next start");
     }
 
     #[tokio::test]

@@ -125,7 +125,7 @@ impl Lookups {
                 Ok(Ok(Some(object))) => Ok(object.metadata.annotations.unwrap_or_default()),
                 Ok(Ok(None)) => Err(None),
                 Ok(Err(error)) => Err(Some(format!("cannot be read: {error}"))),
-                Err(_) => Err(Some("was not told in time".to_owned())),
+                Err(_) => Err(Some("was not received in time".to_owned())),
             }
         });
         let object = format!("{} {name}", K::kind(&()));

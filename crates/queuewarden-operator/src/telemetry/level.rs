@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_level_is_told_once_and_changes_nothing() {
+    fn what_is_no_level_is_reported_once_and_changes_nothing() {
         logging("info", |logging, lines| {
             for wrong in ["hyper=trace", "debug,hyper=trace", "", "off", "5"] {
                 logging.follow(Some(wrong));

@@ -142,7 +142,7 @@ impl Ghost {
         } else if own & !runs != 0 {
             self.fails("an object is Ready, and the scheduler does not grant what it grants");
         } else if ready.reason == "Expired" && left != 0 && !open {
-            self.fails("an object's end is told, and the scheduler still grants it");
+            self.fails("an object's end is reported, and the scheduler still grants it");
         } else if ready.reason != "Expired" && (left != 0 || open) {
             self.fails("an object is Ready, and the scheduler grants more than it does");
         }

@@ -250,7 +250,7 @@ fn replay(steps: impl IntoIterator<Item = Step>) {
 }
 
 #[test]
-fn no_end_is_told_while_a_hidden_text_grants_it() {
+fn no_end_is_reported_while_a_hidden_text_grants_it() {
     use Step::{Loaded, OtherShadows, Relist, Report, SchedulerLoads, Set, Tick, Watch, Win, Write};
     let before = [Set(1, Spec::Temporary("eve")), OtherShadows(true), Win(0), Relist(0), Tick, Write(0)];
     let after = [SchedulerLoads, OtherShadows(false), Loaded(0), Report(0)];
@@ -259,7 +259,7 @@ fn no_end_is_told_while_a_hidden_text_grants_it() {
 }
 
 #[test]
-fn no_end_is_told_while_more_is_written_than_should_be() {
+fn no_end_is_reported_while_more_is_written_than_should_be() {
     use Step::{Loaded, Relist, Report, SchedulerLoads, Set, StatusesLost, Tick, Watch, Win, Write};
     let before = [Set(1, Spec::Users("bob")), Win(0), Relist(0), Write(0), Loaded(0), Report(0)];
     let after = [

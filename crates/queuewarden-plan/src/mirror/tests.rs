@@ -205,7 +205,7 @@ proptest! {
 fn an_acl_is_a_role_with_the_queues_that_it_reaches() {
     let tree = tree(&[("root", "", " ops"), ("root.prod", "sue devs", ""), ("root.prod.etl", "", "")]);
     let Desired { pairs, left_out } = desired::from_trees(&tree, None);
-    let told: Vec<_> = pairs
+    let reported: Vec<_> = pairs
         .iter()
         .map(|(name, pair)| {
             let subjects: Vec<_> = pair.subjects.iter().map(|subject| format!("{subject:?}")).collect();
@@ -214,7 +214,7 @@ fn an_acl_is_a_role_with_the_queues_that_it_reaches() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "queuewarden:mirror:administer:root Group(\"ops\") administer,submit,use root,root.prod,root.prod.etl",
             "queuewarden:mirror:submit:root.prod User(\"sue\"),Group(\"devs\") submit,use root.prod,root.prod.etl",
@@ -486,7 +486,7 @@ fn users(snapshot: &Snapshot) -> Vec<&str> {
 }
 
 /// `status/reason` of condition `Mirrored`, and its message.
-fn told(plan: &Plan) -> (String, &str) {
+fn reported(plan: &Plan) -> (String, &str) {
     let conditions = &plan.config.as_ref().unwrap().conditions;
     let mirrored = conditions.iter().find(|condition| condition.type_ == "Mirrored");
     mirrored.map_or(("-".to_owned(), ""), |Condition { status, reason, message, .. }| {
@@ -514,7 +514,7 @@ fn a_text_that_is_refused_leaves_the_mirror_to_what_runs() {
     Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert("queues.yaml".to_owned(), prod("u  v"));
     let unknown = plan(&snapshot);
     assert_eq!(unknown.mirror.steps, []);
-    let (mirrored, message) = told(&unknown);
+    let (mirrored, message) = reported(&unknown);
     assert_eq!(mirrored, "Unknown/ConfigNotReady");
     assert!(message.contains("the mirror stays as it is: YuniKorn does not take the configuration, and what it runs is not known: "), "{message}");
     snapshot.observed.loaded_text = Some(prod("u"));
@@ -534,7 +534,7 @@ fn while_nobody_knows_what_the_scheduler_runs_the_mirror_stays() {
         snapshot.observed.loaded_text = seen;
         let unknown = plan(&snapshot);
         assert_eq!(unknown.mirror.steps, []);
-        let (mirrored, message) = told(&unknown);
+        let (mirrored, message) = reported(&unknown);
         assert_eq!(mirrored, "Unknown/ConfigNotReady");
         assert!(message.starts_with("the mirror stays as it is: YuniKorn runs another"), "{message}");
     }
@@ -547,13 +547,13 @@ fn nothing_is_done_to_what_cannot_be_seen() {
     mirror(&mut snapshot).synced = false;
     let unread = plan(&snapshot);
     assert_eq!(unread.mirror.steps, []);
-    assert_eq!(told(&unread).0, "Unknown/Pending");
+    assert_eq!(reported(&unread).0, "Unknown/Pending");
 
     mirror(&mut snapshot).synced = true;
     mirror(&mut snapshot).problem = Some("clusterroles is forbidden".to_owned());
     let forbidden = plan(&snapshot);
     assert_eq!(forbidden.mirror.steps, []);
-    let (mirrored, message) = told(&forbidden);
+    let (mirrored, message) = reported(&forbidden);
     assert_eq!(mirrored, "False/Forbidden");
     assert!(
         message.contains("rbacMirror: Disabled") && message.ends_with(": clusterroles is forbidden"),
@@ -563,36 +563,40 @@ fn nothing_is_done_to_what_cannot_be_seen() {
     remember(&mut snapshot, &forbidden);
     turn(&mut snapshot, false);
     let off = plan(&snapshot);
-    assert_eq!(told(&off).0, "False/Forbidden", "there may be one");
-    assert!(told(&off).1.contains("kubectl delete clusterrolebindings,clusterroles"), "{}", told(&off).1);
+    assert_eq!(reported(&off).0, "False/Forbidden", "there may be one");
+    assert!(
+        reported(&off).1.contains("kubectl delete clusterrolebindings,clusterroles"),
+        "{}",
+        reported(&off).1
+    );
 
     snapshot.mirror = None;
     let unseen = plan(&snapshot);
-    assert_eq!((unseen.mirror.steps.as_slice(), told(&unseen).0.as_str()), (&[][..], "-"));
+    assert_eq!((unseen.mirror.steps.as_slice(), reported(&unseen).0.as_str()), (&[][..], "-"));
 }
 
 #[test]
-fn it_is_told_from_the_first_step_until_it_has_gone() {
+fn it_is_reported_from_the_first_step_until_it_has_gone() {
     let mut snapshot = cluster(&prod("u"));
     let first = plan(&snapshot);
     assert_eq!(first.mirror.owner, OWNER);
-    assert_eq!(told(&first), ("False/Pending".to_owned(), "the mirror is being written"));
+    assert_eq!(reported(&first), ("False/Pending".to_owned(), "the mirror is being written"));
     snapshot = done(snapshot);
     let text = "the ACLs of partition `default` stand in 1 ClusterRole";
-    assert_eq!(told(&plan(&snapshot)), ("True/Mirrored".to_owned(), text));
+    assert_eq!(reported(&plan(&snapshot)), ("True/Mirrored".to_owned(), text));
     turn(&mut snapshot, false);
-    assert_eq!(told(&plan(&snapshot)), ("False/Pending".to_owned(), "it is being removed"));
+    assert_eq!(reported(&plan(&snapshot)), ("False/Pending".to_owned(), "it is being removed"));
     snapshot = done(snapshot);
     assert_eq!((users(&snapshot), snapshot.mirror.as_ref().unwrap().roles.len()), (Vec::new(), 0));
-    assert_eq!(told(&plan(&snapshot)).0, "-");
+    assert_eq!(reported(&plan(&snapshot)).0, "-");
     // Where there never was one, its other conditions make none.
     assert_ne!(snapshot.config.as_ref().unwrap().meta.conditions.len(), 0);
     mirror(&mut snapshot).problem = Some("clusterroles is forbidden".to_owned());
-    assert_eq!(told(&plan(&snapshot)).0, "-");
+    assert_eq!(reported(&plan(&snapshot)).0, "-");
 }
 
 #[test]
-fn why_the_last_step_failed_and_what_has_no_room_is_told() {
+fn why_the_last_step_failed_and_what_has_no_room_is_reported() {
     let mut snapshot = cluster(&prod("u"));
     let failures = [
         (WriteFailure::Forbidden("no".to_owned()), "False/Forbidden", "apply manifests/rbac-mirror: no"),
@@ -602,8 +606,8 @@ fn why_the_last_step_failed_and_what_has_no_room_is_told() {
     for (failure, expected, message) in failures {
         snapshot.observed.mirror_failure = Some(failure);
         let failed = plan(&snapshot);
-        assert_eq!(told(&failed).0, expected);
-        assert!(told(&failed).1.ends_with(message), "{}", told(&failed).1);
+        assert_eq!(reported(&failed).0, expected);
+        assert!(reported(&failed).1.ends_with(message), "{}", reported(&failed).1);
         assert_eq!(failed.mirror.steps.len(), 1, "it is tried again");
     }
     let full =

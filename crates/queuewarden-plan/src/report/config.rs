@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mirror_that_is_to_go_is_told_and_keeps_nothing_from_being_ready() {
+    fn a_mirror_that_is_to_go_is_reported_and_keeps_nothing_from_being_ready() {
         let of = |to_be: bool| {
             let mirrored = Finding::no(Type::Mirrored, Reason::Forbidden, "no");
             let chain = [

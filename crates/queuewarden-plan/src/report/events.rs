@@ -133,9 +133,9 @@ mod tests {
     fn what_passes_by_itself_is_no_warning() {
         for reason in Reason::ALL {
             let finding = Finding::no(Type::Ready, *reason, "why");
-            let told = published(&[], &[finding]);
-            assert_eq!(told.len(), 1);
-            assert_eq!(told[0].warning, !CALM.contains(reason), "{told:?}");
+            let reported = published(&[], &[finding]);
+            assert_eq!(reported.len(), 1);
+            assert_eq!(reported[0].warning, !CALM.contains(reason), "{reported:?}");
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
         let conditions = |types: &[Type]| {
             types.iter().map(|type_| format!("`{}`", type_.as_str())).collect::<Vec<_>>().join(", ")
         };
-        let told: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
+        let reported: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
         let (config, objects) = (conditions(OF_CONFIG), conditions(OF_OBJECTS));
         let [ended, policy, edited, changed, removed, expiring] = [
             FAIL_OPEN_ENDED,
@@ -176,7 +176,7 @@ mod tests {
             ("QueueAcl", &removed),
             ("QueueAcl", &expiring),
         ];
-        assert_eq!(told, expected.map(|(kind, of)| (kind, of.as_str())));
+        assert_eq!(reported, expected.map(|(kind, of)| (kind, of.as_str())));
         for reason in CALM {
             assert!(
                 rows[0][2].contains(reason.as_str()) || rows[1][2].contains(reason.as_str()),
@@ -187,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn another_status_is_told_and_another_reason_as_well() {
-        for (status, reason, told) in [
+    fn another_status_is_reported_and_another_reason_as_well() {
+        for (status, reason, reported) in [
             (Status::False, Reason::Pending, 0),
             (Status::False, Reason::Invalid, 1),
             (Status::Unknown, Reason::Pending, 1),
@@ -203,7 +203,7 @@ mod tests {
                 last_transition: jiff::Timestamp::UNIX_EPOCH,
             };
             let now = Finding::no(Type::Ready, Reason::Pending, "is being written");
-            assert_eq!(published(&[before], &[now]).len(), told, "{status:?} {reason}");
+            assert_eq!(published(&[before], &[now]).len(), reported, "{status:?} {reason}");
         }
     }
 }

@@ -538,7 +538,7 @@ mod tests {
     use crate::snapshot::BaseAcl;
 
     #[test]
-    fn who_gains_and_who_loses_is_told() {
+    fn who_gains_and_who_loses_is_reported() {
         let version = |queue: &str, submit: &str, admin: Option<&str>| QueueAclInForce {
             partition: "default".to_owned(),
             queue: queue.to_owned(),

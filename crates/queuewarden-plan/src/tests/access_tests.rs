@@ -82,10 +82,13 @@ fn a_transition_is_an_event() {
     let mut calm = settled(&snapshot).snapshot;
     Arc::make_mut(calm.output.as_mut().unwrap()).data.insert(KEY.into(), BASE.replace("sue dev", "bob"));
     let events = plan(&calm).events;
-    let told =
+    let reported =
         events.iter().find(|event| event.object == crate::ResourceKind::QueueAccessTest.object("good"));
-    let told = told.expect("an event");
-    assert!(told.warning && told.reason == "Failing" && told.note.contains("sue"), "{told:?}");
+    let reported = reported.expect("an event");
+    assert!(
+        reported.warning && reported.reason == "Failing" && reported.note.contains("sue"),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -109,7 +112,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.test", "bob")];
     snapshot.access_tests = vec![
-        test("told", Enforcement::Report, &["root.prod.etl"], &[]),
+        test("reported", Enforcement::Report, &["root.prod.etl"], &[]),
         test("stays", Enforcement::Block, &["root.prod"], &["root.test"]),
     ];
     quiet(&mut snapshot);
@@ -137,7 +140,10 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     snapshot.access_tests.truncate(1);
     let warned = created(&snapshot, submit("b", "root.prod", "ann"));
     assert_eq!(warned.refusal, None);
-    assert!(warned.warnings[1].starts_with("breaks QueueAccessTest/told, case 1: expected"), "{warned:?}");
+    assert!(
+        warned.warnings[1].starts_with("breaks QueueAccessTest/reported, case 1: expected"),
+        "{warned:?}"
+    );
 }
 
 #[test]
@@ -178,7 +184,7 @@ fn warnings_beyond_the_eighth_are_counted() {
         assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
         assert!(
             warnings[0].contains("submit on root.prod"),
-            "what changes for whom is always told: {warnings:?}"
+            "what changes for whom is always reported: {warnings:?}"
         );
         assert_eq!(warnings.len(), if more.is_some() { 9 } else { 8 }, "{warnings:?}");
         let broken = warnings.iter().filter(|warning| warning.starts_with("breaks QueueAccessTest/t"));

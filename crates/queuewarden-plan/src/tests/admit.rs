@@ -108,7 +108,7 @@ fn a_grant_without_names_is_accepted_with_a_warning() {
 }
 
 #[test]
-fn what_has_no_effect_is_told_and_accepted() {
+fn what_has_no_effect_is_reported_and_accepted() {
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
     let mut open = snapshot.clone();
@@ -147,7 +147,7 @@ fn what_cannot_be_read_is_refused_unless_it_was_there() {
 }
 
 #[test]
-fn nothing_is_written_and_that_is_told() {
+fn nothing_is_written_and_that_is_reported() {
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).mode = Mode::Observe;
     let answer = created(&snapshot, submit("a", "root.prod", "bob"));
@@ -491,7 +491,7 @@ fn administrator_of_nothing_any_more_deletes_what_is_in_their_name() {
 }
 
 #[test]
-fn whoever_administers_by_a_group_is_told_to_name_it() {
+fn whoever_administers_by_a_group_is_advised_to_name_it() {
     let mut snapshot = teams(Delegation::Enabled, Vec::new());
     quiet(&mut snapshot);
     let bob = who("bob", &["qa", "system:authenticated"]);

@@ -79,7 +79,7 @@ fn keys_that_a_policy_leaves_as_they_were_are_not_said() {
 }
 
 #[test]
-fn what_a_policy_does_at_the_endpoints_is_told() {
+fn what_a_policy_does_at_the_endpoints_is_reported() {
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
     let policy = |submission, user_info| {

@@ -224,7 +224,7 @@ fn observe_writes_nothing_and_says_what_it_would() {
 }
 
 #[test]
-fn binary_data_that_hides_the_key_is_told() {
+fn binary_data_that_hides_the_key_is_reported() {
     let mut snapshot = settled(&cluster(BASE)).snapshot;
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let other = BinaryValue { len: 3, gunzipped: None };
@@ -259,7 +259,7 @@ fn a_hand_edit_is_put_back_under_a_new_revision() {
 }
 
 #[test]
-fn a_writer_that_does_not_give_up_is_told_and_rationed() {
+fn a_writer_that_does_not_give_up_is_reported_and_rationed() {
     let mut snapshot = settled(&cluster(BASE)).snapshot;
     snapshot.observed.last_written = Some(config::checksum(text(&snapshot)));
     snapshot.observed.other_writer = Some("stubborn".into());
@@ -296,7 +296,7 @@ fn a_revocation_is_no_repair() {
 }
 
 #[test]
-fn a_write_that_fails_is_told_and_tried_again() {
+fn a_write_that_fails_is_reported_and_tried_again() {
     let reasons = [
         (WriteFailure::Forbidden("no".into()), "False/Forbidden"),
         (
@@ -382,7 +382,7 @@ fn a_key_of_a_policy_is_not_imported_and_is_forced_whatever_the_queues() {
     let tree =
         "key `queues.yaml` of ConfigMap yunikorn/yunikorn-configs belongs to \"helm\" (Update); Import would";
     let message = config_message(&left, "Applied");
-    assert!(message.starts_with(tree), "the queue tree is told first: {message}");
+    assert!(message.starts_with(tree), "the queue tree is reported first: {message}");
 
     spec(&mut snapshot).adoption = Adoption::Force;
     let taken = plan(&snapshot);
@@ -392,7 +392,7 @@ fn a_key_of_a_policy_is_not_imported_and_is_forced_whatever_the_queues() {
 }
 
 #[test]
-fn why_an_import_is_not_made_is_told() {
+fn why_an_import_is_not_made_is_reported() {
     let mut snapshot = foreign("helm", BASE);
     (snapshot.base, snapshot.defaults) = (None, None);
     spec(&mut snapshot).base_config_map = "tree".into();
@@ -439,7 +439,7 @@ fn that_a_key_of_a_policy_is_anothers_hides_nothing_worse() {
 }
 
 #[test]
-fn while_nothing_can_be_rendered_the_base_is_what_is_told() {
+fn while_nothing_can_be_rendered_the_base_is_what_is_reported() {
     let mut broken = foreign("helm", BASE);
     spec(&mut broken).adoption = Adoption::Import;
     broken.defaults = Some(map(YUNIKORN_DEFAULTS, &[(KEY, "partitions: 1\n")]));

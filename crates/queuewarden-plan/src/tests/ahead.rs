@@ -28,7 +28,7 @@ fn expired(snapshot: &Snapshot, until: Timestamp) -> Ahead<String> {
 }
 
 #[test]
-fn what_is_new_is_told_at_the_moment_that_brings_it() {
+fn what_is_new_is_reported_at_the_moment_that_brings_it() {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![
         window("past", None, Some(-1)),
@@ -48,17 +48,17 @@ fn what_is_new_is_told_at_the_moment_that_brings_it() {
     };
     snapshot.queue_acls.push(Arc::new(Entry { in_force: Some(Arc::new(kept)), ..broken() }));
     let ahead = expired(&snapshot, at(30));
-    let told = ahead
+    let reported = ahead
         .moments
         .iter()
         .map(|moment| (moment.at, moment.begin.join(" "), moment.end.join(" "), moment.findings.join(" ")));
-    let told: Vec<_> = told.collect();
+    let reported: Vec<_> = reported.collect();
     let row = |minutes, begin: &str, end: &str, found: &str| {
         (at(minutes), begin.to_owned(), end.to_owned(), found.to_owned())
     };
     let expected =
         [row(5, "b", "", ""), row(10, "a", "", ""), row(20, "", "a b", "a b"), row(30, "", "kept", "")];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(ahead.more, 0);
 }
 

@@ -97,11 +97,11 @@ fn without_any_queue_tree_objects_wait_and_forget_nothing() {
     for object in &mut snapshot.queue_acls {
         Arc::make_mut(object).in_force = Some(remembered.clone().into());
     }
-    let told = settled(&snapshot);
-    assert_eq!(acl_condition(&told.plan, "a", "Ready"), "Unknown/ConfigNotReady");
-    assert_eq!(acl_condition(&told.plan, "bad", "Ready"), "False/Invalid");
-    assert_at_rest(&told);
-    let mut mended = told.snapshot;
+    let reported = settled(&snapshot);
+    assert_eq!(acl_condition(&reported.plan, "a", "Ready"), "Unknown/ConfigNotReady");
+    assert_eq!(acl_condition(&reported.plan, "bad", "Ready"), "False/Invalid");
+    assert_at_rest(&reported);
+    let mut mended = reported.snapshot;
     mended.base.clone_from(&before.base);
     mended.defaults.clone_from(&before.defaults);
     assert_eq!(acl_condition(&settled(&mended).plan, "bad", "Programmed"), "True/LastValidKept");
@@ -187,7 +187,7 @@ fn a_header_of_ours_in_the_base_is_not_repeated() {
 }
 
 #[test]
-fn too_large_is_refused_and_nearly_too_large_is_told() {
+fn too_large_is_refused_and_nearly_too_large_is_reported() {
     let padded = |bytes: usize| format!("{BASE}# {}\n", "x".repeat(bytes));
     let near = settled(&cluster(&padded(910 * 1024)));
     assert_eq!(config_condition(&near.plan, "Applied"), "True/Applied");
@@ -231,7 +231,7 @@ fn a_base_says_where_it_comes_from_and_what_is_odd_about_it() {
 }
 
 #[test]
-fn of_what_is_wrong_with_a_base_the_first_few_are_told() {
+fn of_what_is_wrong_with_a_base_the_first_few_are_reported() {
     for (count, more) in [(1, None), (2, None), (3, None), (4, Some(1)), (5, Some(2))] {
         let queues: Vec<_> = (0..count).map(|n| format!("{{name: q{n}, submitacl: 'a  b'}}")).collect();
         // An oddity is not the reason of a refusal.

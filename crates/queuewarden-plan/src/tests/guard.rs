@@ -34,7 +34,7 @@ fn texts_that_only_the_validator_takes_are_refused() {
 }
 
 #[test]
-fn shadowing_keys_are_refused_and_told_where_they_are() {
+fn shadowing_keys_are_refused_and_reported_where_they_are() {
     for key in ["queues.yaml.gz", "queues.yaml.bak"] {
         let mut output = calm().output.unwrap();
         let value = BinaryValue { len: 1, gunzipped: Some(BASE.into()) };
@@ -201,7 +201,7 @@ fn a_base_that_the_output_hides_is_decided_by_itself() {
 }
 
 #[test]
-fn a_base_that_goes_away_is_told() {
+fn a_base_that_goes_away_is_reported() {
     const OWN: &str = "acme-queues";
     let mut own = cluster(BASE);
     spec(&mut own).base_config_map = OWN.into();
@@ -235,7 +235,7 @@ fn a_base_that_goes_away_is_told() {
 }
 
 #[test]
-fn the_way_to_the_built_in_default_is_told() {
+fn the_way_to_the_built_in_default_is_reported() {
     let mut snapshot = cluster(BASE);
     snapshot.config.as_mut().unwrap().spec.as_mut().unwrap().mode = Mode::Observe;
     let answer = changed(&snapshot, YUNIKORN_DEFAULTS, None);

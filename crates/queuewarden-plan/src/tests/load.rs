@@ -13,7 +13,7 @@ fn running() -> Snapshot {
     snapshot
 }
 
-fn told(mut snapshot: Snapshot, checksum: Result<String, String>) -> Snapshot {
+fn reported(mut snapshot: Snapshot, checksum: Result<String, String>) -> Snapshot {
     snapshot.observed.read_back =
         Some(ReadBack { at: snapshot.now, checksum: checksum.map_err(|why| NoChecksum::unreachable(&why)) });
     snapshot
@@ -23,7 +23,7 @@ fn told(mut snapshot: Snapshot, checksum: Result<String, String>) -> Snapshot {
 fn ready_means_that_the_scheduler_was_seen_to_run_it() {
     let snapshot = running();
     let sum = config::checksum(text(&snapshot));
-    let plan = plan(&told(snapshot, Ok(sum.clone())));
+    let plan = plan(&reported(snapshot, Ok(sum.clone())));
     assert_eq!(config_condition(&plan, "Loaded"), "True/Loaded");
     assert_eq!(acl_condition(&plan, "a", "Ready"), "True/Ready");
     assert_eq!(plan.config.unwrap().rest.loaded_hash, Some(sum));
@@ -31,7 +31,7 @@ fn ready_means_that_the_scheduler_was_seen_to_run_it() {
 
 #[test]
 fn what_is_written_but_not_loaded_is_not_ready() {
-    let mut snapshot = told(running(), Ok("OLD".into()));
+    let mut snapshot = reported(running(), Ok("OLD".into()));
     snapshot.observed.pending_since = Some(now());
     let plan = plan(&snapshot);
     assert_eq!(config_condition(&plan, "Loaded"), "False/LoadPending");
@@ -48,14 +48,14 @@ fn an_object_that_was_loaded_before_stays_ready_while_another_waits() {
     let mut snapshot = settled(&snapshot).snapshot;
     snapshot.observed.loaded_text = Some(before.clone());
     snapshot.observed.pending_since = Some(now());
-    let plan = plan(&told(snapshot, Ok(config::checksum(&before))));
+    let plan = plan(&reported(snapshot, Ok(config::checksum(&before))));
     assert_eq!(acl_condition(&plan, "a", "Ready"), "True/Ready");
     assert_eq!(acl_condition(&plan, "b", "Ready"), "False/LoadPending");
 }
 
 #[test]
 fn a_scheduler_that_is_down_is_taken_to_run_what_it_was_last_seen_to_run() {
-    let mut snapshot = told(running(), Err("connection refused".into()));
+    let mut snapshot = reported(running(), Err("connection refused".into()));
     let unknown = plan(&snapshot);
     assert_eq!(config_condition(&unknown, "Loaded"), "Unknown/SchedulerUnreachable");
     assert_eq!(acl_condition(&unknown, "a", "Ready"), "Unknown/SchedulerUnreachable");
@@ -66,7 +66,7 @@ fn a_scheduler_that_is_down_is_taken_to_run_what_it_was_last_seen_to_run() {
 
 #[test]
 fn a_text_that_is_not_taken_is_written_again_and_then_called_refused() {
-    let mut snapshot = told(running(), Ok("OLD".into()));
+    let mut snapshot = reported(running(), Ok("OLD".into()));
     snapshot.observed.pending_since = Some(now());
     let due = plan(&snapshot).wake_at.unwrap();
     assert_eq!(due.duration_since(now()).as_secs(), 30);
@@ -84,8 +84,8 @@ fn a_text_that_is_not_taken_is_written_again_and_then_called_refused() {
 }
 
 #[test]
-fn hot_refresh_that_is_off_is_told_and_nothing_is_written_again() {
-    let mut snapshot = told(running(), Ok("OLD".into()));
+fn hot_refresh_that_is_off_is_reported_and_nothing_is_written_again() {
+    let mut snapshot = reported(running(), Ok("OLD".into()));
     Arc::make_mut(snapshot.output.as_mut().unwrap())
         .data
         .insert("service.enableConfigHotRefresh".into(), "false".into());
@@ -113,7 +113,7 @@ const OPEN: &str =
 #[test]
 fn a_root_is_open_until_the_scheduler_runs_the_text_that_closes_it() {
     let ended = |plan: &Plan| plan.events.iter().any(|event| event.reason == "FailOpenEnded");
-    let mut behind = told(closed(), Ok(config::checksum(OPEN)));
+    let mut behind = reported(closed(), Ok(config::checksum(OPEN)));
     behind.observed.loaded_text = Some(OPEN.into());
     let still = plan(&behind);
     assert_eq!(config_condition(&still, "FailOpen"), "True/RootAllowsEveryone");
@@ -124,14 +124,14 @@ fn a_root_is_open_until_the_scheduler_runs_the_text_that_closes_it() {
     assert!(!ended(&still));
 
     for unseen in [Ok("OTHER".to_owned()), Err("connection refused".to_owned())] {
-        let unknown = plan(&told(closed(), unseen));
+        let unknown = plan(&reported(closed(), unseen));
         assert_eq!(config_condition(&unknown, "FailOpen"), "True/RootAllowsEveryone");
         assert!(
             config_message(&unknown, "FailOpen").contains("it is not known whether the scheduler runs it")
         );
     }
 
-    let mut elsewhere = told(running(), Ok("OTHER".into()));
+    let mut elsewhere = reported(running(), Ok("OTHER".into()));
     elsewhere.observed.pending_since = Some(now());
     assert_eq!(
         config_condition(&plan(&elsewhere), "FailOpen"),
@@ -141,7 +141,7 @@ fn a_root_is_open_until_the_scheduler_runs_the_text_that_closes_it() {
 
     let snapshot = closed();
     let sum = config::checksum(text(&snapshot));
-    let done = plan(&told(snapshot, Ok(sum)));
+    let done = plan(&reported(snapshot, Ok(sum)));
     assert_eq!(config_condition(&done, "FailOpen"), "False/Closed");
     assert!(ended(&done));
 }
@@ -163,7 +163,7 @@ fn the_text_that_should_run_is_that_of_the_config_maps_or_the_built_in_one() {
 
 #[test]
 fn one_wakes_to_write_again_only_where_the_text_is_ours_to_write_and_read() {
-    let mut snapshot = told(running(), Ok("OLD".into()));
+    let mut snapshot = reported(running(), Ok("OLD".into()));
     snapshot.observed.pending_since = Some(now());
     snapshot.observed.reasserts = 1;
     let after = |seconds| now().checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap();

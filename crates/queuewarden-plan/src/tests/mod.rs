@@ -178,7 +178,7 @@ fn assert_at_rest(settled: &Settled) {
 }
 
 #[test]
-fn without_a_configuration_nothing_is_written_and_everyone_is_told() {
+fn without_a_configuration_nothing_is_written_and_everyone_is_warned() {
     let mut snapshot = cluster(BASE);
     snapshot.config = None;
     snapshot.queue_acls = vec![submit("good", "root.prod", "bob"), submit("bad", "root.prod", "a  b")];

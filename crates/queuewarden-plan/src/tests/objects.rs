@@ -138,7 +138,7 @@ fn near_ends(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn an_end_is_told_once_an_hour_before() {
+fn an_end_is_reported_once_an_hour_before() {
     let at = |time: &str| -> Timestamp { format!("2026-06-01T{time}Z").parse().unwrap() };
     let ends = |end: Timestamp| move |spec: &mut QueueAclSpec| spec.expires_at = Some(end);
     let mut snapshot = cluster(BASE);
@@ -148,13 +148,13 @@ fn an_end_is_told_once_an_hour_before() {
     assert_eq!((near_ends(&before.plan), before.plan.wake_at), (vec![], Some(at("13:00:00"))));
     snapshot = before.snapshot;
     snapshot.now = at("13:00:00");
-    let told = plan(&snapshot);
+    let reported = plan(&snapshot);
     let note = "ends at 2026-06-01T14:00:00Z: takes submit from user ann on queue `root.prod`";
-    assert_eq!(near_ends(&told), [note], "the base lets sue in, and b lets bob in for longer");
-    assert!(acl_message(&told, "a", "Accepted").ends_with(" until 2026-06-01T14:00:00Z, within an hour"));
+    assert_eq!(near_ends(&reported), [note], "the base lets sue in, and b lets bob in for longer");
+    assert!(acl_message(&reported, "a", "Accepted").ends_with(" until 2026-06-01T14:00:00Z, within an hour"));
     snapshot = settled(&snapshot).snapshot;
     spec_of(&mut snapshot.queue_acls[0]).submit = Some(Grant::Raw("ann".into()));
-    assert_eq!(near_ends(&plan(&snapshot)), [""; 0], "it was told, also by another process");
+    assert_eq!(near_ends(&plan(&snapshot)), [""; 0], "it was reported, also by another process");
     ends(at("13:30:00"))(spec_of(&mut snapshot.queue_acls[0]));
     assert_eq!(near_ends(&plan(&snapshot)).len(), 1, "another end");
     spec(&mut snapshot).mode = Mode::Observe;

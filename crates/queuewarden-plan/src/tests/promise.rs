@@ -414,7 +414,7 @@ fn a_kept_base_is_read_like_any_other() {
 }
 
 #[test]
-fn an_identity_setting_that_somebody_else_keeps_changing_is_put_back_counted_and_told() {
+fn an_identity_setting_that_somebody_else_keeps_changing_is_put_back_counted_and_reported() {
     let key = yunikorn::admission::BYPASS_AUTH;
     let mut snapshot = cluster(BASE);
     snapshot.policies =

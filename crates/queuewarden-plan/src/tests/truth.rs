@@ -278,7 +278,7 @@ fn packed_text_that_hides_the_output_is_the_one_that_counts() {
 }
 
 #[test]
-fn end_is_not_told_while_the_text_that_is_hidden_grants_it() {
+fn end_is_not_reported_while_the_text_that_is_hidden_grants_it() {
     let mut snapshot = proven(vec![until("a", "root.prod", "mallory")]);
     pack(&mut snapshot, "queues.yaml.gz", BASE);
     reports(&mut snapshot, Ok(config::checksum(BASE)));
@@ -294,7 +294,7 @@ fn end_is_not_told_while_the_text_that_is_hidden_grants_it() {
 }
 
 #[test]
-fn end_is_not_told_while_more_is_written_at_its_queue_than_should_be() {
+fn end_is_not_reported_while_more_is_written_at_its_queue_than_should_be() {
     let mut snapshot = proven(vec![submit("a", "root.prod", "bob")]);
     // Nothing records that it granted bob: the status is lost, and there is no note beside the text.
     snapshot.queue_acls = vec![until("a", "root.prod", "eve")];
@@ -310,7 +310,7 @@ fn end_is_not_told_while_more_is_written_at_its_queue_than_should_be() {
     let wider = text(&snapshot).replace("'sue dev'", "'mallory,sue dev'");
     put(&mut snapshot, KEY, &wider);
     runs_output(&mut snapshot);
-    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Expired", "it was told before");
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Expired", "it was reported before");
 }
 
 #[test]
@@ -459,7 +459,7 @@ fn refused_text_is_noticed_while_another_policy_group_is_named() {
 }
 
 #[test]
-fn nothing_becomes_ready_and_no_end_is_told_while_an_older_write_may_be_accepted() {
+fn nothing_becomes_ready_and_no_end_is_reported_while_an_older_write_may_be_accepted() {
     let mut snapshot = proven(vec![until("a", "root.prod", "eve")]);
     let ready = std::mem::take(&mut Arc::make_mut(&mut snapshot.queue_acls[0]).meta.conditions);
     let version = snapshot.output.as_deref().unwrap().resource_version.clone();

@@ -130,9 +130,9 @@ class TreeGrid {
     tellWhere() {
         const first = this.source.rows[Math.ceil(this.element.scrollTop / this.rowHeight)];
         const where = this.element.scrollTop > 0 && first !== undefined ? this.source.where(first) : '';
-        const told = this.head.querySelector('.told');
-        if (told.textContent !== where) {
-            told.textContent = where;
+        const reported = this.head.querySelector('.reported');
+        if (reported.textContent !== where) {
+            reported.textContent = where;
         }
     }
 
@@ -161,7 +161,7 @@ class TreeGrid {
         const { fixed, columns } = this.source;
         const cells = fixed.map((column, index) =>
             h('div', { role: 'columnheader', 'aria-colindex': index + 1, class: `fixed ${column.class ?? ''}` },
-                column.title, index === 0 && h('bdi', { class: 'told', 'aria-hidden': 'true' })));
+                column.title, index === 0 && h('bdi', { class: 'reported', 'aria-hidden': 'true' })));
         if (columns) {
             cells.push(this.windowed((index) =>
                 h('div', { role: 'columnheader', 'aria-colindex': fixed.length + index + 1, class: 'column' }, columns.header(index))));

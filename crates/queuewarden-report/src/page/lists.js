@@ -121,7 +121,7 @@ function subjectsList(page) {
         const none = h('span', { class: 'nobody' }, h('span', { 'aria-hidden': 'true' }, '–'), h('span', { class: 'unseen' }, 'nowhere by name'));
         return h('td', { role: 'cell' }, links.length === 0 ? none : links, more > 0 && h('span', { class: 'more' }, `+${numbers.format(more)}`, h('span', { class: 'unseen' }, ' more')));
     };
-    // The roles are told, because a narrow view shows the table as blocks.
+    // The roles are set, because a narrow view shows the table as blocks.
     const row = (subject) => h('tr', { role: 'row' },
         h('th', { scope: 'row', role: 'rowheader' }, subjectLink(page, subject.number)),
         VERBS.map((verb) => [h('td', { role: 'cell', class: 'figure', 'data-title': verb === SUBMIT ? 'Submits to' : 'Administers' }, numbers.format(model.numberHeld(subject.number, verb))), cell(subject, verb)]));

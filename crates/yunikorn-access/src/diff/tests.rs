@@ -7,33 +7,33 @@ use proptest::prelude::*;
 use yunikorn::version::Version;
 
 /// The changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
-fn told(section: &Section) -> Vec<String> {
+fn reported(section: &Section) -> Vec<String> {
     let name = |subject: &Subject| match subject {
         Subject::Everyone => "everyone".to_owned(),
         Subject::User(user) => format!("user {user}"),
         Subject::Group(group) => format!("group {group}"),
     };
     let extent = |extent: &Extent| {
-        let mut told = extent.queue.to_string();
+        let mut reported = extent.queue.to_string();
         if extent.below > 0 {
-            write!(told, " +{}", extent.below).unwrap();
+            write!(reported, " +{}", extent.below).unwrap();
         }
         if !extent.except.is_empty() {
             let except: Vec<&str> = extent.except.iter().map(QueuePath::as_str).collect();
-            write!(told, " but {}", except.join(" ")).unwrap();
+            write!(reported, " but {}", except.join(" ")).unwrap();
         }
-        told
+        reported
     };
     let line = |change: &Change| {
         let sign = if change.direction == Direction::Gains { '+' } else { '-' };
         let extents: Vec<String> = change.extents.iter().map(|reached| extent(&reached.extent)).collect();
-        let mut told =
+        let mut reported =
             format!("{sign} {} {}: {}", name(&change.subject), change.right.verb(), extents.join(", "));
         for (subject, queues) in &change.unchanged {
             let extents: Vec<String> = section.queues.extents(queues).iter().map(extent).collect();
-            write!(told, "; not {} on {}", name(subject), extents.join(", ")).unwrap();
+            write!(reported, "; not {} on {}", name(subject), extents.join(", ")).unwrap();
         }
-        told
+        reported
     };
     section.changes.iter().map(line).collect()
 }
@@ -55,7 +55,7 @@ fn names_gain_and_lose_with_all_that_is_below() {
         ("root.b", " devs", ""),
     ]);
     assert_eq!(
-        told(&diff(&old, &new).kept),
+        reported(&diff(&old, &new).kept),
         [
             "+ user ann submit: root +4",
             "+ user ann administer: root +4",
@@ -74,12 +74,12 @@ fn everyone_is_said_once_with_those_for_whom_nothing_changes() {
     let closed =
         tree(&[("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.a.y", "*", "")]);
     assert_eq!(
-        told(&diff(&open, &closed).kept),
+        reported(&diff(&open, &closed).kept),
         ["- everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 \
              but root.a.y"]
     );
     assert_eq!(
-        told(&diff(&closed, &open).kept),
+        reported(&diff(&closed, &open).kept),
         ["+ everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 \
              but root.a.y"]
     );
@@ -117,9 +117,9 @@ fn queues_that_come_or_go_are_apart() {
         ("root.b.x", "*", ""),
     ]);
     let forth = diff(&old, &new);
-    assert_eq!(told(&forth.kept), [""; 0]);
+    assert_eq!(reported(&forth.kept), [""; 0]);
     assert_eq!(
-        told(&forth.added),
+        reported(&forth.added),
         [
             "+ everyone submit: root.b.x",
             "+ user bob submit: root.a.y",
@@ -129,7 +129,7 @@ fn queues_that_come_or_go_are_apart() {
     );
     assert!(forth.widens() && !forth.is_empty());
     let back = diff(&new, &old);
-    assert_eq!(told(&back.removed).len(), 4);
+    assert_eq!(reported(&back.removed).len(), 4);
     assert!(!back.widens() && back.removed.changes.iter().all(|change| change.direction == Direction::Loses));
 
     // A queue that only inherits is no gain.
@@ -138,7 +138,7 @@ fn queues_that_come_or_go_are_apart() {
 }
 
 #[test]
-fn leaves_that_become_parents_are_told() {
+fn leaves_that_become_parents_are_reported() {
     let old = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.b", "", "")]);
     let new = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.a.x", "", ""), ("root.b", "", "")]);
     let turned = diff(&old, &new);
@@ -147,12 +147,12 @@ fn leaves_that_become_parents_are_told() {
 }
 
 #[test]
-fn partitions_that_come_or_go_are_told_whole() {
+fn partitions_that_come_or_go_are_reported_whole() {
     let one = tree(&[("root", "sue", ""), ("root.a", "bob", "")]);
     let added = between(&[], std::slice::from_ref(&one));
     assert_eq!(added.len(), 1);
     assert_eq!(added[0].presence, Presence::Added);
-    assert_eq!(told(&added[0].diff.added), ["+ user bob submit: root.a", "+ user sue submit: root +1"]);
+    assert_eq!(reported(&added[0].diff.added), ["+ user bob submit: root.a", "+ user sue submit: root +1"]);
     let removed = between(std::slice::from_ref(&one), &[]);
     assert_eq!(removed[0].presence, Presence::Removed);
     assert_eq!(removed[0].diff, mirrored(&added[0].diff));
@@ -160,7 +160,7 @@ fn partitions_that_come_or_go_are_told_whole() {
 }
 
 #[test]
-fn other_placement_rules_are_told_wherever_they_stand() {
+fn other_placement_rules_are_reported_wherever_they_stand() {
     let with = |rules: &str, before: &str| {
         let text = format!(
             "{before}partitions:\n- name: default\n  placementrules: {rules}\n  queues: [{{name: root, \
@@ -187,7 +187,7 @@ fn other_placement_rules_are_told_wherever_they_stand() {
 }
 
 #[test]
-fn the_entry_that_makes_the_difference_is_told() {
+fn the_entry_that_makes_the_difference_is_reported() {
     let old = tree(&[("root", "", ""), ("root.a", "", "sue")]);
     let new = tree(&[("root", "", ""), ("root.a", "", "")]);
     let diff = diff(&old, &new);
@@ -476,7 +476,7 @@ fn for_one_user_all_entries_count_as_one() {
         let diff = diff_for(&old, &new, Some(who));
         let unmoved: Vec<String> =
             unmoved(&old, &new, who).map(|(path, right)| format!("{path} {}", right.verb())).collect();
-        (told(&diff.kept), told(&diff.added), diff.now_parents.len(), unmoved)
+        (reported(&diff.kept), reported(&diff.added), diff.now_parents.len(), unmoved)
     };
     // The group's entry becomes one of the user: no change, but a change that is about the user.
     let gains = ["+ user bob submit: root.b".to_owned()];

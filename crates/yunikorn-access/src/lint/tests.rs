@@ -13,7 +13,7 @@ fn path(tree: &Tree, finding: &Finding) -> String {
 }
 
 /// The findings as `code queue acl`, and the messages.
-fn told<'f>(tree: &Tree, findings: &'f [Finding]) -> Vec<(String, &'f str)> {
+fn reported<'f>(tree: &Tree, findings: &'f [Finding]) -> Vec<(String, &'f str)> {
     let place = |finding: &Finding| {
         let right = finding.right.map_or("queue", Right::key);
         format!("{} {} {right}", finding.diagnostic.code.number, path(tree, finding))
@@ -29,9 +29,10 @@ fn nothing_known(tree: &Tree) -> Vec<Finding> {
 fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
     let tree = tree(queues);
     let findings = nothing_known(&tree);
-    let told = told(&tree, &findings);
-    let told: Vec<(&str, &str)> = told.iter().map(|(place, message)| (place.as_str(), *message)).collect();
-    assert_eq!(told, expected, "{queues:?}");
+    let reported = reported(&tree, &findings);
+    let reported: Vec<(&str, &str)> =
+        reported.iter().map(|(place, message)| (place.as_str(), *message)).collect();
+    assert_eq!(reported, expected, "{queues:?}");
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_wildcard_above_makes_an_acl_redundant() {
 }
 
 #[test]
-fn a_wildcard_at_the_root_is_told_with_the_acls_that_limit_nobody() {
+fn a_wildcard_at_the_root_is_reported_with_the_acls_that_limit_nobody() {
     let everyone = "everyone may submit everywhere, by the `*` of the root";
     finds(&[("root", "*", ""), ("root.a", "", ""), ("root.b", "", "")], &[("7201 root submitacl", everyone)]);
     finds(
@@ -89,8 +90,8 @@ fn a_wildcard_at_the_root_is_told_with_the_acls_that_limit_nobody() {
 }
 
 #[test]
-fn a_wildcard_at_the_root_is_told_with_no_acl_that_limits() {
-    let told = |queues: &[Queue<'_>]| {
+fn a_wildcard_at_the_root_is_reported_with_no_acl_that_limits() {
+    let reported = |queues: &[Queue<'_>]| {
         let mut found = nothing_known(&tree(queues)).into_iter();
         let found = found.find(|finding| finding.diagnostic.code == codes::ROOT_EVERYONE);
         found.map(|finding| finding.diagnostic.message).expect("a wildcard at the root")
@@ -98,14 +99,14 @@ fn a_wildcard_at_the_root_is_told_with_no_acl_that_limits() {
     let submit = "everyone may submit everywhere, by the `*` of the root";
     let administer = "everyone may administer everywhere, by the `*` of the root";
     // The right to submit does not let anyone administer.
-    assert_eq!(told(&[("root", "*", ""), ("root.a", "", "ann"), ("root.b", "", "bob")]), submit);
+    assert_eq!(reported(&[("root", "*", ""), ("root.a", "", "ann"), ("root.b", "", "bob")]), submit);
     // No grant above the recovery queue reaches the queues below it.
     assert_eq!(
-        told(&[("root", "*", ""), ("root.@recovery@", "", ""), ("root.@recovery@.a", "sue", "")]),
+        reported(&[("root", "*", ""), ("root.@recovery@", "", ""), ("root.@recovery@.a", "sue", "")]),
         submit
     );
     assert_eq!(
-        told(&[("root", "", "*"), ("root.a", "sue", "ann")]),
+        reported(&[("root", "", "*"), ("root.a", "sue", "ann")]),
         format!("{administer}; 2 ACLs below it limit nobody")
     );
 }
@@ -128,7 +129,7 @@ fn what_to_remove_depends_on_where_the_wildcard_stands() {
 }
 
 #[test]
-fn of_the_objects_of_an_acl_the_one_with_the_wildcard_is_told() {
+fn of_the_objects_of_an_acl_the_one_with_the_wildcard_is_reported() {
     let mut tree = tree(&[("root", "*", ""), ("root.a", "", "")]);
     let object = Origin::Object { kind: "QueueAcl", name: "sue".to_owned(), until: None };
     tree.attribute(&QueuePath::root(), Right::Submit, object, &acl::parse("sue").unwrap());
@@ -203,7 +204,7 @@ fn the_recovery_queue_takes_no_acl() {
 }
 
 #[test]
-fn queues_to_which_nobody_may_submit_are_told_by_the_topmost() {
+fn queues_to_which_nobody_may_submit_are_reported_by_the_topmost() {
     let nobody = "neither they nor the queues above grant it to anyone";
     let whole = format!("nobody may submit to `root` and 2 queues below it: {nobody}");
     finds(&[("root", "", ""), ("root.a", "", ""), ("root.b", "", "")], &[("7209 root queue", &whole)]);
@@ -310,7 +311,7 @@ fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
 }
 
 #[test]
-fn of_a_parent_without_a_leaf_it_is_told_whether_rules_create_queues_elsewhere() {
+fn of_a_parent_without_a_leaf_it_is_reported_whether_rules_create_queues_elsewhere() {
     let queues = "[{name: a, parent: true, submitacl: sue}, {name: b, submitacl: bob}]";
     for (rules, end) in [
         ("[]", "no placement rule creates queues"),
@@ -325,7 +326,7 @@ fn of_a_parent_without_a_leaf_it_is_told_whether_rules_create_queues_elsewhere()
         );
         let (tree, findings) = found_with_rules(rules, queues);
         assert_eq!(
-            told(&tree, &findings),
+            reported(&tree, &findings),
             [("7206 root.a submitacl".to_owned(), message.as_str())],
             "{rules}"
         );
@@ -356,7 +357,7 @@ fn a_queue_to_which_no_rule_leads_helps_nobody() {
 }
 
 #[test]
-fn names_that_are_likely_wrong_are_told_where_they_stand() {
+fn names_that_are_likely_wrong_are_reported_where_they_stand() {
     finds(
         &[
             ("root", " ", ""),
@@ -448,7 +449,7 @@ fn an_acl_of_several_objects_is_counted_once() {
 }
 
 #[test]
-fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
+fn names_that_are_not_known_are_reported_with_the_nearest_that_is() {
     let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let population = |names: &[&str], patterns: &[&str]| Population {
         names: names.iter().map(ToString::to_string).collect::<BTreeSet<_>>(),
@@ -458,7 +459,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     let of_queues = tree(&queues);
     let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&of_queues, &findings),
+        reported(&of_queues, &findings),
         [(
             "7210 root.b submitacl".to_owned(),
             "`submitacl` of `root.b` names the user `seu`, which is not known"
@@ -470,7 +471,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     let of_queues = tree(&queues);
     let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&of_queues, &findings),
+        reported(&of_queues, &findings),
         [(
             "7211 root.a submitacl".to_owned(),
             "`sue` is a group in `submitacl` of `root.a`, and a user is known by that name"
@@ -482,7 +483,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     let of_queues = tree(&[("root", " ", ""), ("root.a", "devs", "")]);
     let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&of_queues, &findings),
+        reported(&of_queues, &findings),
         [(
             "7211 root.a submitacl".to_owned(),
             "`devs` is a user in `submitacl` of `root.a`, and a group is known by that name"
@@ -494,7 +495,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
     let of_queues = tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]);
     let findings = lint(&of_queues, &known);
     assert_eq!(
-        told(&of_queues, &findings),
+        reported(&of_queues, &findings),
         [(
             "7210 root.a submitacl".to_owned(),
             "`submitacl` of `root.a` names the user `ops`, which is not known"

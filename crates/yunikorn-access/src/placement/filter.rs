@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_expressions_are_told_apart_as_yunikorn_does() {
+    fn lists_and_expressions_are_reported_apart_as_yunikorn_does() {
         let cases = [
             (filter("", &[], &[]), (true, Why::Empty)),
             (filter("allow", &[], &[]), (true, Why::Empty)),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_can_be_told() {
+    fn a_filter_can_be_reported() {
         let cases = [
             (filter("", &[], &[]), ""),
             (filter("deny", &[], &[]), "deny"),

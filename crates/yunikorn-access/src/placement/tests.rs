@@ -150,7 +150,7 @@ fn the_trace_says_why_each_rule_did_not_place() {
 }
 
 #[test]
-fn created_queues_are_told_from_the_top() {
+fn created_queues_are_reported_from_the_top() {
     let tree = tree(&["{name: provided, create: true}"], QUEUES);
     let placement = place(&tree, &asks("alice", &[], "root.tenants.A.b", &[]));
     assert_eq!(placement.queue(), Some("root.tenants.a.b"));

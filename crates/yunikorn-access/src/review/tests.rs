@@ -119,7 +119,7 @@ fn what_is_not_ours_is_left_to_others() {
 }
 
 #[test]
-fn slips_are_told_from_verbs_that_others_answer() {
+fn slips_are_reported_from_verbs_that_others_answer() {
     let near = |verb: &str, resource: &str| {
         let review = with(review("sue", &[]), about(verb, "queuewarden.dev", resource, "x"));
         read(&review).unwrap_err()
@@ -133,8 +133,8 @@ fn slips_are_told_from_verbs_that_others_answer() {
         ("list", "queues", of_queues, "`list`"),
         ("delete", "applications", of_applications, "`delete`"),
     ] {
-        let told = near(verb, resource);
-        assert_eq!(told.reason, format!("{start} {end}"));
+        let reported = near(verb, resource);
+        assert_eq!(reported.reason, format!("{start} {end}"));
     }
 }
 

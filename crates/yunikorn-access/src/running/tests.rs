@@ -144,7 +144,7 @@ fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
 }
 
 #[test]
-fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_told() {
+fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_reported() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
     const PROVIDED: &str = "{name: provided}";
     for by_annotation in [
@@ -197,7 +197,7 @@ fn a_pod_that_is_placed_nowhere_now_is_where_it_asks_to_be_if_nothing_else_count
 
 /// Queues that rules have made are in no configuration, and have the ACLs of those above.
 #[test]
-fn where_a_queue_that_was_made_at_run_time_would_be_taken_first_no_queue_is_told() {
+fn where_a_queue_that_was_made_at_run_time_would_be_taken_first_no_queue_is_reported() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
     const MAKING: &str = "{name: tag, value: namespace, create: true}";
     let why = queue_under(&["{name: provided}", TO_PROD, MAKING], "root.open.made").unwrap_err();

@@ -175,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_told() {
-        for (text, told) in [
+    fn what_is_no_path_is_reported() {
+        for (text, reported) in [
             ("", "`` is no field"),
             ("annotations", "those of the object itself"),
             ("*.template", "begins with `*`"),
@@ -186,7 +186,7 @@ mod tests {
             ("spec[0]", "is no field"),
         ] {
             let error = Path::read(text).unwrap_err();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(reported), "{text}: {error}");
         }
     }
 

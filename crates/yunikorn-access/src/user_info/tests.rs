@@ -194,7 +194,7 @@ fn the_replica_set_of_a_deployment_is_left_as_it_is_and_may_not_lie() {
 fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
     let mut case = created("alice", Given::Absent);
     case.site.username = "carol".to_owned();
-    for (keys, expected, told) in [
+    for (keys, expected, reported) in [
         (&[][..], Outcome::Added, "does not count beside the annotation"),
         (&[(BYPASS_AUTH, "true")], Outcome::Kept, "only until YuniKorn 1.9"),
     ] {
@@ -202,7 +202,7 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
         assert_eq!(decision.outcome, expected);
         let warning = decision.warnings.join("\n");
         assert!(
-            warning.contains(told) && warning.contains(USERNAME) && warning.contains("`carol`"),
+            warning.contains(reported) && warning.contains(USERNAME) && warning.contains("`carol`"),
             "{warning}"
         );
     }

@@ -503,8 +503,8 @@ mod tests {
         assert!(account.ends_with("or grant `everyone: true` on a queue of its own"), "{account}");
         let alone = why_dropped(Users, Form::Entries, "*").message;
         assert!(alone.ends_with(": in a list of names `*` is no wildcard"), "{alone}");
-        let told = Acl::named(&["*"], &["g.h"]).expect_err("invalid names");
-        let helps: Vec<&str> = told.iter().filter_map(|diagnostic| diagnostic.help.as_deref()).collect();
+        let reported = Acl::named(&["*"], &["g.h"]).expect_err("invalid names");
+        let helps: Vec<&str> = reported.iter().filter_map(|diagnostic| diagnostic.help.as_deref()).collect();
         assert!(helps.len() == 2 && helps.iter().all(|help| !help.contains("space")), "{helps:?}");
     }
 

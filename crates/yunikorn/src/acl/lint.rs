@@ -288,8 +288,8 @@ fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, find
     let before = element.at.start > from;
     let comma = Span::new(element.at.start - usize::from(before), element.at.start + usize::from(!before));
     let within = |at: Span| at.start <= comma.start && comma.end <= at.end;
-    let told = |last: &Diagnostic| last.code == codes::EMPTY_ELEMENT && last.span == Some(comma);
-    if boundary.is_some_and(within) || findings.listed.last().is_some_and(told) {
+    let reported = |last: &Diagnostic| last.code == codes::EMPTY_ELEMENT && last.span == Some(comma);
+    if boundary.is_some_and(within) || findings.listed.last().is_some_and(reported) {
         return;
     }
     findings.push(comma, || {
@@ -343,7 +343,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The findings as code and text of the span, and the suggestion.
-    fn told(text: &str) -> (Vec<(u16, String)>, Option<String>) {
+    fn reported(text: &str) -> (Vec<(u16, String)>, Option<String>) {
         let analysis = lint(text);
         let places = analysis.diagnostics.iter().map(|diagnostic| {
             let at = diagnostic.span.expect("a place");
@@ -378,9 +378,9 @@ mod tests {
 
     #[test]
     fn a_quick_look_finds_what_there_is_to_say() {
-        for (text, told, _) in TOLD {
+        for (text, reported, _) in REPORTED {
             assert_eq!(findings(text), lint(text).diagnostics, "{text:?}");
-            assert_eq!(findings(text).len(), told.len(), "{text:?}");
+            assert_eq!(findings(text).len(), reported.len(), "{text:?}");
         }
         let many: Vec<String> = (0..2 * FEW_NAMES).map(|number| format!("u{number}")).collect();
         let many = many.join(",");
@@ -395,10 +395,10 @@ mod tests {
     }
 
     /// A text, the findings as code and text of the span, and the suggestion.
-    type Told = (&'static str, &'static [(u16, &'static str)], Option<&'static str>);
+    type Reported = (&'static str, &'static [(u16, &'static str)], Option<&'static str>);
 
     #[rustfmt::skip]
-    const TOLD: &[Told] = &[
+    const REPORTED: &[Reported] = &[
         // Refused.
         ("sue  dev", &[(1001, "  ")], Some("sue dev")),
         ("*  dev", &[(1001, "  ")], None),
@@ -495,9 +495,9 @@ mod tests {
     ];
 
     #[test]
-    fn each_surprise_is_told_with_its_place_and_a_better_text() {
-        for (text, expected, suggestion) in TOLD {
-            let (found, suggested) = told(text);
+    fn each_surprise_is_reported_with_its_place_and_a_better_text() {
+        for (text, expected, suggestion) in REPORTED {
+            let (found, suggested) = reported(text);
             let expected: Vec<(u16, String)> =
                 expected.iter().map(|(code, at)| (*code, (*at).to_owned())).collect();
             assert_eq!(
@@ -508,10 +508,10 @@ mod tests {
             assert_eq!(found.len(), expected.len(), "{text:?}");
             assert_eq!(suggested.as_deref(), *suggestion, "{text:?}");
         }
-        let told: BTreeSet<u16> =
-            TOLD.iter().flat_map(|(_, found, _)| found.iter().map(|(code, _)| *code)).collect();
+        let reported: BTreeSet<u16> =
+            REPORTED.iter().flat_map(|(_, found, _)| found.iter().map(|(code, _)| *code)).collect();
         let all = codes::CODES.iter().filter(|code| **code != codes::MORE).map(|code| code.number);
-        assert_eq!(told, all.collect(), "every code is shown above");
+        assert_eq!(reported, all.collect(), "every code is shown above");
     }
 
     #[test]
@@ -526,8 +526,9 @@ mod tests {
         ];
         for (text, help) in cases {
             let diagnostics = lint(text).diagnostics;
-            let told = diagnostics.first().and_then(|diagnostic| diagnostic.help.clone()).unwrap_or_default();
-            assert!(told.contains(help), "{text:?}: {told}");
+            let reported =
+                diagnostics.first().and_then(|diagnostic| diagnostic.help.clone()).unwrap_or_default();
+            assert!(reported.contains(help), "{text:?}: {reported}");
         }
     }
 
@@ -541,8 +542,9 @@ mod tests {
             ("a,,b ,,c", "write `a,b,c` for users, `a,b c` for users and groups"),
         ];
         for (text, help) in cases {
-            let told = lint(text).diagnostics.into_iter().find(|told| told.code == codes::COMMA_SPACE);
-            assert_eq!(told.and_then(|told| told.help).as_deref(), Some(help), "{text:?}");
+            let reported =
+                lint(text).diagnostics.into_iter().find(|reported| reported.code == codes::COMMA_SPACE);
+            assert_eq!(reported.and_then(|reported| reported.help).as_deref(), Some(help), "{text:?}");
         }
     }
 
@@ -550,8 +552,9 @@ mod tests {
     fn a_keyword_is_named_without_what_is_dropped_beside_it() {
         for text in ["all", " all", "all,", "all,1bob", "all,all"] {
             let diagnostics = lint(text).diagnostics;
-            let told = diagnostics.iter().find(|told| told.code == codes::KEYWORD).expect("a keyword");
-            assert!(told.message.starts_with("`all` is the name of one "), "{text:?}: {told}");
+            let reported =
+                diagnostics.iter().find(|reported| reported.code == codes::KEYWORD).expect("a keyword");
+            assert!(reported.message.starts_with("`all` is the name of one "), "{text:?}: {reported}");
         }
     }
 
@@ -578,15 +581,15 @@ mod tests {
 
     #[test]
     fn a_refused_text_begins_with_users_and_goes_on_with_groups() {
-        let told: Vec<String> = lint("1a,2b system:x 3c")
+        let reported: Vec<String> = lint("1a,2b system:x 3c")
             .diagnostics
             .into_iter()
             .filter(|diagnostic| codes::DROPS.contains(&diagnostic.code))
             .map(|diagnostic| diagnostic.message)
             .collect();
         let expected = ["the user `1a` ", "the user `2b` ", "the group `system:x` ", "the group `3c` "];
-        assert_eq!(told.len(), expected.len(), "{told:?}");
-        for (message, beginning) in told.iter().zip(expected) {
+        assert_eq!(reported.len(), expected.len(), "{reported:?}");
+        for (message, beginning) in reported.iter().zip(expected) {
             assert!(message.starts_with(beginning), "{message}");
         }
     }
@@ -617,7 +620,7 @@ mod tests {
 
     /// The findings about the recorded texts must fit what `YuniKorn` answered.
     #[test]
-    fn recorded_refusals_are_errors_and_recorded_losses_are_told() {
+    fn recorded_refusals_are_errors_and_recorded_losses_are_reported() {
         for row in vectors()["rows"].as_array().expect("rows") {
             let text = row["acl"].as_str().expect("an ACL");
             let refused = row["validate_error"] != "" || row["activate_error"] != "";
@@ -637,7 +640,7 @@ mod tests {
             prop_assert!(diagnostic.help.is_some() && codes::CODES.contains(&diagnostic.code));
         }
         if let Some(acl) = acl {
-            every_name_is_in_force_or_told(text, &acl, &analysis.diagnostics)?;
+            every_name_is_in_force_or_reported(text, &acl, &analysis.diagnostics)?;
         }
         if let Some(suggested) = analysis.suggestion {
             prop_assert!(lint(&suggested.canonical()).refusal().is_none(), "{:?}", suggested);
@@ -645,10 +648,10 @@ mod tests {
         Ok(())
     }
 
-    fn every_name_is_in_force_or_told(
+    fn every_name_is_in_force_or_reported(
         text: &str,
         acl: &Acl,
-        told: &[Diagnostic],
+        reported: &[Diagnostic],
     ) -> Result<(), TestCaseError> {
         let (users, groups) = halves(text);
         let groups = groups.into_iter().flat_map(|(groups, at)| elements(List::Groups, groups, at));
@@ -658,7 +661,7 @@ mod tests {
                 List::Groups => acl.groups().contains(element.name),
             };
             let wildcard = acl.is_everyone() && element.name == "*";
-            let covered = told
+            let covered = reported
                 .iter()
                 .filter_map(|diagnostic| diagnostic.span)
                 .any(|at| at.start < element.at.end && element.at.start < at.end);

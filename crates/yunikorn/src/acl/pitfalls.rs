@@ -62,7 +62,7 @@ fn what_needs_quotes_is_refused_by_yaml() {
 }
 
 #[test]
-fn what_arrives_otherwise_than_meant_is_told() {
+fn what_arrives_otherwise_than_meant_is_reported() {
     let cases: [(&str, &str, &str, &[Code]); 9] = [
         // A block scalar keeps its line break, and the last name is lost with it.
         ("|\n          sue dev", "sue dev\n", "sue", &[codes::ODD_SPACE]),

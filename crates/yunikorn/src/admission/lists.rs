@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_expression_discards_the_list_and_every_bad_one_is_told() {
+    fn one_bad_expression_discards_the_list_and_every_bad_one_is_reported() {
         let text = "^a$, (b , c**";
         let (list, found) = read(text);
         assert_eq!(list, ["^system:serviceaccount:kube-system:"]);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_a_comma_cuts_is_told() {
+    fn a_count_that_a_comma_cuts_is_reported() {
         for (text, expected) in [
             ("^a{1,3}$", Some("{1,3}")),
             ("x, ^a{1, 3}$", Some("{1, 3}")),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn pitfalls_are_told_at_their_place() {
+    fn pitfalls_are_reported_at_their_place() {
         let text = "^a$, admin";
         let (_, found) = read(text);
         assert_eq!(found.iter().map(|finding| place(text, finding)).collect::<Vec<_>>(), ["admin"]);

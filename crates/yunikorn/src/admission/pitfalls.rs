@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_so_and_what_is_suggested_ends_it() {
+    fn what_is_reported_is_so_and_what_is_suggested_ends_it() {
         for (pattern, unwanted) in [
             ("admin", "not-admin-either"),
             ("admin$", "not-admin"),

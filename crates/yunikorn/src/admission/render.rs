@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_expressions_are_told() {
+    fn wide_expressions_are_reported() {
         assert_eq!(render(&["admin"]), (Some("admin".into()), vec![4106]));
         assert_eq!(render(&[".*"]), (Some(".*".into()), vec![4107]));
         assert_eq!(render(&["^admin"]), (Some("^admin".into()), vec![]));

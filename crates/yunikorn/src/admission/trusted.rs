@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_outside_of_kube_system_are_told_unless_what_they_read_is_guarded() {
+    fn accounts_outside_of_kube_system_are_reported_unless_what_they_read_is_guarded() {
         for element in [
             "^system:serviceaccount:spark-operator:spark-operator$",
             "^system:serviceaccount:spark-operator:",
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn all_accounts_of_kube_system_are_told_whatever_is_guarded() {
+    fn all_accounts_of_kube_system_are_reported_whatever_is_guarded() {
         for element in [
             "^system:serviceaccount:kube-system:",
             "^system:serviceaccount:kube-system:.*$",

@@ -306,7 +306,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_difference_is_told() {
+    fn each_difference_is_reported() {
         let cases = HADOOP.map(|case| (Reading::Hadoop, case));
         let cases = cases.into_iter().chain(CLOUDERA.map(|case| (Reading::Cloudera, case)));
         for (reading, (text, carried, expected)) in cases {
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn an_indentation_goes_over_several_lines_and_does_not_begin_with_the_space() {
-        for (text, told) in [
+        for (text, reported) in [
             ("\n alice", true),
             (" dev\n", false),
             (" \n dev", false),
@@ -329,12 +329,16 @@ mod tests {
             ("alice dev\n", false),
         ] {
             let found = misread(text, Reading::Hadoop);
-            assert_eq!(found.iter().any(|finding| finding.code == codes::PRETTY_PRINTED), told, "{text:?}");
+            assert_eq!(
+                found.iter().any(|finding| finding.code == codes::PRETTY_PRINTED),
+                reported,
+                "{text:?}"
+            );
         }
     }
 
     #[test]
-    fn places_are_those_of_what_is_told() {
+    fn places_are_those_of_what_is_reported() {
         let cases = [
             ("alice dev,Data Eng", 10..18),
             ("alice, bob", 5..7),
@@ -370,7 +374,7 @@ mod tests {
     proptest! {
         /// Without a finding, `YuniKorn` reads the same users and groups.
         #[test]
-        fn what_is_not_told_is_read_alike(text in any_text(), reading in reading()) {
+        fn what_is_not_reported_is_read_alike(text in any_text(), reading in reading()) {
             let analysis = lint(&text, reading);
             if analysis.diagnostics.is_empty() {
                 let yunikorn = acl::parse(&text).expect("activates");

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_do_what_it_says_is_told() {
+    fn what_does_not_do_what_it_says_is_reported() {
         const ON: (&str, &str) = (YARN_ENABLE, "true");
         const BOB: (&str, &str) = (YARN_ADMIN, "bob");
         let cases: [Case; 12] = [

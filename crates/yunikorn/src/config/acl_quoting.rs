@@ -68,7 +68,7 @@ fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
         assert_eq!(root.admin_acl.as_str(), "sue dev", "{written:?}");
         let acl = acl::parse(value).expect(written);
         assert_eq!(acl.canonical(), *canonical, "{written:?}");
-        let told: Vec<(u16, &str)> = verdict
+        let reported: Vec<(u16, &str)> = verdict
             .diagnostics
             .iter()
             .map(|finding| {
@@ -76,7 +76,7 @@ fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
                 (finding.code.number, text.get(at.start..at.end).expect("within the text"))
             })
             .collect();
-        assert_eq!(told, *found, "{written:?}");
+        assert_eq!(reported, *found, "{written:?}");
         assert!(!verdict.has_errors(), "{written:?}");
     }
 }
@@ -124,8 +124,8 @@ fn what_is_no_yaml_text_is_refused_with_the_quotes_to_add() {
         let (_, verdict) = decided(written);
         let said = verdict.validates.expect_err(written);
         assert!(said.contains(refusal), "{written:?}: {said}");
-        let told = verdict.diagnostics.first().and_then(|finding| finding.help.clone());
-        assert!(told.unwrap_or_default().contains(help), "{written:?}");
+        let reported = verdict.diagnostics.first().and_then(|finding| finding.help.clone());
+        assert!(reported.unwrap_or_default().contains(help), "{written:?}");
         assert_eq!(verdict.starts.err(), Some(said), "{written:?}");
     }
 }

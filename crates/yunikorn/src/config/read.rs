@@ -93,8 +93,8 @@ mod tests {
             ),
         ) {
             let text = pieces.concat();
-            if let Ok(Some(told)) = beyond(&text) {
-                let kept = text.trim_end().strip_suffix(told).unwrap();
+            if let Ok(Some(reported)) = beyond(&text) {
+                let kept = text.trim_end().strip_suffix(reported).unwrap();
                 let kinds = [&*text, kept].map(|text| parsed(text).expect("read").map(|root| root.kind));
                 prop_assert_eq!(&kinds[0], &kinds[1], "{:?}", text);
             }

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_setting_cannot_be_read_as_is_told() {
+    fn what_a_setting_cannot_be_read_as_is_reported() {
         for (key, text, expected) in [
             ("service.schedulingInterval", "abc", Some("duration")),
             ("service.schedulingInterval", "5", Some("duration")),
@@ -147,13 +147,13 @@ mod tests {
             ("service.other", "abc", None),
             ("queues.yaml", "abc", None),
         ] {
-            let told = check(key, text, Version::V1_8);
-            assert_eq!(told.is_some(), expected.is_some(), "{key}: {text}");
-            assert_eq!(told.is_none(), reads(key, text, Version::V1_8), "{key}: {text}");
-            if let (Some(told), Some(what)) = (told, expected) {
-                assert!(told.is_error(), "{told}");
-                assert!(told.message.contains(&format!(" is no {what} to YuniKorn")), "{told}");
-                assert_eq!((told.code, told.span), (SETTING, Some(Span::new(0, text.len()))));
+            let reported = check(key, text, Version::V1_8);
+            assert_eq!(reported.is_some(), expected.is_some(), "{key}: {text}");
+            assert_eq!(reported.is_none(), reads(key, text, Version::V1_8), "{key}: {text}");
+            if let (Some(reported), Some(what)) = (reported, expected) {
+                assert!(reported.is_error(), "{reported}");
+                assert!(reported.message.contains(&format!(" is no {what} to YuniKorn")), "{reported}");
+                assert_eq!((reported.code, reported.span), (SETTING, Some(Span::new(0, text.len()))));
             }
         }
     }

@@ -202,7 +202,7 @@ fn a_reload_without_an_active_partition_hangs() {
 /// YuniKorn's error about an ACL is reported in the words of the ACL's own findings, which name the span and
 /// the remedy.
 #[test]
-fn errors_about_acls_are_told_by_what_is_wrong_with_the_acl() {
+fn errors_about_acls_are_reported_by_what_is_wrong_with_the_acl() {
     let own = [codes::ACL_PARTS, codes::ACL_STRICT];
     for acl in ["a  b", " a b", "a b ", "a b c", "a b\tc", "a,\u{b}b  c", "* a *", "\t\u{a0} a b c"] {
         let quoted = serde_json::to_string(acl).unwrap();
@@ -312,7 +312,7 @@ fn what_is_fine_has_no_finding() {
 }
 
 /// The messages of the findings.
-fn told(text: &str) -> Vec<String> {
+fn reported(text: &str) -> Vec<String> {
     verdict(text, ACTIVE, Version::V1_8).diagnostics.into_iter().map(|finding| finding.message).collect()
 }
 
@@ -335,7 +335,7 @@ fn a_child_template_counts_where_there_can_be_children() {
     ] {
         let verdict = verdict(&with(&queues), ACTIVE, Version::V1_8);
         assert_eq!((verdict.validates, verdict.starts), (Ok(()), starts), "{queues}");
-        assert_eq!(told(&with(&queues)), vec!["invalid quantity"; found], "{queues}");
+        assert_eq!(reported(&with(&queues)), vec!["invalid quantity"; found], "{queues}");
     }
 }
 
@@ -354,18 +354,18 @@ fn quantities_of_a_child_template_are_read_unless_all_of_it_is_empty() {
     ] {
         let text = format!("partitions: [{{queues: [{{name: root, childtemplate: {{{template}}}}}]}}]\n");
         assert_eq!(verdict(&text, ACTIVE, Version::V1_8).starts.is_err(), found == 1, "{text}");
-        assert_eq!(told(&text), vec!["invalid quantity"; found], "{text}");
+        assert_eq!(reported(&text), vec!["invalid quantity"; found], "{text}");
     }
 }
 
 #[test]
-fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_told_as_go_prints_it() {
+fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_reported_as_go_prints_it() {
     let rule = "{name: Fixed, value: Root.x, create: true, filter: {type: deny, users: [a, b], groups: [g, \
         h]}, parent: {name: user}}";
     let text = format!("partitions: [{{name: default, queues: [], placementrules: [{rule}]}}]\n");
     let reason = "cannot have a fixed queue rule with qualified queue getName and a parent rule: {Fixed true \
         {deny [a b] [g h]} … Root.x}";
-    assert_eq!(told(&text), [reason]);
+    assert_eq!(reported(&text), [reason]);
     assert_eq!(verdict(&text, ACTIVE, Version::V1_8).refusal().as_deref(), Some(reason));
 }
 
@@ -380,7 +380,7 @@ fn a_rule_without_create_crashes_nothing() {
 }
 
 #[test]
-fn a_rule_that_activation_refuses_is_told_with_what_it_does_to_a_start() {
+fn a_rule_that_activation_refuses_is_reported_with_what_it_does_to_a_start() {
     let names = "write `provided`, `user`, `fixed` or `tag`";
     for (rule, place, mend) in [
         ("name: fixed", "fixed", "write the queue as `value`"),
@@ -405,7 +405,7 @@ fn a_rule_that_activation_refuses_is_told_with_what_it_does_to_a_start() {
 }
 
 #[test]
-fn a_name_that_no_rule_can_have_is_told_once() {
+fn a_name_that_no_rule_can_have_is_reported_once() {
     let rules = |rules: &str| format!("partitions: [{{queues: [], placementrules: [{rules}]}}]\n");
     for (text, found) in [
         (rules("{name: 1x}"), 1),
@@ -418,7 +418,7 @@ fn a_name_that_no_rule_can_have_is_told_once() {
 }
 
 #[test]
-fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
+fn an_error_is_not_reported_again_when_a_finding_within_it_says_the_same() {
     let (before, whole, part, behind) =
         (Span::new(0, 12), Span::new(10, 20), Span::new(12, 20), Span::new(15, 25));
     let found = |code, message: &str, at| Diagnostic::error(code, message).at(at);
@@ -471,7 +471,7 @@ fn a_filter_tells_each_name_that_it_ignores() {
 }
 
 #[test]
-fn only_resources_of_a_nested_root_are_told_as_not_read() {
+fn only_resources_of_a_nested_root_are_reported_as_not_read() {
     let nested = |queue: &str| {
         format!("partitions: [{{queues: [{{name: root, queues: [{{name: a, queues: [{queue}]}}]}}]}}]\n")
     };
@@ -774,7 +774,7 @@ fn what_is_as_large_as_its_bound_is_not_refused() {
 }
 
 #[test]
-fn the_level_of_a_duplicate_queue_is_told() {
+fn the_level_of_a_duplicate_queue_is_reported() {
     let twins = "{name: x}, {name: X}".to_owned();
     let below = |queues: &String| Some(format!("{{name: a, queues: [{queues}]}}"));
     for (level, queues) in (1..=3).zip(std::iter::successors(Some(twins), below)) {

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_told_and_not_remembered() {
+    fn what_cannot_be_known_is_reported_and_not_remembered() {
         let mut cache = cache(Version::V1_8);
         let ldap = Elsewhere { name: "LDAP" };
         for forced in [false, true] {

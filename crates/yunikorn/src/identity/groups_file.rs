@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_place() {
         for (text, place) in
             [("sue: devs", "devs"), ("- sue", "- sue"), ("sue: [a]\nsue: [b]", "sue"), ("sue: [", "")]
         {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_empty_are_told() {
+    fn names_that_are_empty_are_reported() {
         let (_, found) = GroupsFile::read("\"\": [a]\nsue: [a, '']").unwrap();
         assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [EMPTY_USER, EMPTY_GROUP]);
     }

@@ -103,7 +103,7 @@ fn a_change_is_looked_at_in_its_moment() {
 }
 
 #[test]
-fn who_may_not_read_all_is_not_told_that_grants_are_lost() {
+fn who_may_not_read_all_sees_no_lost_grants() {
     for (forbidden, why) in [
         (CONFIG, "cannot read the YuniKornConfig: not you"),
         (QUEUE_ACLS, "cannot read the objects of kind QueueAcl: not you"),

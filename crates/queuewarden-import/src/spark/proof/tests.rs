@@ -78,7 +78,7 @@ fn a_queue_that_nobody_is_to_administer_gets_no_acl() {
 }
 
 #[test]
-fn names_are_mapped_and_what_that_changes_is_told() {
+fn names_are_mapped_and_what_that_changes_is_reported() {
     let text = format!("{LOGGED_IN}spark.ui.view.acls ann,bob,carl,dora\n");
     let outcome = import(&text, &options(None, "ann=zoe\nbob=\ncarl=*\ndora=x,y\n"));
     assert_eq!(outcome.settings.last(), Some(&("spark.ui.view.acls", "zoe".to_owned())));
@@ -93,7 +93,7 @@ fn names_are_mapped_and_what_that_changes_is_told() {
 }
 
 #[test]
-fn what_spark_reads_otherwise_is_told() {
+fn what_spark_reads_otherwise_is_reported() {
     use yunikorn::application::codes as own;
     let cases: [(&str, &[Code]); 12] = [
         ("spark.acls.enable true", &[codes::SPARK_PAGES_OPEN]),

@@ -63,7 +63,7 @@ fn queues_and_acls_are_read_as_hadoop_does() {
 }
 
 #[test]
-fn what_hadoop_refuses_or_ignores_is_told() {
+fn what_hadoop_refuses_or_ignores_is_reported() {
     use codes::{CUT, HADOOP_REFUSES, IGNORED, PLACEMENT, ROOT_MISSPELT, ROOT_OPEN, TWICE, UNSUPPORTED};
     let inside = |field: &str| {
         format!(

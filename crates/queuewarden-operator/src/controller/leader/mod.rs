@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_was_suspended_knows_before_anybody_says_so_and_renewals_are_not_told() {
+    async fn who_was_suspended_knows_before_anybody_says_so_and_renewals_are_not_reported() {
         let since = Instant::now();
         let until = |seconds| {
             let until = since + Duration::from_secs(seconds);

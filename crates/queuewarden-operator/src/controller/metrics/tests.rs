@@ -43,7 +43,7 @@ fn cluster(acls: usize) -> Snapshot {
 }
 
 /// The lines of `/metrics` that are about objects and conditions.
-fn told(metrics: &Metrics) -> BTreeSet<String> {
+fn reported(metrics: &Metrics) -> BTreeSet<String> {
     let text = metrics.text(&[]);
     let ours = ["queuewarden_objects{", "queuewarden_config_condition{"];
     let lines = text.lines().filter(|line| ours.iter().any(|name| line.starts_with(name)));
@@ -62,22 +62,22 @@ fn a_scrape_while_a_plan_is_counted_sees_all_of_it() {
     let snapshot = cluster(50);
     let plan = plan(&snapshot);
     metrics.planned(&snapshot, &plan);
-    let whole = told(&metrics);
+    let whole = reported(&metrics);
     assert!(whole.iter().any(|line| line.contains("Accepted") && line.ends_with(" 50")), "{whole:?}");
     thread::scope(|scope| {
         scope.spawn(|| (0..1000).for_each(|_| metrics.planned(&snapshot, &plan)));
         for _ in 0..1000 {
-            assert_eq!(told(&metrics), whole);
+            assert_eq!(reported(&metrics), whole);
         }
     });
 }
 
 #[test]
-fn what_is_so_no_more_is_told_no_more() {
+fn what_is_so_no_more_is_reported_no_more() {
     let metrics = Metrics::default();
     let tell = |snapshot: &Snapshot| {
         metrics.planned(snapshot, &plan(snapshot));
-        told(&metrics)
+        reported(&metrics)
     };
     let with = tell(&cluster(1));
     let mut open = cluster(0);
@@ -86,8 +86,12 @@ fn what_is_so_no_more_is_told_no_more() {
     let without = tell(&open);
     assert!(with.iter().any(|line| line.contains("QueueAcl")), "{with:?}");
     assert!(!without.iter().any(|line| line.contains("QueueAcl")), "{without:?}");
-    let resolved = |told: &BTreeSet<String>| -> Vec<String> {
-        told.iter().filter(|line| line.contains("config_condition{type=\"BaseResolved\"")).cloned().collect()
+    let resolved = |reported: &BTreeSet<String>| -> Vec<String> {
+        reported
+            .iter()
+            .filter(|line| line.contains("config_condition{type=\"BaseResolved\""))
+            .cloned()
+            .collect()
     };
     let (before, now) = (resolved(&with), resolved(&without));
     assert_eq!((before.len(), now.len()), (1, 1), "{before:?} {now:?}");

@@ -165,7 +165,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         own["kind"] = "SelfSubjectAccessReview".into();
         own
     };
-    let told = async |path: &str, token: &str, review: &Value| {
+    let reported = async |path: &str, token: &str, review: &Value| {
         let (code, answer) = service.ask(path, token, review).await;
         assert!(code.is_success(), "{code} {answer}");
         answer["status"].clone()
@@ -173,30 +173,30 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
     for (path, review) in
         [(OWN, own("", "submit", "queues", "root.prod")), (REVIEWS, about("eve")), (HOOK, about("eve"))]
     {
-        let status = told(path, "eve", &review).await;
+        let status = reported(path, "eve", &review).await;
         let expected = "nothing lets user eve submit to `root.prod`, or there is no such queue: ask an administrator of the cluster";
         assert_eq!(status, json!({"allowed": false, "denied": true, "reason": expected}), "{path}");
     }
     // A missing queue has the same answer.
-    let there = told(OWN, "eve", &own("", "submit", "queues", "root.prod")).await.to_string();
+    let there = reported(OWN, "eve", &own("", "submit", "queues", "root.prod")).await.to_string();
     for absent in ["root.none", "root.a b", "prod"] {
-        let status = told(OWN, "eve", &own("", "submit", "queues", absent)).await.to_string();
+        let status = reported(OWN, "eve", &own("", "submit", "queues", absent)).await.to_string();
         assert_eq!(status, there.replace("root.prod", absent));
     }
-    let status = told(OWN, "eve", &own("", "kill", "applications", "spark-1")).await;
+    let status = reported(OWN, "eve", &own("", "kill", "applications", "spark-1")).await;
     assert_eq!(status["evaluationError"], Value::Null, "{status}");
     assert!(status["reason"].as_str().unwrap().contains("or there is no such application"), "{status}");
-    let status = told(OWN, "eve", &own("", "administer", "queues", "")).await;
+    let status = reported(OWN, "eve", &own("", "administer", "queues", "")).await;
     assert_eq!(
         status["reason"],
         "nothing lets user eve administer all queues: ask an administrator of the cluster"
     );
-    let status = told(OWN, "sue", &own("", "submit", "queues", "root.Prod")).await;
+    let status = reported(OWN, "sue", &own("", "submit", "queues", "root.Prod")).await;
     assert_eq!(status, json!({"allowed": true, "reason": "user sue may submit to `root.Prod`"}));
     for (token, review) in
         [("reader", about("reader")), ("ann", about("ann")), ("apiserver", about("apiserver"))]
     {
-        let status = told(REVIEWS, token, &review).await.to_string();
+        let status = reported(REVIEWS, token, &review).await.to_string();
         assert!(!status.contains("no such queue") && !status.contains("`root.prod`"), "{token}: {status}");
     }
     // If the ACLs are unknown, only users who may read them learn the reason.
@@ -205,9 +205,9 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         ..testing::snapshot()
     });
     let [eve, reader] = ["eve", "reader"].map(|token| (token, about(token)));
-    let status = told(REVIEWS, eve.0, &eve.1).await;
+    let status = reported(REVIEWS, eve.0, &eve.1).await;
     assert!(status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
-    let status = told(REVIEWS, reader.0, &reader.1).await;
+    let status = reported(REVIEWS, reader.0, &reader.1).await;
     assert!(!status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
 }
 

@@ -178,7 +178,7 @@ mod tests {
             for _ in 0..2 {
                 let refused = reviews.know("token").await.unwrap_err();
                 assert!(
-                    matches!(&refused, Unauthenticated::Refused(told) if told.contains(why)),
+                    matches!(&refused, Unauthenticated::Refused(reported) if reported.contains(why)),
                     "{refused}"
                 );
             }

@@ -42,8 +42,8 @@ fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
     // Without a Service the API server serves it itself; with insecureSkipTLSVerify it takes no bundle.
     let local = spec.get("service").is_none_or(Value::is_null);
     let blind = spec.get("insecureSkipTLSVerify") == Some(&Value::Bool(true));
-    let told = spec.get("caBundle") == Some(&bundle);
-    (!local && !blind && !told).then(|| json!({"spec": {"caBundle": bundle}}))
+    let reported = spec.get("caBundle") == Some(&bundle);
+    (!local && !blind && !reported).then(|| json!({"spec": {"caBundle": bundle}}))
 }
 
 /// Writes the bundle, PEM, into every object that does not have it yet.
@@ -81,7 +81,7 @@ async fn inject_into(
     }
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     call(objects.patch(name, &params, &Patch::Merge(&change))).await?;
-    tracing::info!(kind = resource.kind, name, "Told the API server whose certificate it will see");
+    tracing::info!(kind = resource.kind, name, "Registered the authority of the certificate");
     Ok(())
 }
 
@@ -114,9 +114,10 @@ mod tests {
     fn an_api_service_gets_it_unless_it_takes_none() {
         let served = json!({"spec": {"service": {"name": "queuewarden"}}});
         assert_eq!(change(&served, &bundle()), Some(json!({"spec": {"caBundle": "bmV3"}})));
-        let told = json!({"spec": {"service": {"name": "queuewarden"}, "caBundle": "bmV3"}});
+        let reported = json!({"spec": {"service": {"name": "queuewarden"}, "caBundle": "bmV3"}});
         let blind = json!({"spec": {"service": {"name": "queuewarden"}, "insecureSkipTLSVerify": true}});
-        for object in [told, blind, json!({"spec": {"service": null}}), json!({}), json!({"webhooks": 1})] {
+        for object in [reported, blind, json!({"spec": {"service": null}}), json!({}), json!({"webhooks": 1})]
+        {
             assert_eq!(change(&object, &bundle()), None, "{object}");
         }
     }

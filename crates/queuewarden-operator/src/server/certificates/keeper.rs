@@ -160,7 +160,7 @@ mod tests {
             let (writes, open) = (Arc::clone(&written), Arc::clone(&listens));
             let client = client(move |request| {
                 let (kept, writes) = (kept.clone(), Arc::<Mutex<Vec<Secret>>>::clone(&writes));
-                let told = open.load(Ordering::Relaxed);
+                let reported = open.load(Ordering::Relaxed);
                 async move {
                     let secret = request.uri().path().contains("/secrets");
                     match *request.method() {
@@ -171,7 +171,7 @@ mod tests {
                         http::Method::GET => {
                             reply(200, &json!({"webhooks": [{"clientConfig": {"service": {}}}]}))
                         }
-                        http::Method::PATCH if told => reply(200, &json!({"metadata": {}})),
+                        http::Method::PATCH if reported => reply(200, &json!({"metadata": {}})),
                         http::Method::PATCH => not_found(),
                         _ => {
                             let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_authority_does_not_sign_before_callers_were_told() {
+    async fn a_new_authority_does_not_sign_before_callers_were_reported() {
         let mut material = Material::default();
         material.add_authority(ago(500), &Terms::sample()).unwrap();
         material.add_authority(ago(120), &Terms::sample()).unwrap();

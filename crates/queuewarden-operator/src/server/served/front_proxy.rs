@@ -206,7 +206,7 @@ mod tests {
         );
         assert!(without("requestheader-username-headers").unwrap_err().contains("names no header"));
         assert!(without("requestheader-uid-headers").is_ok());
-        let told = FrontProxy::from_data(&data(&issuer, "front")).unwrap_err();
-        assert!(told.starts_with("requestheader-allowed-names: "), "{told}");
+        let reported = FrontProxy::from_data(&data(&issuer, "front")).unwrap_err();
+        assert!(reported.starts_with("requestheader-allowed-names: "), "{reported}");
     }
 }

@@ -271,7 +271,7 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
 }
 
 #[tokio::test]
-async fn what_there_is_is_told_to_everyone_and_only_once() {
+async fn what_there_is_is_advised_to_everyone_and_only_once() {
     let service = TestService::closed();
     *service.server.published.lock().unwrap() = None;
     for path in [

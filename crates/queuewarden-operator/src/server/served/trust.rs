@@ -139,8 +139,8 @@ mod tests {
             (200, json!({"metadata": {"name": NAME}}), "--requestheader-client-ca-file"),
         ];
         for (code, answer, why) in cases {
-            let told = then(code, &answer).await.unwrap_err();
-            assert!(told.contains(why), "{code}: {told}");
+            let reported = then(code, &answer).await.unwrap_err();
+            assert!(reported.contains(why), "{code}: {reported}");
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_said_when_it_may_not_be_read() {
         let client = client(|_| async { reply(403, &refusal(403)) });
-        let told = Trust::default().proxy(&client, FRESH).await.unwrap_err();
-        assert!(told.ends_with("queuewarden may not read it: no"), "{told}");
+        let reported = Trust::default().proxy(&client, FRESH).await.unwrap_err();
+        assert!(reported.ends_with("queuewarden may not read it: no"), "{reported}");
     }
 }

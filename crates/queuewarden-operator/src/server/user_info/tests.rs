@@ -276,7 +276,7 @@ async fn beside_nobody_knows_whom_is_an_error() {
     };
     let service = TestService::closed(router(), client(answer)).knowing(snapshot(Some(PARITY)));
     let review = created("Pod", "jobs", &json!({USER_INFO: OWN}));
-    service.reviewed("/user-info", &review).await.expect(503, "was not told in time");
+    service.reviewed("/user-info", &review).await.expect(503, "was not received in time");
     code.store(403, Ordering::SeqCst);
     service.reviewed("/user-info", &review).await.expect(503, "not yours");
     let other = created("Pod", "jobs", &json!({USER_INFO: BOB}));

@@ -174,7 +174,7 @@ fn updates_are_decided_for_pods_only_and_then_for_everybody() {
 }
 
 #[test]
-fn what_decides_and_is_not_known_is_told_and_nothing_is_changed() {
+fn what_decides_and_is_not_known_is_reported_and_nothing_is_changed() {
     let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
     for key in
         ["admissionController.filtering.processNamespaces", "admissionController.filtering.noLabelNamespaces"]
