@@ -2,10 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Read,
+    io::{self, Read, Write as _},
 };
 
-use flate2::read::MultiGzDecoder;
+use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
 use k8s_openapi::{
     ByteString,
     api::core::v1::ConfigMap,
@@ -84,6 +84,16 @@ fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
     maps.flat_map(|(_, keys)| named(keys)).map(|(key, _)| key)
 }
 
+/// Packs bytes as `binaryData` may hold them.
+///
+/// # Errors
+/// None: writing into memory does not fail.
+pub fn gzip(bytes: impl AsRef<[u8]>) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes.as_ref())?;
+    encoder.finish()
+}
+
 /// Returns the text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than `room`.
 pub(super) fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
     let mut unpacked = Vec::new();
@@ -94,18 +104,9 @@ pub(super) fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::{Compression, write::GzEncoder};
     use serde_json::json;
 
     use super::*;
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
 
     fn owner(manager: &str, operation: &str) -> Owner {
         Owner { manager: manager.into(), operation: operation.into() }
@@ -154,17 +155,21 @@ mod tests {
 
     #[test]
     fn binary_data_is_unpacked_when_it_is_gzip() {
-        let two_members = [gzip(b"partitions:\n"), gzip(b"- name: default\n")].concat();
-        let cut = gzip(b"partitions: []\n").split_last_chunk::<6>().map(|(head, _)| head.to_vec()).unwrap();
+        let two_members = [gzip(b"partitions:\n").unwrap(), gzip(b"- name: default\n").unwrap()].concat();
+        let cut = gzip(b"partitions: []\n")
+            .unwrap()
+            .split_last_chunk::<6>()
+            .map(|(head, _)| head.to_vec())
+            .unwrap();
         let cases = [
-            (gzip(b"partitions: []\n"), Some("partitions: []\n".to_owned())),
+            (gzip(b"partitions: []\n").unwrap(), Some("partitions: []\n".to_owned())),
             (two_members, Some("partitions:\n- name: default\n".to_owned())),
-            (gzip(b"a: \xff"), Some("a: \u{fffd}".to_owned())),
-            (gzip(b""), Some(String::new())),
+            (gzip(b"a: \xff").unwrap(), Some("a: \u{fffd}".to_owned())),
+            (gzip(b"").unwrap(), Some(String::new())),
             (b"partitions: []\n".to_vec(), None),
             (cut, None),
-            (gzip(&vec![b' '; MAX_TEXT]), Some(" ".repeat(MAX_TEXT))),
-            (gzip(&vec![b' '; MAX_TEXT + 1]), None),
+            (gzip(vec![b' '; MAX_TEXT]).unwrap(), Some(" ".repeat(MAX_TEXT))),
+            (gzip(vec![b' '; MAX_TEXT + 1]).unwrap(), None),
         ];
         for (bytes, expected) in cases {
             let len = bytes.len();
@@ -178,7 +183,7 @@ mod tests {
 
     #[test]
     fn only_what_is_read_is_unpacked_and_all_of_it_has_a_bound() {
-        let spaces = ByteString(gzip(&vec![b' '; MAX_TEXT / 2]));
+        let spaces = ByteString(gzip(vec![b' '; MAX_TEXT / 2]).unwrap());
         let keys = ["a.gz", "b.GZ", "c.gz", "d.gzip", "gz"];
         let binary_data = keys.map(|key| (key.to_owned(), spaces.clone())).into();
         let state = state(&ConfigMap { binary_data: Some(binary_data), ..ConfigMap::default() });

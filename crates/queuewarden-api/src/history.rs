@@ -4,10 +4,6 @@
 //! `pkg/apis/apps/validation/validation.go`, `ValidateControllerRevisionUpdate`). The text is packed as
 //! `YuniKorn`'s ConfigMaps allow it under the same key.
 
-use std::io::Write as _;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::apps::v1::ControllerRevision;
@@ -15,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use serde::{Deserialize, Serialize};
 
-use super::config_map::gunzip;
+use super::config_map::{gunzip, gzip};
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_plan::history::{Revision, Stored, number};
 use yunikorn::config::contains_checksum_marker;
@@ -43,12 +39,7 @@ struct Data {
 /// # Errors
 /// None: writing into memory does not fail.
 pub fn pack(revision: &Revision) -> Result<(ControllerRevision, usize), String> {
-    let packed = || {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(revision.text.as_bytes())?;
-        encoder.finish()
-    };
-    let text = ByteString(packed().map_err(|error| error.to_string())?);
+    let text = ByteString(gzip(&revision.text).map_err(|error| error.to_string())?);
     let Revision { number, at, causes, access, .. } = revision;
     let data = Data { at: *at, causes: causes.clone(), access: access.clone(), text };
     let data = serde_json::to_value(data).map_err(|error| error.to_string())?;

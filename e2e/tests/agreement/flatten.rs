@@ -7,6 +7,7 @@ use anyhow::Result;
 use k8s_openapi::ByteString;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
+use queuewarden_api::config_map::gzip;
 use queuewarden_e2e::oracle::{ConfigMapData, ConfigMaps};
 use yunikorn::config::{self, flatten};
 
@@ -76,18 +77,13 @@ fn maps() -> impl Strategy<Value = ConfigMapData> {
     let key = || prop::sample::select(keys.to_vec()).prop_map(str::to_owned);
     let bytes = prop_oneof![
         "[a-c]{0,3}".prop_map(String::into_bytes),
-        "[a-c]{0,3}".prop_map(|text| gzip(text.as_bytes())),
-        "[a-c]{0,3}".prop_map(|text| gzip(text.as_bytes())
+        "[a-c]{0,3}".prop_map(|text| gzip(text).unwrap_or_default()),
+        "[a-c]{0,3}".prop_map(|text| gzip(text)
+            .unwrap_or_default()
             .split_last()
             .map(|(_, rest)| rest.to_vec())
             .unwrap_or_default()),
     ];
     (btree_map(key(), "[a-c]{0,3}", 0..4), btree_map(key(), bytes.prop_map(ByteString), 0..4))
         .prop_map(|(data, binary_data)| ConfigMapData { data, binary_data })
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    use std::io::Write as _;
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(bytes).and_then(|()| packer.finish()).unwrap_or_default()
 }

@@ -112,7 +112,7 @@ fn bombs() -> Vec<Attack> {
     });
     let merges = "partitions: &p\n  - &q {name: default, queues: [{name: root}], <<: *q}\n";
     let deep = format!("partitions: {}1{}", "[".repeat(2000), "]".repeat(2000));
-    let nodes = gzip(&"- a\n".repeat(999_990)).unwrap_or_default();
+    let nodes = gzip("- a\n".repeat(999_990)).unwrap_or_default();
     vec![
         text("anchors of anchors", &laughs, &["the copy of this alias makes the text too deep or too large"]),
         text("an anchor in itself", merges, &["an alias within the node of its anchor"]),
@@ -133,7 +133,7 @@ fn bombs() -> Vec<Attack> {
 
 /// Returns attacks with keys of `binaryData` and settings that hide the text.
 fn hidden() -> Vec<Attack> {
-    let open = gzip(&queue("name: prod, submitacl: '*'")).unwrap_or_default();
+    let open = gzip(queue("name: prod, submitacl: '*'")).unwrap_or_default();
     let setting = |name, key: &str, value: &str, words| {
         attack(name, post(PATH, change(&json!({"data": {key: value}}))), Denied(words))
     };

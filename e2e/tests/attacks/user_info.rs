@@ -316,7 +316,7 @@ fn unreadable() -> Vec<Attack> {
 /// Returns attacks with requests that are no reviews.
 fn requests() -> Vec<Attack> {
     let boss = || review(POD, &nest("metadata.annotations", claim("boss")));
-    let gzip = || crate::operator::gzip(&boss().to_string()).unwrap_or_default();
+    let gzip = || crate::operator::gzip(boss().to_string()).unwrap_or_default();
     let bytes = |path, body: Vec<u8>| {
         Step::new(super::To::Endpoints, "POST", path, body).header("content-type", "application/json")
     };

@@ -20,13 +20,13 @@ mod submission_policy;
 mod versions;
 mod writers;
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DynamicObject;
+pub(crate) use queuewarden_api::config_map::gzip;
 use queuewarden_e2e::conditions::{Expected, is_true};
 use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
@@ -194,11 +194,4 @@ pub(crate) fn output_writes(cluster: &TestCluster, mark: queuewarden_e2e::audit:
             && write.accepted()
             && !write.dry_run()
     })
-}
-
-/// Packs a text as `binaryData` may hold it.
-pub(crate) fn gzip(text: &str) -> Result<Vec<u8>> {
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    packer.write_all(text.as_bytes())?;
-    Ok(packer.finish()?)
 }

@@ -381,7 +381,7 @@ impl<'cluster> World<'cluster> {
             }
             Fault::Shadow | Fault::Packed => {
                 self.common.lock().runs_from = None;
-                let packed = gzip(&text(Base::Open).replace("pat ops", "mallory"))?;
+                let packed = gzip(text(Base::Open).replace("pat ops", "mallory"))?;
                 let (key, value) = match fault {
                     Fault::Packed => ("queues.yaml.gz", packed),
                     _ => ("queues.yaml.x", b"x".to_vec()),

@@ -219,12 +219,9 @@ pub(super) fn within(
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
+    use queuewarden_api::config_map;
 
     use super::*;
     use crate::cli::input::source::Source;
@@ -234,9 +231,7 @@ mod tests {
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \"a  b\"\n";
 
     fn gzip(text: &str) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
+        config_map::gzip(text).unwrap()
     }
 
     /// Returns each finding as its code, true for an error, its message, and the text at its span.
