@@ -132,9 +132,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut comments = Suppressions::default();
     if inputs.is_some() {
         comments = Suppressions::read(&sources).0;
-        comments.remove(&sources, &mut findings, |found| &found.shown);
-        for moment in &mut ahead.moments {
-            comments.remove(&sources, &mut moment.findings, |found| &found.shown);
+        for list in ahead.lists(&mut findings) {
+            comments.remove(&sources, list, |found| &found.shown);
         }
         let named = known.users.is_some() && known.groups.is_some();
         let whole = session.configuration.trees().len() == 1;
@@ -142,8 +141,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let unused = comments.unused(looked_for).into_iter();
         findings.extend(unused.map(|shown| Found { answer: answer(&sources, &shown, None), shown }));
     }
-    let later = ahead.moments.iter_mut().map(|moment| &mut moment.findings);
-    let lists = std::iter::once(&mut findings).chain(later);
+    let lists = ahead.lists(&mut findings);
     let known_before = args.baseline.apply(&sources, lists, |found| &found.shown, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;

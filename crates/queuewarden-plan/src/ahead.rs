@@ -1,6 +1,7 @@
 //! Looks ahead: finds what the passing of time alone brings, at the moments at which grants begin or end.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -45,6 +46,11 @@ impl<T> Ahead<T> {
     /// Returns the findings of all moments.
     pub fn findings(&self) -> impl Iterator<Item = &T> {
         self.moments.iter().flat_map(|moment| &moment.findings)
+    }
+
+    /// Returns the findings of `now` and of each moment, to change them.
+    pub fn lists<'l>(&'l mut self, now: &'l mut Vec<T>) -> impl Iterator<Item = &'l mut Vec<T>> {
+        iter::once(now).chain(self.moments.iter_mut().map(|moment| &mut moment.findings))
     }
 
     /// Converts the findings.

@@ -110,14 +110,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         errors == 0 && !LINTED.contains(&code) && (assembled.has_tree || !cross::CODES.contains(&code))
     };
     let (mut comments, malformed) = Suppressions::read(&inputs.sources);
-    comments.remove(&inputs.sources, &mut found, |finding| finding);
-    for moment in &mut ahead.moments {
-        comments.remove(&inputs.sources, &mut moment.findings, |finding| finding);
+    for list in ahead.lists(&mut found) {
+        comments.remove(&inputs.sources, list, |finding| finding);
     }
     found.extend(malformed.into_iter().chain(comments.unused(looked_for)));
     sort(&mut found);
-    let lists =
-        std::iter::once(&mut found).chain(ahead.moments.iter_mut().map(|moment| &mut moment.findings));
+    let lists = ahead.lists(&mut found);
     let known_before = args.baseline.apply(&inputs.sources, lists, |finding| finding, console)?;
     let count = Count::from_findings(&found);
     let draw = |found: &[SourceDiagnostic]| findings::text(&inputs.sources, found, console.look_out());
