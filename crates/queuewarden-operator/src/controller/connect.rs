@@ -246,7 +246,7 @@ mod tests {
     use hyper::server::conn::http1;
     use hyper::service::service_fn;
     use hyper_util::rt::TokioIo;
-    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
     use rustls::ServerConfig;
     use rustls::crypto::aws_lc_rs::default_provider;
     use rustls::server::{ClientHello, ResolvesServerCert};
@@ -254,10 +254,8 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
 
-    use super::super::testing;
+    use super::super::testing::{self, Issuer};
     use super::*;
-
-    type Issuer = CertifiedIssuer<'static, KeyPair>;
 
     /// The certificate that new connections get.
     #[derive(Debug)]
@@ -267,12 +265,6 @@ mod tests {
         fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
             Some(Arc::clone(&lock(&self.0)))
         }
-    }
-
-    fn authority() -> Issuer {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
     }
 
     /// Returns a certificate that ends with this year.
@@ -308,7 +300,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_expired_certificate_on_a_kept_connection_is_noticed_after_a_minute() {
-        let authority = authority();
+        let authority = testing::issuer("authority");
         let shown = Arc::new(Shown(Mutex::new(certificate(&authority, 2099))));
         let url = serve(Arc::clone(&shown)).await;
         let ca_bundle = Some(authority.pem().into_bytes());

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use axum::body::Body;
 use axum::http::{Request, Response};
 use kube::Client;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 
 /// Returns a client of an API server that answers with `answer`.
@@ -18,6 +19,17 @@ where
         async move { Ok::<_, Infallible>(answered.await) }
     });
     Client::new(service, "default")
+}
+
+/// An authority that signs certificates.
+pub(crate) type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+/// Makes an authority of this name.
+pub(crate) fn issuer(name: &str) -> Issuer {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
 /// Returns an answer of the API server.

@@ -84,21 +84,11 @@ fn subject(name: &X509Name<'_>) -> Identity {
 
 #[cfg(test)]
 mod tests {
-    use rcgen::{
-        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    };
+    use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
     use time::OffsetDateTime;
 
     use super::*;
-
-    type Issuer = CertifiedIssuer<'static, KeyPair>;
-
-    fn issuer(name: &str) -> Issuer {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-    }
+    use crate::controller::testing::{Issuer, issuer};
 
     /// Returns a client certificate, changed by `change`.
     fn certificate(by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
