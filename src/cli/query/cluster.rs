@@ -467,16 +467,12 @@ fn configuration(
     notes: Vec<String>,
     console: Console,
 ) -> Result<Configuration, Failure> {
-    let read = written.and_then(|written| {
-        Configuration::from_written(written).map_err(|refused| files::refuse(&refused, console))
-    });
-    match read {
-        Ok(configuration) => Ok(configuration.with_notes(notes)),
-        Err(failure) => {
-            console.notes(&notes);
-            Err(failure)
-        }
-    }
+    let written = written.inspect_err(|_| console.notes(&notes))?;
+    let configuration = Configuration::from_written(written).map_err(|refused| {
+        console.notes(&notes);
+        files::refuse(&refused, console)
+    })?;
+    Ok(configuration.with_notes(notes))
 }
 
 fn unusable(problems: &[Diagnostic]) -> Failure {
