@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_reported_apart_by_what_they_give() -> Result<()> {
+    fn grants_are_distinguished_by_what_they_give() -> Result<()> {
         let none = granted(&Grants::new())?;
         let one = granted(&grants(&[("a", "root.prod", &["sue"])]))?;
         let same = granted(&grants(&[("b", "root.prod", &["sue"]), ("c", "root.prod", &["sue"])]))?;

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn kubectl_is_reported_what_may_follow() {
+    fn kubectl_gets_what_may_follow() {
         let offered = |line: &str| {
             let args = line.split(' ').map(OsString::from).collect();
             let mut out = Vec::new();

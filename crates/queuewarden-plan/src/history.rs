@@ -1,7 +1,8 @@
 //! The history of the output: the revision that a write becomes, and the revisions that make room for it.
 //!
-//! A revision is a text of ours with the number in its header, so that status, text and history count alike.
-//! Its name follows from the text: whoever records the same text again, or at the same time, finds it there.
+//! A revision is a text of queuewarden's with the number in its header, so that status, text and history
+//! count alike. Its name follows from the text: a text that is recorded again, or twice at the same time, is
+//! found there.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub struct Revision {
 
 impl Revision {
     /// Makes the revision of a write; `gone` are the objects that the text before was made from, and that do
-    /// not exist any more. `None` if it wrote no text of ours.
+    /// not exist any more. `None` if it wrote no such text.
     pub fn of_write(write: &Write, at: Timestamp, access: Option<&str>, gone: &[Arc<str>]) -> Option<Self> {
         let (_, text) = write.queue_tree()?;
         let gone = few(gone.iter().map(|name| format!("QueueAcl/{name} deleted")).collect());
@@ -56,7 +57,7 @@ impl Revision {
         Some(Self { number: number(text)?, at, causes, access, text: text.clone() })
     }
 
-    /// Makes the revision of the text in the output, if it is ours and stays.
+    /// Makes the revision of the text in the output, if queuewarden wrote it and it stays.
     pub fn found(snapshot: &Snapshot, plan: &Plan) -> Option<Self> {
         let enforces = snapshot.spec().is_some_and(|spec| spec.mode == Mode::Enforce);
         let key = &plan.rendered.as_ref()?.key;
@@ -73,7 +74,7 @@ impl Revision {
     }
 }
 
-/// Returns the number in the header of a text of ours.
+/// Returns the number in the header of a text of queuewarden's.
 pub fn number(text: &str) -> Option<u64> {
     header::split(text).map(|parts| parts.revision)
 }

@@ -55,7 +55,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn strangers_are_reported_what_is_wrong() -> Result<()> {
+async fn strangers_read_what_is_wrong() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());

@@ -47,7 +47,7 @@ async fn what_is_shipped_works_as_it_is() -> Result<()> {
         })
         .await?;
         // The API server finds them, but may not trust them yet.
-        let shipped = eventually("the API server to know whom to trust", PATIENCE, || async {
+        let shipped = eventually("the API server to know the authority", PATIENCE, || async {
             let shipped = api_services.get(API_SERVICE).await?.spec;
             Ok(shipped.filter(|shipped| shipped.ca_bundle.is_some()))
         })

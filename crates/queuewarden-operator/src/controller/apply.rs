@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_reported_apart() {
+    fn refusals_are_distinguished() {
         let rbac =
             "configmaps \"yunikorn-configs\" is forbidden: User \"x\" cannot patch resource \"configmaps\"";
         let webhook =

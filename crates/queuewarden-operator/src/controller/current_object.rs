@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_of_ours_is_reported_by_its_parts() {
+    fn a_status_of_queuewardens_is_known_by_its_parts() {
         let standing =
             kept(&json!({"observedGeneration": 1, "submit": "sue", "conditions": [condition("Ready")]}));
         let rest = r#"{"observedGeneration":1,"submit":"sue"}"#;

@@ -28,7 +28,7 @@ const CAPACITY: usize = 16;
 /// The most revisions that are listed. There are more only if others make them.
 const MAX_LISTED: u32 = 500;
 
-/// The queue of revisions to record. The task ends when this is dropped, and tries no longer again.
+/// The queue of revisions to record. When this is dropped, the task tries what waits once, and ends.
 #[derive(Debug)]
 pub struct History {
     queue: mpsc::Sender<(String, Revision)>,

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_answers_are_reported_apart() {
+    async fn other_answers_are_distinguished() {
         assert!(matches!(config("{}").await, Err(Error::NoConfiguration(_))));
         assert!(matches!(config("partitions: []").await, Err(Error::Malformed(_))));
         let base = serve(Router::new()).await;

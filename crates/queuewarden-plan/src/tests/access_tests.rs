@@ -184,7 +184,7 @@ fn warnings_beyond_the_eighth_are_counted() {
         assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
         assert!(
             warnings[0].contains("submit on root.prod"),
-            "what changes for whom is always reported: {warnings:?}"
+            "each change of access is reported: {warnings:?}"
         );
         assert_eq!(warnings.len(), if more.is_some() { 9 } else { 8 }, "{warnings:?}");
         let broken = warnings.iter().filter(|warning| warning.starts_with("breaks QueueAccessTest/t"));

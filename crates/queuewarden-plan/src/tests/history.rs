@@ -113,7 +113,7 @@ fn a_text_of_ours_is_found_unless_it_is_about_to_change() {
     assert_eq!(found(&observing), None, "in mode Observe nothing is written");
     let mut others = cluster(BASE);
     others.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(KEY, BASE)]), "helm"));
-    assert_eq!(found(&others), None, "somebody else's text is none of ours");
+    assert_eq!(found(&others), None, "somebody else's text is no revision");
     assert_eq!(found(&Snapshot::empty(now())), None);
 }
 

@@ -69,7 +69,7 @@ go_compat::codes! {
     pub const MORE: Code = Code::new(7213, "more-lint");
     /// An object that grants nothing on a queue beyond what another object grants there, and not for longer.
     ///
-    /// Who takes somebody out of one of the two finds that they still have access by the other. Delete one,
-    /// or keep each name in one of them.
+    /// Somebody who is taken out of one of the two still has access by the other. Delete one, or keep each
+    /// name in one of them.
     pub const GRANTED_TWICE: Code = Code::new(7214, "granted-twice");
 }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_expressions_are_reported_apart_as_yunikorn_does() {
+    fn lists_and_expressions_are_distinguished_as_yunikorn_does() {
         let cases = [
             (filter("", &[], &[]), (true, Why::Empty)),
             (filter("allow", &[], &[]), (true, Why::Empty)),

@@ -119,7 +119,7 @@ fn what_is_not_ours_is_left_to_others() {
 }
 
 #[test]
-fn slips_are_reported_from_verbs_that_others_answer() {
+fn slips_are_distinguished_from_verbs_that_others_answer() {
     let near = |verb: &str, resource: &str| {
         let review = with(review("sue", &[]), about(verb, "queuewarden.dev", resource, "x"));
         read(&review).unwrap_err()
