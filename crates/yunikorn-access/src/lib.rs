@@ -2,6 +2,7 @@
 //! status alike.
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and the origin of each ACL.
+//! * [`mod@alias`]: groups that stand in ACLs for names that these cannot hold.
 //! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules
 //!   of a dialect.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
@@ -25,6 +26,7 @@
 //!
 //! All of it is synchronous and works on plain data alone.
 
+pub mod alias;
 pub mod application;
 pub mod check;
 pub mod diff;

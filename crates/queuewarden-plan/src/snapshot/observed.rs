@@ -55,6 +55,9 @@ pub struct Observed {
     pub refused: Option<Refused>,
     /// A watch of our own kinds or of the ConfigMaps that has failed for minutes, and why.
     pub watch_failure: Option<String>,
+    /// Success if the user-info webhook is registered so that it writes the aliases of all pods, or the
+    /// reason why not. `None`: not observed, as for files.
+    pub identity_webhook: Option<Result<(), String>>,
     /// Queues that the scheduler has at run time, per partition: path and whether it comes from the
     /// configuration.
     pub live_queues: BTreeMap<String, BTreeMap<String, bool>>,
