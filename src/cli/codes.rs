@@ -40,6 +40,7 @@ pub fn all() -> Vec<Code> {
         yunikorn::queue::CODES,
         yunikorn::identity::CODES,
         yunikorn::application::CODES,
+        yunikorn_access::alias::CODES,
         yunikorn_access::lint::CODES,
         #[cfg(feature = "import")]
         queuewarden_import::CODES,

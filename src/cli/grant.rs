@@ -14,13 +14,14 @@ use super::query::rendered::ObjectChange;
 use super::query::{SourceArgs, request};
 use super::{Console, Exit, Failure, clock, diff, findings, manifest, moment, validate};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::v1alpha1::Grant;
+use queuewarden_api::v1alpha1::{Grant, ServiceAccount};
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::api;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
+use yunikorn_access::alias::{self, SERVICE_ACCOUNT};
 use yunikorn_access::who_can::who_can;
 
 /// Field manager of what the command line applies.
@@ -80,22 +81,57 @@ pub struct SubjectArgs {
     users: Vec<String>,
     /// A group; may be repeated
     #[arg(long = "group", value_name = "NAME")]
-    groups: Vec<String>,
+    pub(super) groups: Vec<String>,
+    /// A service account; may be repeated
+    #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    service_accounts: Vec<String>,
+}
+
+/// Reads a service account as kubectl does, into the name of its user.
+fn service_account(text: &str) -> Result<String, String> {
+    let parts = text.split_once(':').filter(|(namespace, name)| !namespace.is_empty() && !name.contains(':'));
+    let (namespace, name) = parts.ok_or("write it as NAMESPACE:NAME, such as spark:driver")?;
+    Ok(format!("{SERVICE_ACCOUNT}{namespace}:{name}"))
 }
 
 impl SubjectArgs {
-    /// Returns the users and groups, as entries of ACLs.
+    /// Returns the users and groups.
     pub(super) fn entries(&self) -> impl Iterator<Item = Match<'_>> {
         let groups = self.groups.iter().map(|name| Match::Group(name));
-        self.users.iter().map(|name| Match::User(name)).chain(groups)
+        self.users().map(|name| Match::User(name)).chain(groups)
+    }
+
+    /// Returns the users, service accounts included.
+    fn users(&self) -> impl Iterator<Item = &String> {
+        self.users.iter().chain(&self.service_accounts)
+    }
+
+    /// Returns whether this user is one of them.
+    pub(super) fn has_user(&self, name: &str) -> bool {
+        self.users().any(|user| user == name)
+    }
+
+    /// Returns the part of a manifest that names them.
+    fn grant(&self) -> Grant {
+        let account = |user: &String| {
+            let (namespace, name) = alias::service_account(user)?;
+            Some(ServiceAccount { namespace: namespace.to_owned(), name: Some(name.to_owned()) })
+        };
+        Grant {
+            users: self.users().filter(|user| account(user).is_none()).cloned().collect(),
+            groups: self.groups.clone(),
+            service_accounts: self.users().filter_map(account).collect(),
+            ..Grant::default()
+        }
     }
 
     /// Returns the ACL that names them.
     ///
     /// # Errors
-    /// When an ACL of `YuniKorn` cannot name one of them.
+    /// When one of them cannot be granted anything.
     pub(super) fn acl(&self) -> Result<Acl, Failure> {
-        Acl::named(&self.users, &self.groups).map_err(|problems| {
+        let users: Vec<_> = self.users().collect();
+        alias::acl(&users, &self.groups).map(|(acl, _)| acl).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(Diagnostic::without_code).collect();
             Failure::Usage(lines.join("\n"))
         })
@@ -134,13 +170,14 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 impl Args {
     fn manifest(&self, now: Timestamp) -> Result<Value, Failure> {
         let RightArgs { verb, queue, subjects, source, .. } = &self.right;
-        let grant = json!(Grant::from(&subjects.acl()?));
+        subjects.acl()?;
+        let grant = json!(subjects.grant());
         let until = self.until.as_ref().map(|until| end(until, now).map_err(Failure::Usage)).transpose()?;
         let times = [("notBefore", self.from), ("expiresAt", until)];
         let times = times.into_iter().filter_map(|(field, time)| Some((field, json!(time?))));
         let name = self.name.clone().unwrap_or_else(|| {
             let queue = queue.strip_prefix("root.").unwrap_or(queue);
-            let names = subjects.users.iter().chain(&subjects.groups);
+            let names = subjects.users().chain(&subjects.groups);
             let parts = [queue, verb.field()].into_iter().chain(names.map(String::as_str));
             manifest::object_name(&parts.collect::<Vec<_>>().join("-"))
         });

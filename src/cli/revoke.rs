@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kube::api::{DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use super::grant::{RightArgs, applied, checked, covers};
+use super::grant::{RightArgs, SubjectArgs, applied, checked, covers};
 use super::query::Session;
 use super::query::cluster::Cluster;
 use super::query::configuration::Configuration;
@@ -45,14 +45,14 @@ pub struct Args {
 pub fn run(Args { right: args }: &Args, console: Console) -> Result<Exit, Failure> {
     let revoked = args.subjects.acl()?;
     let session = args.source.open(console)?;
-    let names = args.objects(&session)?;
+    let names = args.objects(&session, &revoked)?;
     if names.is_empty() {
         console.note(&format!("no QueueAcl gives them the right to {} {}", args.verb.act(), args.queue));
         return args.left(&session.configuration, console);
     }
     let objects: Vec<Value> = names
         .iter()
-        .map(|name| without(session.source.queue_acl(name)?, args.verb, &revoked))
+        .map(|name| without(session.source.queue_acl(name)?, args.verb, &args.subjects))
         .collect::<Result<_, _>>()?;
     let text = manifest::to_yaml(&objects.iter().map(manifest::to_apply).collect::<Vec<_>>());
     let Some(change) = checked(&text, args.source.files.now, console)? else { return Ok(Exit::Findings) };
@@ -67,11 +67,11 @@ pub fn run(Args { right: args }: &Args, console: Console) -> Result<Exit, Failur
 
 impl RightArgs {
     /// Returns the names of the `QueueAcl`s of the queue that give one of the subjects the right.
-    fn objects(&self, session: &Session) -> Result<BTreeSet<String>, Failure> {
+    fn objects(&self, session: &Session, revoked: &Acl) -> Result<BTreeSet<String>, Failure> {
         let tree = session.tree()?;
         let node = QueuePath::parse(&self.queue).ok().and_then(|path| tree.node(tree.find(&path)?));
         let parts = node.into_iter().flat_map(|node| &node.grants(self.verb).parts);
-        let named = parts.filter(|(_, acl)| self.subjects.entries().any(|entry| acl.has(entry)));
+        let named = parts.filter(|(_, acl)| revoked.entries().any(|entry| acl.has(entry)));
         Ok(named.filter_map(|(origin, _)| origin.object().map(str::to_owned)).collect())
     }
 
@@ -104,17 +104,25 @@ impl RightArgs {
 
 /// Takes names out of a right of a `QueueAcl`. A right without names is given to nobody: the base's ACL stays
 /// replaced if it was.
-fn without(mut object: Value, right: Right, revoked: &Acl) -> Result<Value, Failure> {
+fn without(mut object: Value, right: Right, revoked: &SubjectArgs) -> Result<Value, Failure> {
     let path = format!("/spec/{}", right.field());
     if let Some(value) = object.pointer_mut(&path) {
-        let grant: Grant = serde_json::from_value(value.take())
+        let mut grant: Grant = serde_json::from_value(value.take())
             .map_err(|error| Failure::Undecided(format!("{path}: {error}")))?;
-        let granted = match &grant.acl {
-            Some(text) => acl::parse(text).map_err(|error| Failure::Undecided(format!("{path}: {error}")))?,
-            None => Acl::named(&grant.users, &grant.groups)
-                .map_err(|_| Failure::Undecided(format!("{path} names what no ACL can")))?,
-        };
-        *value = json!(Grant::from(&granted.lost(revoked)));
+        if let Some(text) = &grant.acl {
+            let acl = acl::parse(text).map_err(|error| Failure::Undecided(format!("{path}: {error}")))?;
+            grant = Grant::from(&acl.lost(&revoked.acl()?));
+        } else {
+            grant.users.retain(|user| !revoked.has_user(user));
+            grant.groups.retain(|group| !revoked.groups.contains(group));
+            grant.service_accounts.retain(|account| {
+                let subject = account.subject();
+                !(revoked.has_user(&subject) || revoked.groups.contains(&subject))
+            });
+            let is_empty = grant == Grant::default();
+            grant.nobody = is_empty.then_some(true).or(grant.nobody);
+        }
+        *value = json!(grant);
     }
     Ok(object)
 }

@@ -56,7 +56,7 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
                 queue: node.path.to_string(),
                 leaf: node.is_leaf,
                 verb: right,
-                entry: Named::from(way.entry),
+                entry: Named::from(answers.tree.real(way.entry)),
                 by: answers.way(&way),
                 until: yunikorn_access::until(answers.tree, right, id, identity),
             });

@@ -1,4 +1,5 @@
-//! `queuewarden whoami`: shows the names that `YuniKorn` knows a user by, and which of them no ACL can have.
+//! `queuewarden whoami`: shows the names that `YuniKorn` knows a user by, and which of them ACLs have by an
+//! alias.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,18 +8,18 @@ use super::query::SourceArgs;
 use super::query::identity::IdentityArgs;
 use super::query::output::{Format, FormatArgs, Table};
 use super::{Console, Exit, Failure};
-use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Named, VERSION};
-use yunikorn::acl::{Acl, Match};
+use yunikorn::acl::Match;
 use yunikorn::identity::{Claim, Identity, NoResolver, identify};
 use yunikorn::version::Version;
+use yunikorn_access::alias::{Kind, alias};
 
 /// Help text on the exit codes.
 const HELP: &str = "\
 Exit codes: 0 YuniKorn takes the user, 1 it does not, 2 the command line is wrong, 3 it could not be decided.";
 
 /// Show the user and the groups that the API server knows you by, or those of --as, as YuniKorn takes them;
-/// and which of these names no ACL can have, with the reason
+/// and which of these names ACLs have by an alias
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -47,13 +48,8 @@ pub struct NameAnswer {
     /// The name.
     #[serde(flatten)]
     pub named: Named,
-    /// The code of the reason why no ACL can have the name, which docs/codes.md explains: `QW1016`. Null when
-    /// an ACL can.
-    pub code: Option<String>,
-    /// The reason.
-    pub message: Option<String>,
-    /// The text to write instead.
-    pub help: Option<String>,
+    /// The group that stands for the name in ACLs; null when an ACL can have the name itself.
+    pub alias: Option<String>,
 }
 
 /// Runs the command.
@@ -77,8 +73,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     };
     let answer = WhoamiAnswer { version: VERSION, refusal, names: names(&identity) };
     args.output.print(console, &answer, |wide| table(&answer, wide), || paths(&answer))?;
-    if args.output.format == Format::Table && answer.names.iter().any(|name| name.code.is_some()) {
-        console.note("-o wide says why no ACL can have a name, and what to write instead");
+    if args.output.format == Format::Table && answer.names.iter().any(|name| name.alias.is_some()) {
+        console.note("an alias needs the user-info webhook; -o wide shows it");
     }
     if let Some(why) = answer.refusal {
         return Err(Failure::Refused(why));
@@ -88,29 +84,23 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 fn names(Identity { user, groups }: &Identity) -> Vec<NameAnswer> {
-    let user = (Match::User(user), Acl::named::<_, &str>(&[user], &[]));
-    let groups = groups.iter().map(|group| (Match::Group(group), Acl::named::<&str, _>(&[], &[group])));
-    let name = |(name, acl): (Match<'_>, Result<Acl, Vec<Diagnostic>>)| {
-        let wrong = acl.err().and_then(|mut problems| problems.pop());
-        NameAnswer {
-            named: Named::from(name),
-            code: wrong.as_ref().map(|wrong| wrong.code.to_string()),
-            message: wrong.as_ref().map(|wrong| wrong.message.clone()),
-            help: wrong.and_then(|wrong| wrong.help),
-        }
-    };
-    std::iter::once(user).chain(groups).map(name).collect()
+    let groups = groups.iter().map(|group| (Kind::Group, group, Match::Group(group)));
+    let names = std::iter::once((Kind::User, user, Match::User(user))).chain(groups);
+    let answers = names.map(|(kind, name, named)| {
+        let alias = (!kind.is_plain(name)).then(|| alias(kind, name));
+        NameAnswer { named: Named::from(named), alias }
+    });
+    answers.collect()
 }
 
 fn table(answer: &WhoamiAnswer, wide: bool) -> Table {
-    let header = ["KIND", "NAME", "IN ACLS", "WHY", "INSTEAD"];
+    let header = ["KIND", "NAME", "IN ACLS", "ALIAS"];
     let columns = if wide { header.len() } else { 3 };
     let mut table = Table::new(header.into_iter().take(columns));
-    for NameAnswer { named, code, message, help } in &answer.names {
-        let in_acls = code.as_ref().map_or_else(|| "yes".to_owned(), |code| format!("never: {code}"));
-        let [name, message, help] =
-            [&named.name, message, help].map(|text| text.as_deref().unwrap_or_default());
-        table.row([named.kind.as_str(), name, &in_acls, message, help].into_iter().take(columns));
+    for NameAnswer { named, alias } in &answer.names {
+        let in_acls = if alias.is_some() { "by an alias" } else { "yes" };
+        let [name, alias] = [&named.name, alias].map(|text| text.as_deref().unwrap_or_default());
+        table.row([named.kind.as_str(), name, in_acls, alias].into_iter().take(columns));
     }
     table
 }

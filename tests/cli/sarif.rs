@@ -76,7 +76,7 @@ fn a_log_is_complete() {
 fn a_region_is_what_the_finding_is_about() {
     let folder = tempfile::tempdir().unwrap();
     let text = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\n\
-                spec: {queue: root.a, submit: {users: [\"ü\", sue]}, sumbit: {}}\n";
+                spec: {queue: root.a, submit: {users: [\"ü*\", sue]}, sumbit: {}}\n";
     std::fs::create_dir(folder.path().join("a b")).unwrap();
     let path = folder.path().join("a b/ü.yaml");
     std::fs::write(&path, text).unwrap();
@@ -94,7 +94,7 @@ fn a_region_is_what_the_finding_is_about() {
                 (result["ruleId"].as_str().unwrap().to_owned(), uri, text_of(&at["region"], text))
             })
             .collect();
-        let expected = [("QW1021", "\"ü\""), ("QW6101", "sumbit")];
+        let expected = [("QW6502", "\"ü*\""), ("QW6101", "sumbit")];
         let expected =
             expected.map(|(code, at)| (code.to_owned(), "a%20b/%C3%BC.yaml".to_owned(), at.to_owned()));
         assert_eq!(placed, expected);

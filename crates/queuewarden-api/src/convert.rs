@@ -199,7 +199,11 @@ pub(super) fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnost
 
 /// Returns the one of the four forms that was used. `path` is the field of the grant, for the message.
 fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
-    let api::Grant { users, groups, everyone, nobody, acl } = grant;
+    let api::Grant { mut users, mut groups, service_accounts, everyone, nobody, acl } = grant;
+    for account in service_accounts {
+        let list = if account.name.is_some() { &mut users } else { &mut groups };
+        list.push(account.subject());
+    }
     let lists = !users.is_empty() || !groups.is_empty();
     let wrong = |code, message: &str, help: &str| {
         Err(Diagnostic::error(code, format!("{path}: {message}")).help(help))

@@ -16,6 +16,7 @@ use yunikorn::acl::Acl;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::alias::Aliased;
 use yunikorn_access::{Origin, Tree};
 
 /// The objects that write one ACL.
@@ -122,7 +123,7 @@ pub fn returning(before: &[Attribution], after: &[Attribution], base: &Config) -
             "the base's own {} of queue `{queue}` is in force again, which gives it to {}: to keep the queue \
              closed, change the base first",
             right.key(),
-            people(&acl)
+            people(&acl, &Aliased::default())
         )
     });
     described.collect()

@@ -12,6 +12,7 @@ use super::planted::{PlantedFault, is_planted};
 use super::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
 use yunikorn::config::{BUILT_IN, Config, Flattened, contains_checksum_marker};
+use yunikorn_access::alias;
 
 /// The most diagnostics of a base that a condition shows.
 const SHOWN: usize = 3;
@@ -125,6 +126,9 @@ fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCach
             return Err(invalid(format!("{source}: {why}")));
         }
     };
+    if let Some(found) = alias::named_in(&tree).first() {
+        return Err(invalid(format!("{source}: {found}")));
+    }
     let mut message = format!("the queue tree comes from {source}");
     if let Some(missing) = missing {
         let _ = write!(message, ", because {missing}");

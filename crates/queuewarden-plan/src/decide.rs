@@ -33,6 +33,7 @@ use yunikorn::admission;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::alias::Aliased;
 
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.
@@ -55,6 +56,10 @@ pub(super) struct Decided<'a> {
     uncertain: Option<Finding>,
     /// The text that the scheduler runs.
     runs: Runs,
+    /// The reason why pods get no aliases.
+    pub(super) no_aliases: Option<String>,
+    /// The names of the objects by their aliases.
+    pub(super) aliased: Aliased,
     /// The time to write the text again because the scheduler does not load it, where that is our task.
     reassert_at: Option<Timestamp>,
     mirror: (mirror::Changes, Option<Finding>),
@@ -80,7 +85,8 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     // The text that this process wrote last; after another process wrote it, the one that is there now.
     let recorded = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
     let record = Record { output: snapshot.output.as_deref(), tree: recorded };
-    let mut objects = objects(snapshot, tree, &record);
+    let aliases = policy::aliases(snapshot);
+    let mut objects = objects(snapshot, tree, &record, aliases.is_ok());
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
     let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
@@ -135,6 +141,8 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         has_queues,
         uncertain,
         runs,
+        no_aliases: aliases.err(),
+        aliased: snapshot.aliased(),
         reassert_at,
         mirror,
     })
@@ -202,13 +210,14 @@ fn objects<'a>(
     snapshot: &'a Snapshot,
     queues: Result<&Config, &str>,
     record: &Record<'_>,
+    has_aliases: bool,
 ) -> Vec<Resolved<'a>> {
     let dynamic = |partition: &str, queue: &QueuePath| {
         let live = &snapshot.observed.live_queues;
         live.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
     };
     let resolve = |entry: &'a Arc<QueueAclEntry>| match queues {
-        Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic),
+        Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic, has_aliases),
         Err(why) => resolve::without_queues(entry, why),
     };
     snapshot.queue_acls.iter().map(resolve).collect()
@@ -301,6 +310,8 @@ impl Decided<'_> {
             granted: &granted,
             by_base: self.inputs.from.is_some(),
             runs: &self.runs,
+            no_aliases: self.no_aliases.as_deref().unwrap_or_default(),
+            aliased: &self.aliased,
         };
         let objects = objects.iter().enumerate();
         objects
@@ -312,17 +323,17 @@ impl Decided<'_> {
                     report::queue_acl::report(object, &decided, noted, &facts)
                 } else {
                     let why = "there is no queue tree to write it into";
-                    report::queue_acl::waiting(object, why, snapshot.now)
+                    report::queue_acl::waiting(object, why, snapshot.now, &self.aliased)
                 };
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let about = || ResourceKind::QueueAcl.object(meta.name.clone());
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
-                    let changed = report::queue_acl::changed_in_words(before, now);
+                    let changed = report::queue_acl::changed_in_words(before, now, &self.aliased);
                     events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
                 }
                 if found.takes && (newly || is_unconfirmed(meta)) {
-                    let taken = report::queue_acl::taken_in_words(&decided);
+                    let taken = report::queue_acl::taken_in_words(&decided, &self.aliased);
                     events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
                 }
                 if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
@@ -348,7 +359,7 @@ impl Decided<'_> {
             Some(acl.lost(&attribution::left(all, base, (partition, queue, right), end)))
         });
         let lost = Contribution { by_right, ..contribution.clone() };
-        report::queue_acl::changed_in_words(&lost.in_force(), &lost.closing().in_force())
+        report::queue_acl::changed_in_words(&lost.in_force(), &lost.closing().in_force(), &self.aliased)
     }
 
     /// The text in force, as messages name it.

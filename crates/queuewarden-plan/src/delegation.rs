@@ -20,6 +20,7 @@ use yunikorn::config::Config;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::alias;
 
 /// The longest chain of administrators, each made by an object of the one before.
 pub(super) const MAX_CHAIN: usize = 16;
@@ -70,7 +71,8 @@ impl<'a> Administrators<'a> {
         partition: &str,
         queue: &QueuePath,
     ) -> impl Iterator<Item = QueuePath> {
-        let allows = |acl: &Acl| acl.allows(&identity.user, &identity.groups);
+        let identity = alias::presented(identity, |_| true);
+        let allows = move |acl: &Acl| acl.allows(&identity.user, &identity.groups);
         let partition = self.tree.partition(partition);
         let lineage =
             partition.into_iter().flat_map(|partition| queue.lineage().map(move |path| (partition, path)));
@@ -284,6 +286,7 @@ mod tests {
         let name = |number| if names == 1 { "a".to_owned() } else { format!("u{number:062}") };
         let users: Vec<_> = (0..names).map(name).collect();
         Contribution {
+            left_out: Acl::nobody(),
             partition: "default".into(),
             queue: QueuePath::parse("root.a").unwrap(),
             position: 1,

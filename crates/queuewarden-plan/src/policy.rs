@@ -41,6 +41,20 @@ pub fn user_info(snapshot: &Snapshot) -> user_info::Settings {
     in_force(snapshot).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
 }
 
+/// Checks that the user-info webhook writes aliases into all pods.
+///
+/// # Errors
+/// The reason why not, and what to do.
+pub(super) fn aliases(snapshot: &Snapshot) -> Result<(), String> {
+    if !is_strict(&user_info(snapshot)) {
+        return Err(
+            "no AdmissionPolicy in force sets spec.userInfo to mode Enforce and profile strict: set it"
+                .to_owned(),
+        );
+    }
+    snapshot.observed.identity_webhook.clone().unwrap_or(Ok(()))
+}
+
 /// Returns the spec of the policy that counts, or its last valid version.
 pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
     let name = resolve(snapshot).counting?;

@@ -17,11 +17,12 @@ use super::snapshot::{
     BaseAcl, Grant, Phase, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS,
 };
 use go_compat::diag::{Code, Diagnostic};
-use yunikorn::acl::{self, Acl};
+use yunikorn::acl::{self, Acl, Analysis};
 use yunikorn::config::{Config, Partition, Queue};
 use yunikorn::identity::Identity;
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
+use yunikorn_access::alias;
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
 pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
@@ -55,6 +56,8 @@ pub(super) struct Contribution {
     pub expires_at: Option<Timestamp>,
     /// The queue's administrator in whose name it is written.
     pub delegated_by: Option<Identity>,
+    /// The aliases that are left out, because nothing writes them into the pods.
+    pub left_out: Acl,
 }
 
 impl Contribution {
@@ -77,6 +80,19 @@ impl Contribution {
     /// still replaces the base's ACLs.
     pub(super) fn closing(self) -> Self {
         Self { by_right: self.by_right.map(|acl| acl.map(|_| Acl::nobody())), ..self }
+    }
+
+    /// Returns the same without the aliases.
+    fn without_aliases(self) -> Self {
+        let mut left_out = Acl::nobody();
+        let by_right = Right::ALL.map(|right| {
+            let acl = self.grant(right)?;
+            let aliases: Vec<_> = acl.groups().iter().filter(|group| alias::is_alias(group)).collect();
+            let aliases = Acl::named(&[""; 0], &aliases).unwrap_or_default();
+            left_out = left_out.union(&aliases);
+            Some(acl.lost(&aliases))
+        });
+        Self { by_right, left_out, ..self }
     }
 
     /// Returns the same, limited to what `tree` grants at the queue.
@@ -170,13 +186,14 @@ pub(super) struct Intent {
 }
 
 /// Resolves one object against the base's queues. `record` returns the version in force, `dynamic` whether
-/// the scheduler has a queue that is not configured.
+/// the scheduler has a queue that is not configured. Aliases are left out unless pods get them.
 pub(super) fn resolve<'a>(
     entry: &'a QueueAclEntry,
     tree: &Config,
     record: &Record<'_>,
     now: Timestamp,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
+    has_aliases: bool,
 ) -> Resolved<'a> {
     let mut warnings = Vec::new();
     let mut lapsed: Option<Box<Contribution>> = None;
@@ -199,6 +216,10 @@ pub(super) fn resolve<'a>(
         _ => None,
     };
     let mut resolved = Resolved { entry, outcome, last_valid, lapsed, warnings };
+    if !has_aliases {
+        resolved.outcome = resolved.outcome.map(Contribution::without_aliases);
+        resolved.last_valid = resolved.last_valid.map(|kept| Box::new(kept.without_aliases()));
+    }
     if entry.meta.deleting || entry.spec.as_ref().is_ok_and(|spec| spec.suspend) {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
         resolved.last_valid = resolved.last_valid.map(|kept| Box::new(kept.closing()));
@@ -319,11 +340,12 @@ pub fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
         Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
         Grant::Nobody => (Some(Acl::nobody()), Vec::new()),
         Grant::Raw(text) => {
-            let analysis = acl::lint::lint(text);
-            (analysis.acl, analysis.diagnostics)
+            let Analysis { acl, mut diagnostics, .. } = acl::lint::lint(text);
+            diagnostics.extend(acl.as_ref().and_then(alias::named));
+            (acl, diagnostics)
         }
-        Grant::Lists { users, groups } => match Acl::named(users, groups) {
-            Ok(acl) => (Some(acl), no_names(grant).into_iter().collect()),
+        Grant::Lists { users, groups } => match alias::acl(users, groups) {
+            Ok((acl, odd)) => (Some(acl), no_names(grant).into_iter().chain(odd).collect()),
             Err(findings) => (None, findings),
         },
     }
@@ -331,6 +353,7 @@ pub fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
 
 /// Returns whether a grant lets a user in, by name, by a group or as everyone.
 pub fn grants(grant: &Grant, who: &Identity) -> bool {
+    let who = alias::presented(who, |_| true);
     grant_acl(grant).0.is_some_and(|acl| acl.allows(&who.user, &who.groups))
 }
 
@@ -395,6 +418,7 @@ fn locate(
             base_acl: spec.base_acl,
             expires_at: spec.expires_at,
             delegated_by: spec.delegated_by.clone(),
+            left_out: Acl::nobody(),
         }),
         None => Err(not_found(partition, &intent.queue, dynamic(&partition.name, &intent.queue))),
     }
@@ -459,6 +483,7 @@ fn keep(
         base_acl: old.base_acl,
         expires_at,
         delegated_by: old.delegated_by.clone(),
+        left_out: Acl::nobody(),
     };
     if is_planted(PlantedFault::KeptByStatusAlone) {
         return Some(last);

@@ -18,6 +18,7 @@ use super::ConfigStatus;
 use super::conditions::{self, Condition, Type};
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
+use yunikorn_access::alias::Aliased;
 
 pub use observed::*;
 pub use spec::*;
@@ -91,6 +92,18 @@ impl Snapshot {
     /// Returns the settings of the installation, if they can be read.
     pub(super) fn spec(&self) -> Option<&ConfigSpec> {
         self.config.as_ref()?.spec.as_ref().ok()
+    }
+
+    /// Returns the names in the specs of all `QueueAcl`s by their aliases.
+    pub fn aliased(&self) -> Aliased {
+        let mut aliased = Aliased::default();
+        let specs = self.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        for grant in specs.flat_map(|spec| [&spec.submit, &spec.admin]).flatten() {
+            if let Grant::Lists { users, groups } = grant {
+                aliased.add(users, groups);
+            }
+        }
+        aliased
     }
 
     /// Returns the last status of the `YuniKornConfig`.

@@ -12,9 +12,11 @@ pub(super) fn plan(snapshot: &Snapshot) -> Plan {
         Some(Err(diagnostics)) => &resolve::joined(diagnostics),
         _ => "there is no YuniKornConfig named `default`",
     };
+    let aliased = snapshot.aliased();
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let object = resolve::without_queues(entry, why);
-        let Report { findings, status, .. } = report::queue_acl::waiting(&object, why, snapshot.now);
+        let Report { findings, status, .. } =
+            report::queue_acl::waiting(&object, why, snapshot.now, &aliased);
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, status, snapshot.now))
     });
     let resolved = policy::resolve(snapshot).objects;

@@ -15,18 +15,18 @@ use yunikorn_access::tree::{Node, QueueId, Tree};
 const MAX_NAMES: usize = 8;
 
 /// Returns the lines of a queue's box: its name and its grants.
-fn lines(node: &Node) -> Vec<String> {
+fn lines(tree: &Tree, node: &Node) -> Vec<String> {
     let name = if node.parent.is_some() { node.path.leaf() } else { node.path.as_str() };
     let grants = Right::ALL.into_iter().filter_map(|right| {
         let acl = &node.grants(right).acl;
-        (!acl.is_nobody()).then(|| format!("{}: {}", right.verb(), subjects(acl)))
+        (!acl.is_nobody()).then(|| format!("{}: {}", right.verb(), subjects(tree, acl)))
     });
     std::iter::once(name.to_owned()).chain(grants).collect()
 }
 
 /// `everyone`, `sue, bob, group devs and 3 more`
-fn subjects(acl: &Acl) -> String {
-    let name = |entry| match entry {
+fn subjects(tree: &Tree, acl: &Acl) -> String {
+    let name = |entry| match tree.real(entry) {
         Match::Everyone => "everyone".to_owned(),
         Match::User(user) => user.to_owned(),
         Match::Group(group) => format!("group {group}"),
@@ -55,7 +55,7 @@ fn each(tree: &Tree) -> impl Iterator<Item = (usize, Option<usize>, &Node)> {
 pub fn mermaid(tree: &Tree) -> String {
     let mut text = String::from("flowchart LR\n");
     for (number, above, node) in each(tree) {
-        let label = lines(node).iter().map(|line| mermaid_text(line)).collect::<Vec<_>>().join("<br/>");
+        let label = lines(tree, node).iter().map(|line| mermaid_text(line)).collect::<Vec<_>>().join("<br/>");
         let class = class(node).map(|class| format!(":::{class}")).unwrap_or_default();
         // Writing into a text does not fail.
         _ = writeln!(text, "  q{number}[\"{label}\"]{class}");
@@ -90,7 +90,7 @@ pub fn dot(tree: &Tree) -> String {
     );
     for (number, above, node) in each(tree) {
         // `\l` ends a line and aligns it to the left.
-        let label: String = lines(node).iter().map(|line| dot_text(line) + "\\l").collect();
+        let label: String = lines(tree, node).iter().map(|line| dot_text(line) + "\\l").collect();
         let style = match class(node) {
             Some("everyone") => ", color=\"#cc0000\", penwidth=3",
             Some(_) => ", style=dashed",
@@ -147,7 +147,7 @@ mod tests {
     fn long_lists_are_cut() {
         let names: Vec<String> = (0..20).map(|n| format!("u{n:02}")).collect();
         let acl = yunikorn::acl::parse(&names.join(",")).unwrap();
-        assert_eq!(subjects(&acl), "u00, u01, u02, u03, u04, u05, u06, u07 and 12 more");
+        assert_eq!(subjects(&small(), &acl), "u00, u01, u02, u03, u04, u05, u06, u07 and 12 more");
     }
 
     #[test]

@@ -18,16 +18,35 @@
 //! `CN=Ann Smith`. These are written with escapes: see [`escaped`].
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use yunikorn::acl::{group_name_ok, user_name_ok};
+use go_compat::diag::{Code, Diagnostic, Severity, quoted};
+use yunikorn::acl::{Acl, Match, codes, group_name_ok, user_name_ok};
+use yunikorn::config::Config;
 use yunikorn::config::names::is_user;
 use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+
+go_compat::codes! {
+    /// A group of the form of queuewarden's aliases is named. **Error.**
+    ///
+    /// Aliases are made from the names of users and groups, and nobody is in a group of that form otherwise.
+    /// Name the user or the group itself.
+    pub const ALIAS: Code = Code::new(6501, "alias-named");
+    /// A name that looks like a pattern, a quoted text, a denial, or a prefix with a name. It is granted as
+    /// it is written.
+    ///
+    /// Kubernetes could authenticate a user or group of this name, so it is accepted. ACLs know no patterns
+    /// and no denials, and whether a name is a user's or a group's follows from the list that it is in.
+    pub const ODD: Code = Code::new(6502, "odd-name");
+}
 
 /// The most aliases that the annotation of one user has.
 pub const MAX_ALIASES: usize = 32;
+/// The beginning of the user name of a service account, before its namespace and name.
+pub const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 /// The most characters of a name in its alias.
 const READABLE: usize = 32;
 /// The hexadecimal digits of the hash.
@@ -50,6 +69,13 @@ impl Kind {
         match self {
             Self::User => user_name_ok(name),
             Self::Group => group_name_ok(name) && !is_alias(name),
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Group => "group",
         }
     }
 
@@ -120,6 +146,17 @@ pub fn escaped(user: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// Returns the namespace and the name of a service account.
+pub fn service_account(user: &str) -> Option<(&str, &str)> {
+    user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')
+}
+
+/// Returns the groups that Kubernetes gives the service accounts of a namespace.
+pub fn groups_of_account(namespace: &str) -> Vec<String> {
+    let of_namespace = format!("system:serviceaccounts:{namespace}");
+    vec!["system:serviceaccounts".to_owned(), of_namespace, "system:authenticated".to_owned()]
+}
+
 /// Returns the user name that [`escaped`] gives this text for; the text itself if there is none.
 pub fn unescaped(text: &str) -> Cow<'_, str> {
     let decoded = text.strip_prefix(ESCAPED).and_then(|rest| {
@@ -138,14 +175,128 @@ pub fn unescaped(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns whether a name that Kubernetes can authenticate can be granted: it is not empty, is not `*`, has
-/// no control characters, and no space at its ends; a group has not the form of an alias.
+/// Returns a user as the annotation of their pods names them: the user escaped, the groups without those of
+/// the form of an alias, and the aliases.
+pub fn presented(identity: &Identity, granted: impl Fn(&str) -> bool) -> Identity {
+    let mut groups: Vec<_> = identity.groups.iter().filter(|group| !is_alias(group)).cloned().collect();
+    groups.extend(aliases(identity, granted).0);
+    Identity { user: escaped(&identity.user).into_owned(), groups }
+}
+
+/// Returns the identity behind one that a pod carries: with the name of the user that is escaped there.
+#[must_use]
+pub fn of_pod(identity: Identity) -> Identity {
+    match unescaped(&identity.user) {
+        Cow::Owned(user) => Identity { user, ..identity },
+        Cow::Borrowed(_) => identity,
+    }
+}
+
+/// Returns the ACL of these users and groups, with warnings: those that an ACL cannot hold by their aliases.
+///
+/// # Errors
+/// A diagnostic for each name that cannot be granted, because Kubernetes authenticates none like it: it is
+/// empty or `*`, has control characters or a space at its ends, or is a group of the form of an alias.
+pub fn acl<U: AsRef<str>, G: AsRef<str>>(
+    users: &[U],
+    groups: &[G],
+) -> Result<(Acl, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let users = users.iter().map(|name| (Kind::User, name.as_ref()));
+    let names = users.chain(groups.iter().map(|name| (Kind::Group, name.as_ref())));
+    let wrong: Vec<_> = names.clone().filter_map(|(kind, name)| problem(kind, name)).collect();
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let (plain, others): (Vec<_>, Vec<_>) = names.partition(|(kind, name)| kind.is_plain(name));
+    let of = |of: Kind| plain.iter().filter(move |(kind, _)| *kind == of).map(|(_, name)| *name);
+    let (users, mut groups): (Vec<_>, Vec<_>) = (of(Kind::User).collect(), of(Kind::Group).collect());
+    let aliases: Vec<_> = others.iter().map(|(kind, name)| alias(*kind, name)).collect();
+    groups.extend(aliases.iter().map(String::as_str));
+    let odd = others.iter().filter_map(|(kind, name)| oddity(*kind, name)).collect();
+    Acl::named(&users, &groups).map(|acl| (acl, odd))
+}
+
+/// The names of users and groups by their aliases, for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Aliased(BTreeMap<String, (Kind, String)>);
+
+impl Aliased {
+    /// Adds those of these users and groups that need an alias.
+    pub fn add(&mut self, users: &[String], groups: &[String]) {
+        let users = users.iter().map(|name| (Kind::User, name));
+        let names = users.chain(groups.iter().map(|name| (Kind::Group, name)));
+        let needed = names.filter(|(kind, name)| !kind.is_plain(name));
+        self.0.extend(needed.map(|(kind, name)| (alias(kind, name), (kind, name.clone()))));
+    }
+
+    /// Returns the user or group that an entry of an ACL stands for; the entry itself if it is no known
+    /// alias.
+    pub fn real<'n>(&'n self, entry: Match<'n>) -> Match<'n> {
+        match entry {
+            Match::Group(group) if !self.0.is_empty() => match self.0.get(group) {
+                Some((Kind::User, user)) => Match::User(user),
+                Some((Kind::Group, group)) => Match::Group(group),
+                None => entry,
+            },
+            _ => entry,
+        }
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Returns an error for each ACL of a configuration that names a group of the form of an alias. Only what
+/// queuewarden renders may have one.
+pub fn named_in(config: &Config) -> Vec<Diagnostic> {
+    let queues = config.partitions.iter().flat_map(|partition| partition.queues());
+    let texts = queues.flat_map(|queue| Right::ALL.map(|right| queue.acl(right)));
+    let acls = texts.filter(|text| text.value.contains("qw-"));
+    let found = acls.filter_map(|text| {
+        let found = named(&yunikorn::acl::parse(&text.value).ok()?)?;
+        Some(Diagnostic { span: text.span, ..found })
+    });
+    found.collect()
+}
+
+/// Returns an error for an ACL that names a group of the form of an alias.
+pub fn named(acl: &Acl) -> Option<Diagnostic> {
+    acl.groups().iter().filter(|group| is_alias(group)).find_map(|group| problem(Kind::Group, group))
+}
+
+/// Returns the finding about a name that looks like something else.
+fn oddity(kind: Kind, name: &str) -> Option<Diagnostic> {
+    const ODDITIES: [Code; 4] = [codes::PATTERN, codes::QUOTES, codes::DENY, codes::PREFIX];
+    let found = dropped(kind, name).filter(|found| ODDITIES.contains(&found.code))?;
+    let message = format!("{} is granted as the exact name of a {}", quoted(name), kind.noun());
+    Some(Diagnostic { code: ODD, severity: Severity::Warning, message, ..found })
+}
+
+/// Returns the reason why an ACL cannot hold a name.
+fn dropped(kind: Kind, name: &str) -> Option<Diagnostic> {
+    let (users, groups): (&[_], &[_]) = match kind {
+        Kind::User => (&[name], &[]),
+        Kind::Group => (&[], &[name]),
+    };
+    Acl::named(users, groups).err()?.into_iter().next()
+}
+
+/// Returns whether a name can be granted: Kubernetes can authenticate one like it.
 pub fn can_be_granted(kind: Kind, name: &str) -> bool {
-    !name.is_empty()
-        && name != "*"
-        && name.trim() == name
-        && !name.contains(char::is_control)
-        && !(kind == Kind::Group && is_alias(name))
+    problem(kind, name).is_none()
+}
+
+/// Returns the reason why a name cannot be granted.
+fn problem(kind: Kind, name: &str) -> Option<Diagnostic> {
+    if kind == Kind::Group && is_alias(name) {
+        let message = format!("the group {} has the form of an alias, which nobody is in", quoted(name));
+        let help = "write the name of the user or group itself, under `users` or `groups`";
+        return Some(Diagnostic::error(ALIAS, message).help(help));
+    }
+    let odd = name.is_empty() || name == "*" || name.trim() != name || name.contains(char::is_control);
+    if odd { dropped(kind, name) } else { None }
 }
 
 #[cfg(test)]

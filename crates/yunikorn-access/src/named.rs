@@ -4,15 +4,18 @@
 //! one look-up for each name of a person finds the nearest entry that grants a right, at any depth, and
 //! without allocation.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
+use super::alias::{self, Kind};
 use super::check::implied_by;
 use super::reach::{QueueSet, Way, reach, stops};
 use super::tree::{QueueId, Tree};
 use yunikorn::acl::Match;
+use yunikorn::identity::Identity;
 use yunikorn::right::{ByRight, Right};
 use yunikorn::text_map::TextMap;
 
@@ -24,6 +27,8 @@ pub(super) struct Named {
     groups: TextMap<Box<str>, Holder>,
     /// The recovery queue and those below it.
     recovery: Option<Range<u32>>,
+    /// True if an ACL has an alias.
+    has_aliases: bool,
 }
 
 type Names<'t> = HashMap<&'t str, Holder, RandomState>;
@@ -69,7 +74,36 @@ impl Named {
             }
         }
         let owned = |names: Names<'_>| names.into_iter().map(|(name, of)| (name.into(), of)).collect();
-        Self { everyone, users: owned(users), groups: owned(groups), recovery: tree.recovery() }
+        let has_aliases = groups.keys().any(|group| alias::is_alias(group));
+        let (users, groups) = (owned(users), owned(groups));
+        Self { everyone, users, groups, recovery: tree.recovery(), has_aliases }
+    }
+
+    /// Returns whether an ACL has an alias.
+    pub(super) fn has_aliases(&self) -> bool {
+        self.has_aliases
+    }
+
+    /// Returns a user with the aliases that follow from the names, if an ACL has one.
+    #[inline]
+    pub(super) fn presented<'i>(&self, identity: &'i Identity) -> Cow<'i, Identity> {
+        if !self.has_aliases {
+            return Cow::Borrowed(identity);
+        }
+        Cow::Owned(alias::presented(identity, |alias| self.groups.get(alias).is_some()))
+    }
+
+    /// Returns the entry that names a user or group, and where its rights begin.
+    fn held<'n>(&'n self, name: Match<'_>) -> Option<(Match<'n>, &'n Holder)> {
+        let user = |name: &str| self.users.get(name).map(|(name, holder)| (Match::User(name), holder));
+        let group = |name: &str| self.groups.get(name).map(|(name, holder)| (Match::Group(name), holder));
+        let aliased =
+            |kind, name| self.has_aliases.then(|| alias::alias(kind, name)).and_then(|alias| group(&alias));
+        match name {
+            Match::Everyone => Some((Match::Everyone, &self.everyone)),
+            Match::User(name) => user(name).or_else(|| aliased(Kind::User, name)),
+            Match::Group(name) => group(name).or_else(|| aliased(Kind::Group, name)),
+        }
     }
 
     /// Finds the nearest entry that grants a right. Of several at one queue it is the one whose ACL
@@ -108,24 +142,15 @@ impl Named {
         }
     }
 
-    /// Returns the starts of an entry, in the order of the queues; each queue once.
-    fn starts(&self, right: Right, entry: Match<'_>) -> &[Start] {
-        let holder = match entry {
-            Match::Everyone => Some(&self.everyone),
-            Match::User(name) => self.users.get(name).map(|(_, holder)| holder),
-            Match::Group(name) => self.groups.get(name).map(|(_, holder)| holder),
-        };
-        holder.map(|holder| holder.get(right).0.as_slice()).unwrap_or_default()
-    }
-
     /// Returns where a right begins by an entry, in the order of the queues; each queue once.
-    pub(super) fn ways<'n>(&'n self, right: Right, entry: Match<'n>) -> impl Iterator<Item = Way<'n>> {
-        self.starts(right, entry).iter().map(move |start| start.way(entry))
+    pub(super) fn ways<'n>(&'n self, right: Right, name: Match<'_>) -> impl Iterator<Item = Way<'n>> {
+        let held = self.held(name).into_iter();
+        held.flat_map(move |(entry, holder)| holder.get(right).0.iter().map(move |start| start.way(entry)))
     }
 
     /// Returns the queues on which an entry of an ACL alone grants a right.
     pub(super) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
-        let starts = self.starts(right, entry).iter();
+        let starts = self.held(entry).into_iter().flat_map(|(_, holder)| &holder.get(right).0);
         let reached = starts.flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
         QueueSet::new(reached.collect())
     }

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::alias::Kind;
 use super::check::{Entry, Subject};
 use super::tree::{Node, QueueId, Tree};
 use yunikorn::acl::Match;
@@ -163,24 +164,21 @@ impl<'t> Way<'t> {
     /// decision uses it.
     #[inline]
     pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
-        tree.named().way(right, id, &identity.user, &identity.groups)
+        let named = tree.named();
+        let identity = named.presented(identity);
+        named.way(right, id, &identity.user, &identity.groups)
     }
 
     /// Finds the same for a subject of which only the name is known ([`Subject::identity`]).
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
-        let (user, group) = match name {
-            Match::Everyone => ("", None),
-            Match::User(user) => (user, None),
-            Match::Group(group) => ("", Some(group)),
-        };
-        tree.named().way(right, id, user, group.as_slice())
+        Self::find(tree, right, id, &Subject::from(name).identity())
     }
 
     /// Returns the entry with its origins.
     pub fn written(&self, tree: &Tree) -> Entry {
         let grants = tree.node(self.queue).map(|node| node.grants(self.acl));
         let origins = grants.map(|grants| grants.origins(self.entry)).unwrap_or_default();
-        Entry { subject: self.entry.into(), origins }
+        Entry { subject: tree.real(self.entry).into(), origins }
     }
 }
 
@@ -201,6 +199,15 @@ impl Subject {
             Self::Everyone => Match::Everyone,
             Self::User(user) => Match::User(user),
             Self::Group(group) => Match::Group(group),
+        }
+    }
+
+    /// Returns whether an ACL can hold it as it is, without an alias.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::User(name) => Kind::User.is_plain(name),
+            Self::Group(name) => Kind::Group.is_plain(name),
         }
     }
 

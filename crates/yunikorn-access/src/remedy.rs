@@ -6,11 +6,12 @@
 
 use std::{fmt, iter};
 
+use super::alias::{self, Kind};
 use super::check::{Decision, Step, Subject};
 use super::near_miss::in_another_case;
 use super::reach::{Way, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
-use yunikorn::acl::{Match, group_name_ok, user_name_ok};
+use yunikorn::acl::Match;
 use yunikorn::queue::{QueuePath, lowered, nearest};
 use yunikorn::right::Right;
 
@@ -58,8 +59,6 @@ pub enum Remedy {
         /// The ACL of the queue.
         right: Right,
     },
-    /// Neither the user nor a group can be named in an ACL.
-    Unnameable,
 }
 
 /// The object in which a grant must be written.
@@ -88,10 +87,11 @@ impl fmt::Display for Remedy {
                     How::New { extend: true } => f.write_str("by a QueueAcl with `baseAcl: Extend`")?,
                 }
                 match opens {
-                    0 | 1 => Ok(()),
-                    2 => f.write_str("; it opens the queue below, too"),
-                    more => write!(f, "; it opens the {} queues below, too", more - 1),
+                    0 | 1 => {}
+                    2 => f.write_str("; it opens the queue below, too")?,
+                    more => write!(f, "; it opens the {} queues below, too", more - 1)?,
                 }
+                if subject.is_plain() { Ok(()) } else { f.write_str("; it needs the user-info webhook") }
             }
             Self::Join { group, queue, right } => {
                 write!(f, "add the user to group {group}, which the {} of queue {queue} names", right.key())
@@ -100,10 +100,6 @@ impl fmt::Display for Remedy {
                 write!(f, "use the name {name}, which the {} of queue {queue} has", right.key())
             }
             Self::Ask { queue } => write!(f, "ask for queue {queue}"),
-            Self::Unnameable => f.write_str(
-                "let `yunikorn.apache.org/user.info` of the pods carry a plain user or group, and grant that one \
-                 access: no ACL can name this user or one of the groups",
-            ),
         }
     }
 }
@@ -194,18 +190,19 @@ fn grants<'a>(
     let how = how(node.grants(right));
     let grant =
         move |subject| Remedy::Grant { queue: node.path.clone(), right, subject, how: how.clone(), opens };
-    let user = Some(&identity.user).filter(|user| user_name_ok(user));
+    let user = Some(&identity.user).filter(|user| alias::can_be_granted(Kind::User, user));
     let mut groups: Vec<&String> = Vec::new();
-    for group in identity.groups.iter().filter(|group| group_name_ok(group) && **group != identity.user) {
+    for group in
+        identity.groups.iter().filter(|group| Kind::Group.is_plain(group) && **group != identity.user)
+    {
         if groups.len() < MOST && !groups.contains(&group) {
             groups.push(group);
         }
     }
-    let unnameable = (user.is_none() && groups.is_empty()).then_some(Remedy::Unnameable);
     let user = user.cloned().map(Subject::User);
     let groups = groups.into_iter().cloned().map(Subject::Group);
     let joins = iter::once_with(move || joins(tree, decision)).flatten();
-    user.map(grant.clone()).into_iter().chain(unnameable).chain(joins).chain(groups.map(grant))
+    user.map(grant.clone()).into_iter().chain(joins).chain(groups.map(grant))
 }
 
 fn how(grants: &Grants) -> How {
@@ -226,7 +223,11 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     let mut groups: Vec<(&str, &Step)> = Vec::new();
     for step in &decision.steps {
         let Some(node) = tree.find(&step.queue).and_then(|id| tree.node(id)) else { continue };
-        for group in node.grants(step.right).acl.groups().iter() {
+        let groups_named = node.grants(step.right).acl.groups().iter();
+        for group in groups_named.filter_map(|group| tree.real(Match::Group(group)).group()) {
+            if alias::is_alias(group) {
+                continue;
+            }
             if groups.len() < MOST_WEIGHED && !groups.iter().any(|(known, _)| *known == group) {
                 groups.push((group, step));
             }
@@ -261,7 +262,7 @@ mod tests {
     use crate::check::{decide, explain};
     use crate::testing::{any_identity, any_tree, text, tree};
     use proptest::prelude::*;
-    use yunikorn::acl;
+    use yunikorn::acl::{self, Acl};
     use yunikorn::config::verdict;
     use yunikorn::identity::Identity;
     use yunikorn::version::Version;
@@ -316,8 +317,8 @@ mod tests {
                 &["system:serviceaccounts"]
             ),
             [
-                "let `yunikorn.apache.org/user.info` of the pods carry a plain user or group, and grant that one \
-                 access: no ACL can name this user or one of the groups",
+                "name user system:serviceaccount:a:b in the adminacl of queue root.prod.etl, by a QueueAcl; it \
+                 needs the user-info webhook",
                 "add the user to group ops, which the adminacl of queue root names",
             ]
         );
@@ -474,7 +475,6 @@ mod tests {
                             let renamed = Identity { user: name, ..identity.clone() };
                             prop_assert!(decide(&tree, right, &queue, &renamed).allowed());
                         }
-                        Remedy::Unnameable => prop_assert!(false, "{:?}", decision),
                     }
                 }
             }
@@ -483,12 +483,12 @@ mod tests {
 
     /// The tree with one more entry.
     fn with(tree: &Tree, at: &QueuePath, right: Right, subject: &Subject) -> Tree {
+        let none: &[&str] = &[];
         let entry = match subject {
-            Subject::User(user) => user.clone(),
-            Subject::Group(group) => format!(" {group}"),
-            Subject::Everyone => "*".to_owned(),
+            Subject::User(user) => alias::acl(&[user], none).expect("a user").0,
+            Subject::Group(group) => alias::acl(none, &[group]).expect("a group").0,
+            Subject::Everyone => Acl::everyone(),
         };
-        let entry = acl::parse(&entry).expect("entry");
         let acls: Vec<(String, [String; 2])> = tree
             .queues()
             .map(|(_, node)| {

@@ -46,7 +46,7 @@ pub fn yes(tree: &Tree, right: Right, named: &str, located: Located, way: &Way<'
     // Room for the whole sentence: an authorizer makes one for each request.
     why.reserve(128);
     if let Some(node) = tree.node(way.queue) {
-        add_granted(&mut why, right, way.acl, &node.path, &way.entry.into());
+        add_granted(&mut why, right, way.acl, &node.path, &tree.real(way.entry).into());
     }
     why
 }

@@ -18,7 +18,7 @@ use yunikorn::right::Right;
 /// anyone who is not named.
 pub fn all_named(tree: &Tree) -> Vec<Subject> {
     let acls = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| &node.grants(right).acl));
-    let entries: BTreeSet<Match<'_>> = acls.flat_map(Acl::entries).collect();
+    let entries: BTreeSet<Match<'_>> = acls.flat_map(Acl::entries).map(|entry| tree.real(entry)).collect();
     let names = entries.into_iter().filter(|entry| *entry != Match::Everyone);
     names.chain([Match::Everyone]).map(Subject::from).collect()
 }

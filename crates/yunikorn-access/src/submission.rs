@@ -23,6 +23,7 @@ use super::review::answer::visible;
 use super::running::joins::Running;
 use super::sentence::sentence;
 use super::tree::Tree;
+use crate::alias;
 use go_compat::diag::quoted;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{APP, USER_INFO};
@@ -313,7 +314,7 @@ fn of_submitter(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &
     let forced = !applied.node_name.is_empty();
     let claim = Claim { forced, ..Claim::new(&submitter.user, &submitter.groups) };
     let decision = match identify(claim, world.resolver, world.conf.version) {
-        Ok(identity) => of_identity(applied, world, &workload, identity),
+        Ok(identity) => of_identity(applied, world, &workload, alias::of_pod(identity)),
         Err(Refusal::Undecided(why)) => Decision::undecided("groups", &why),
         Err(refusal) => {
             let reason = refusal.describe(&submitter.user);

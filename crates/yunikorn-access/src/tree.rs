@@ -3,19 +3,23 @@
 //!
 //! Queues are numbered in pre-order, each before its children, so a subtree is a range of numbers.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
+use super::alias::{self, Aliased};
 use super::named::Named;
 use go_compat::diag::Span;
-use yunikorn::acl::{self, Acl, AclError};
+use yunikorn::acl::{self, Acl, AclError, Match};
 use yunikorn::config::schema::PlacementRule;
 use yunikorn::config::{ByPath, Partition, Queue};
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::{ByRight, Right};
+use yunikorn::version::Version;
 
 /// The number of a queue in its [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +35,8 @@ pub struct Tree {
     by_path: Arc<ByPath>,
     /// An index that the first query builds, because many trees are only compared or printed.
     named: OnceLock<Named>,
+    /// The names of users and groups by their aliases, as far as they are known.
+    aliased: Arc<Aliased>,
 }
 
 /// One queue.
@@ -161,6 +167,7 @@ impl Tree {
             queues: Vec::with_capacity(partition.queues().size_hint().0),
             by_path: Arc::clone(partition.by_path()),
             named: OnceLock::new(),
+            aliased: Arc::default(),
         };
         for queue in partition.queues() {
             tree.queues.push(Node::new(queue)?);
@@ -190,6 +197,7 @@ impl Tree {
             queues: Vec::new(),
             by_path: Arc::default(),
             named: OnceLock::new(),
+            aliased: Arc::default(),
         }
     }
 
@@ -301,6 +309,47 @@ impl Tree {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             node.grants.get_mut(right).attribute(object, granted);
         }
+    }
+
+    /// Returns whether an ACL has an alias.
+    pub fn has_aliases(&self) -> bool {
+        self.named().has_aliases()
+    }
+
+    /// Returns the identity of a user of Kubernetes in the scheduler. A service account without groups is in
+    /// those that Kubernetes gives it. Where an ACL has an alias, the user-info webhook escapes the names of
+    /// users that `YuniKorn` would refuse.
+    ///
+    /// # Errors
+    /// `YuniKorn`'s refusal, or that it cannot be known.
+    pub fn identify(
+        &self,
+        of: &Identity,
+        resolver: &dyn GroupResolver,
+        version: Version,
+    ) -> Result<Identity, Refusal> {
+        let user = if self.has_aliases() { alias::escaped(&of.user) } else { Cow::from(&of.user) };
+        let account = alias::service_account(&of.user).filter(|_| of.groups.is_empty());
+        let given = account.map(|(namespace, _)| alias::groups_of_account(namespace));
+        let groups = given.as_deref().unwrap_or(&of.groups);
+        let identity = identify(Claim::new(&user, groups), resolver, version)?;
+        Ok(Identity { user: of.user.clone(), ..identity })
+    }
+
+    /// Records the names of users and groups by their aliases.
+    pub fn name_aliases(&mut self, aliased: Arc<Aliased>) {
+        self.aliased = aliased;
+    }
+
+    /// Returns the user or group that an entry of an ACL stands for; the entry itself if it is no known
+    /// alias.
+    pub fn real<'t>(&'t self, entry: Match<'t>) -> Match<'t> {
+        self.aliased.real(entry)
+    }
+
+    /// Returns a user with the aliases that follow from the names, if an ACL has one.
+    pub fn presented<'i>(&self, identity: &'i Identity) -> Cow<'i, Identity> {
+        self.named().presented(identity)
     }
 
     /// Records the span that names a queue, in the text that people write.

@@ -15,6 +15,7 @@ pub fn until(tree: &Tree, right: Right, id: QueueId, identity: &Identity) -> Opt
         checked(tree, right, id).flat_map(|(_, node)| implied_by(right).iter().map(|acl| node.grants(*acl)));
     // Beside a wildcard the names are not in force, but they are again once it has ended.
     let parts = acls.flat_map(|grants| &grants.parts);
+    let identity = tree.presented(identity);
     let granting = parts.filter(|(_, part)| part.allows(&identity.user, &identity.groups));
     latest(granting.map(|(origin, _)| origin.until()))
 }

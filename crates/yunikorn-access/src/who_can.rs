@@ -90,7 +90,7 @@ fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
     grantees.sort_unstable_by_key(|(subject, found)| (found.nearest, *subject));
     let grantee = |(subject, Found { grants, ends, .. })| {
         let until = latest(ends.into_iter().chain(of_everyone));
-        Grantee { subject, grants, until }
+        Grantee { subject: tree.real(subject), grants, until }
     };
     grantees.into_iter().map(grantee).collect()
 }

@@ -172,6 +172,13 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
         }
         delete(cluster, "queueacl", name).await?;
     }
+    let account = "submit: {serviceAccounts: [{namespace: spark, name: driver}]}";
+    apply(cluster, &acl("account", "root.prod", account)).await?;
+    seen.queue_acl("account", "Accepted", "True", "Accepted").await?;
+    for r#type in ["Effective", "Ready"] {
+        seen.queue_acl("account", r#type, "False", "IdentityWebhookMissing").await?;
+    }
+    delete(cluster, "queueacl", "account").await?;
     // A mistake in an object that was in force keeps it in force.
     apply(cluster, &acl("good", "root.prod", "submit: {acl: 'alice,system:serviceaccount:spark:driver'}"))
         .await?;

@@ -21,6 +21,7 @@ use workload::WorkloadArgs;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source, Submitter};
 use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use yunikorn_access::alias;
 use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 
 /// Exit codes, for `--help`.
@@ -98,10 +99,14 @@ fn user(
     console: Console,
 ) -> Result<(Identity, Option<String>), Failure> {
     let claimed = claimed(args, workload, session, console)?;
-    let mut claim = Claim::from(&claimed);
-    claim.forced = !workload.node_name.is_empty();
+    let claim = Claim { forced: !workload.node_name.is_empty(), ..Claim::from(&claimed) };
     let resolver = args.source.resolver(ResolverKind::in_force(&session.configuration.config), console)?;
-    match identify(claim, &*resolver, session.configuration.version) {
+    let identity = if args.user.is_some() && !claim.forced {
+        session.configuration.identify(&claimed, &*resolver)
+    } else {
+        identify(claim, &*resolver, session.configuration.version).map(alias::of_pod)
+    };
+    match identity {
         Ok(identity) => Ok((identity, None)),
         Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
         Err(refusal) => {

@@ -11,14 +11,16 @@ use crate::cli::{Console, Failure};
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
-use queuewarden_plan::conditions::{Status, Type, find};
+use queuewarden_plan::conditions::{Reason, Status, Type, find};
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{ResourceKind, admission_keys, admission_settings, merged, risks};
 use queuewarden_report::{Change, Outside, WithoutEffect, changes, outside, without_effect};
 use yunikorn::acl;
 use yunikorn::config::{Config, verdict};
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
+use yunikorn_access::alias::Aliased;
 use yunikorn_access::{Origin, Tree};
 
 /// A text, its base, and who wrote which part.
@@ -53,6 +55,10 @@ pub struct Around {
     pub settings: BTreeMap<String, String>,
     /// The objects that are refused, as messages name them, with the reasons.
     pub refused: BTreeMap<String, String>,
+    /// The objects of which a part is not in force because no webhook writes aliases, with the reasons.
+    pub without_webhook: Vec<String>,
+    /// The names in the objects by their aliases.
+    pub aliased: Arc<Aliased>,
 }
 
 impl Around {
@@ -66,12 +72,15 @@ impl Around {
             risks: risks(settled),
             settings: admission_keys(&merged(settled)),
             refused: refused(settled),
+            without_webhook: without_webhook(settled),
+            aliased: Arc::new(read.aliased()),
         }
     }
 
-    /// Adds a note for each refused object.
+    /// Adds a note for each refused object, and for each that names what only an alias can.
     pub fn note_refused(&self, notes: &mut Vec<String>) {
         notes.extend(self.refused.iter().map(|(object, why)| format!("{object} grants nothing: {why}")));
+        notes.extend(self.without_webhook.iter().cloned());
     }
 }
 
@@ -85,6 +94,17 @@ fn refused(settled: &Snapshot) -> BTreeMap<String, String> {
         Some((kind.object(meta.name.clone()).to_string(), why))
     });
     refused.collect()
+}
+
+/// Names the `QueueAcl`s of which a part is not in force because no webhook writes aliases.
+fn without_webhook(settled: &Snapshot) -> Vec<String> {
+    let metas = settled.queue_acls.iter().map(|entry| &entry.meta);
+    let lacking = metas.filter_map(|meta| {
+        let effective = find(&meta.conditions, Type::Effective)?;
+        let lacks = effective.reason == Reason::IdentityWebhookMissing.as_str();
+        lacks.then(|| format!("{}: {}", ResourceKind::QueueAcl.object(meta.name.clone()), effective.message))
+    });
+    lacking.collect()
 }
 
 impl Written {
@@ -160,6 +180,7 @@ impl Configuration {
             Self { config, diagnostics, around, version, notes, trees, text, base, attributions };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &configuration.attributions, None);
+            tree.name_aliases(Arc::clone(&configuration.around.aliased));
         }
         configuration.attribute_base();
         Ok((configuration, refused))
@@ -197,6 +218,18 @@ impl Configuration {
     /// Returns the text that the questions are about.
     pub fn written(&self) -> &str {
         &self.text.text
+    }
+
+    /// Returns a user as the scheduler sees it.
+    ///
+    /// # Errors
+    /// `YuniKorn`'s refusal, or that it cannot be known.
+    pub fn identify(&self, of: &Identity, resolver: &dyn GroupResolver) -> Result<Identity, Refusal> {
+        let tree = self.trees.iter().find(|tree| tree.has_aliases()).or(self.trees.first());
+        tree.map_or_else(
+            || identify(Claim::from(of), resolver, self.version),
+            |tree| tree.identify(of, resolver, self.version),
+        )
     }
 
     /// Returns the queues of each partition, in the order of the text.

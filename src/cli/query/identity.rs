@@ -11,7 +11,7 @@ use super::{Session, Source};
 use crate::cli::input::source;
 use crate::cli::{Console, Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
-use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, ResolverKind, identify};
+use yunikorn::identity::{GroupResolver, Identity, Refusal, ResolverKind};
 
 /// Option for the source of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
@@ -93,7 +93,7 @@ impl IdentityArgs {
         let named = !claimed.groups.is_empty();
         let source = if named { &GroupsArgs::default() } else { &self.source };
         let resolver = source.resolver(own, console)?;
-        match identify(Claim::from(claimed), &*resolver, configuration.version) {
+        match configuration.identify(claimed, &*resolver) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
             Err(refusal) => Err(Failure::Refused(refusal.describe(&claimed.user))),

@@ -12,12 +12,14 @@ use crate::cli::input::object::{Document, Kind, Object, token};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_api::config_map;
+use queuewarden_plan::history;
 use queuewarden_plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::admission::{self, AccessControl};
 use yunikorn::config::codes::{HIDES, NOT_UNPACKED};
 use yunikorn::config::flatten::{is_packed, target};
 use yunikorn::config::{settings, verdict};
 use yunikorn::version::Version;
+use yunikorn_access::alias;
 
 /// The partitions of a scheduler on Kubernetes: the shim knows no other (k8shim `utils.go`,
 /// `GetNormalizedPartitionName`). A text without it hangs a scheduler on reload.
@@ -78,7 +80,11 @@ fn of_value(known: bool, key: &str, text: &str, version: Version) -> Vec<Diagnos
         findings.extend(diagnostics);
     }
     if is_queues(key) && (known || has_partitions(text)) {
-        findings.extend(verdict(text, ACTIVE, version).diagnostics);
+        let read = verdict(text, ACTIVE, version);
+        findings.extend(read.diagnostics);
+        // Only a text that queuewarden writes may have aliases.
+        let base = read.config.as_ref().filter(|_| history::number(text).is_none());
+        findings.extend(base.map(alias::named_in).into_iter().flatten());
     }
     findings
 }

@@ -13,10 +13,11 @@ use go_compat::diag::{Diagnostic, Severity};
 use queuewarden_api::{access_test, convert};
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
 use queuewarden_plan::{self, ResourceKind, Trust, field_of as setting_of};
-use yunikorn::acl::{self, Acl};
+use yunikorn::acl;
 use yunikorn::admission;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::alias;
 
 /// Returns all findings on an object, including parts that do not do what they seem to say.
 pub fn check(inputs: &Inputs, object: &Object, kind: ResourceKind) -> Vec<Diagnostic> {
@@ -94,12 +95,12 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
     let diagnostics = diagnostics.into_iter().flatten().map(binding);
     let mut found = within(inputs, &object.document, &pointer, diagnostics);
     let users = format!("/spec/{right}/users");
-    let users = texts(object, &users).map(|(pointer, name)| (pointer, Acl::named(&[name], &[""; 0])));
+    let users = texts(object, &users).map(|(pointer, name)| (pointer, alias::acl::<_, &str>(&[name], &[])));
     let groups = format!("/spec/{right}/groups");
-    let groups = texts(object, &groups).map(|(pointer, name)| (pointer, Acl::named(&[""; 0], &[name])));
+    let groups = texts(object, &groups).map(|(pointer, name)| (pointer, alias::acl::<&str, _>(&[], &[name])));
     for (pointer, acl) in users.chain(groups) {
-        let refused = acl.err().into_iter().flatten();
-        found.extend(refused.map(|diagnostic| diagnostic.at(object.document.span(&pointer))));
+        let findings = acl.map_or_else(|refused| refused, |(_, odd)| odd);
+        found.extend(findings.into_iter().map(|found| found.at(object.document.span(&pointer))));
     }
     found
 }

@@ -183,7 +183,6 @@ impl Answers<'_> {
                 subject: Some(Named::from(Match::User(name))),
                 ..nothing
             },
-            Remedy::Unnameable => nothing,
         }
     }
 }

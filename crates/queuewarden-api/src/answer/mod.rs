@@ -155,6 +155,7 @@ pub struct RemedyAnswer {
 #[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub enum RemedyKind {
     /// An ACL names one more subject.
+    #[default]
     Grant,
     /// The user joins a group that has access.
     Join,
@@ -162,9 +163,6 @@ pub enum RemedyKind {
     Ask,
     /// The user's name is written as the ACL has it, in another case.
     Rename,
-    /// No ACL can name the user or a group: another name is needed.
-    #[default]
-    Unnameable,
 }
 
 /// An entry that grants something.

@@ -20,7 +20,7 @@ use yunikorn_access::check::Subject;
 use yunikorn_access::lint::Finding;
 use yunikorn_access::reach::{QueueSet, granted_on};
 use yunikorn_access::starts::{all_named, starts};
-use yunikorn_access::tree::{Grants, Node, Origin, QueueId};
+use yunikorn_access::tree::{Grants, Node, Origin, QueueId, Tree};
 
 /// The answer to `report`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -357,7 +357,7 @@ impl<'a> Answers<'a> {
         numbers: &HashMap<Match<'_>, usize>,
         origins: &mut Origins<'a>,
     ) -> QueueAnswer {
-        let mut acl = |right| acl(node.grants(right), numbers, origins);
+        let mut acl = |right| acl(self.tree, node.grants(right), numbers, origins);
         QueueAnswer {
             path: node.path.to_string(),
             parent: node.parent.map(QueueId::index),
@@ -393,6 +393,7 @@ impl<'a> Answers<'a> {
 }
 
 fn acl<'t>(
+    tree: &Tree,
     grants: &'t Grants,
     numbers: &HashMap<Match<'_>, usize>,
     origins: &mut Origins<'t>,
@@ -404,7 +405,7 @@ fn acl<'t>(
         // Beside a wildcard there is no other entry, so in every part that has this entry it is in force.
         let written = grants.parts.iter().filter(|(_, part)| part.has(entry));
         let origins = written.map(|(origin, _)| origins.number(origin)).collect();
-        Some(EntryAnswer { subject: *numbers.get(&entry)?, origins })
+        Some(EntryAnswer { subject: *numbers.get(&tree.real(entry))?, origins })
     });
     Some(AclAnswer { text: grants.text.clone(), entries: entries.collect() })
 }
@@ -419,7 +420,6 @@ mod tests {
     use serde_json::{Value, json};
     use yunikorn_access::Way;
     use yunikorn_access::testing::{any_tree, tree};
-    use yunikorn_access::tree::Tree;
 
     #[derive(Debug)]
     struct Here;
@@ -488,7 +488,7 @@ mod tests {
                 });
                 let expected = cell.map(|way: Way<'_>| {
                     let acl = AclKey::from(way.acl).as_str().to_owned();
-                    (way.queue.index(), acl, json!(Named::from(way.entry).name))
+                    (way.queue.index(), acl, json!(Named::from(tree.real(way.entry)).name))
                 });
                 if reported != expected {
                     return Err(format!(

@@ -1,12 +1,15 @@
 //! The holders of a right: the same shape for `submit` and `admin`.
 
 use kube::KubeSchema;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
 use yunikorn::acl::Acl;
+use yunikorn_access::alias::SERVICE_ACCOUNT;
 
-/// Holders of the right: lists of users and groups, or everyone, or nobody, or YuniKorn's own ACL text.
+/// Holders of the right: lists of users, groups and service accounts, or everyone, or nobody, or YuniKorn's
+/// own ACL text.
 /// Exactly one of these four forms is allowed. An empty object means nobody, with a warning: write nobody:
 /// true.
 ///
@@ -17,36 +20,50 @@ use yunikorn::acl::Acl;
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 #[x_kube(
     validation = Rule::new(
-        "!has(self.nobody) || !(has(self.users) || has(self.groups) || has(self.everyone) || has(self.acl))"
+        "!has(self.nobody) || !(has(self.users) || has(self.groups) || has(self.serviceAccounts) || \
+         has(self.everyone) || has(self.acl))"
     )
     .message(
-        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, everyone and \
-         acl"
+        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, \
+         serviceAccounts, everyone and acl"
     ),
-    validation = Rule::new("!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.everyone))")
-        .message(
-            "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users and \
-             groups, or everyone"
-        ),
-    validation = Rule::new("!has(self.everyone) || !(has(self.users) || has(self.groups))").message(
+    validation = Rule::new(
+        "!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.serviceAccounts) || \
+         has(self.everyone))"
+    )
+    .message(
+        "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users, groups \
+         and serviceAccounts, or everyone"
+    ),
+    validation = Rule::new(
+        "!has(self.everyone) || !(has(self.users) || has(self.groups) || has(self.serviceAccounts))"
+    )
+    .message(
         "everyone stands alone: YuniKorn ignores users and groups beside '*'. Remove the lists, or remove \
          everyone"
     )
 )]
 pub struct Grant {
-    /// Users by exact, case-sensitive name, e.g. ["sue", "bob@example.com"]. Only names that YuniKorn keeps
-    /// in an ACL are accepted: a letter or _ first, then letters, digits, _ . @ -, and at most one $ at the
-    /// end; service accounts are not. Left out: no users.
+    /// Users by exact, case-sensitive name, as Kubernetes authenticates them, e.g. ["sue",
+    /// "https://issuer.example.com#1234"]. A name that YuniKorn's ACLs cannot hold (a letter or _ first, then
+    /// letters, digits, _ . @ -, and at most one $ at the end) is granted by an alias, which needs the
+    /// user-info webhook. Left out: no users.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::user_names")]
     pub users: Vec<String>,
 
-    /// Groups by exact, case-sensitive name, e.g. ["devs"]. Only names that YuniKorn keeps in an ACL are
-    /// accepted: a letter or _ first, then letters, digits, _ and -; no dots, at-signs or colons. Left out:
-    /// no groups.
+    /// Groups by exact, case-sensitive name, as Kubernetes authenticates them, e.g. ["devs",
+    /// "team.a@example.com"]. A name that YuniKorn's ACLs cannot hold (a letter or _ first, then letters,
+    /// digits, _ and -) is granted by an alias, which needs the user-info webhook. Left out: no groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::group_names")]
     pub groups: Vec<String>,
+
+    /// Service accounts, e.g. [{namespace: spark, name: driver}], or without a name all of a namespace. They
+    /// are granted by aliases, which need the user-info webhook. Left out: no service accounts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = schema::MAX_NAMES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub service_accounts: Vec<ServiceAccount>,
 
     /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. There is
     /// no false: to grant nobody, write nobody: true.
@@ -86,6 +103,30 @@ pub struct Grant {
     pub acl: Option<String>,
 }
 
+/// A service account, or all of a namespace.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ServiceAccount {
+    /// The namespace, e.g. "spark".
+    #[schemars(length(max = 63), pattern("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub namespace: String,
+    /// The name, e.g. "driver". Left out: all service accounts of the namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253), pattern(r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$"))]
+    pub name: Option<String>,
+}
+
+impl ServiceAccount {
+    /// Returns the user name, or the group of all of the namespace.
+    pub fn subject(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{SERVICE_ACCOUNT}{}:{name}", self.namespace),
+            None => format!("system:serviceaccounts:{}", self.namespace),
+        }
+    }
+}
+
 impl From<&Acl> for Grant {
     /// Makes the form with lists, or that for everyone or for nobody.
     fn from(acl: &Acl) -> Self {
@@ -93,6 +134,7 @@ impl From<&Acl> for Grant {
         Self {
             users: names(acl.users()),
             groups: names(acl.groups()),
+            service_accounts: Vec::new(),
             everyone: acl.is_everyone().then_some(true),
             nobody: acl.is_nobody().then_some(true),
             acl: None,

@@ -24,7 +24,7 @@ mod schema;
 mod yunikorn_config;
 
 pub use admission_policy::{AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus};
-pub use grant::Grant;
+pub use grant::{Grant, ServiceAccount};
 pub use queue_access_test::{
     AccessCase, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec, QueueAccessTestStatus,
 };

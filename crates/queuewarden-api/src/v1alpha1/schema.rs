@@ -35,11 +35,6 @@ pub const MAX_BUNDLE_LENGTH: usize = 131_072;
 /// Most labels or annotations of an expected placement.
 pub const MAX_TEXTS: usize = 32;
 
-/// The user names that YuniKorn accepts in an ACL (yunikorn-core `acl.go:34`).
-const USER: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
-/// The group names that YuniKorn accepts in an ACL (yunikorn-core `acl.go:35`).
-const GROUP: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
-
 /// A DNS subdomain.
 const SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
@@ -93,42 +88,24 @@ pub(super) fn texts(_: &mut SchemaGenerator) -> Schema {
 
 /// `users` of a grant.
 pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
-    let system = format!(
-        "YuniKorn drops service accounts and other system: names from ACLs without a word (its users match \
-         {USER}). Grant a group that the workload's user.info annotation carries instead"
-    );
-    let other = format!(
-        "YuniKorn drops users that do not match {USER} from ACLs without a word. Grant one of the user's \
-         groups instead"
-    );
-    names("user", USER, &system, &other)
+    names("user", "")
 }
 
-/// `groups` of a grant.
+/// `groups` of a grant; those of the form of an alias are nobody's.
 pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
-    let system = format!(
-        "YuniKorn drops system: groups from ACLs without a word (its groups match {GROUP}). To let every \
-         authenticated user in, write everyone: true"
-    );
-    let other = format!(
-        "YuniKorn drops groups that do not match {GROUP} from ACLs without a word (no '.', '@' or ':'). \
-         Grant another group of these users, or list the users"
-    );
-    names("group", GROUP, &system, &other)
+    names("group", " && !self.matches('^qw-[ug]-[a-z0-9_]*-[0-9a-f]{32}$')")
 }
 
-/// Names in a list. `system` says why names that begin with `system:` cannot be granted anything, `other` why
-/// other names cannot.
+/// Names in a list: all that Kubernetes can authenticate.
 ///
-/// The API server ignores a message with a line break in it, so each expression that quotes its input has a
-/// plain message to fall back on.
-fn names(what: &str, pattern: &str, system: &str, other: &str) -> Schema {
-    let ungranted = format!("\"{what} '\" + self + \"' cannot be granted anything:");
+/// The API server ignores a message with a line break in it, so the expression has a plain message to fall
+/// back on.
+fn names(what: &str, but: &str) -> Schema {
     let message = format!(
         "self == '*' ? \"'*' is no {what}: to let everyone in, write everyone: true instead of lists\" : \
-         self.contains(',') || self.contains(' ') ? \"{what} '\" + self + \"' holds a comma or space: write \
-         each {what} as a list element of its own\" : \
-         self.startsWith('system:') ? {ungranted} {system}\" : {ungranted} {other}\""
+         self == '' ? 'a {what} without a name cannot be granted anything: remove the entry' : \
+         \"'\" + self + \"' is the name of no {what}: write a {what} as Kubernetes authenticates it, without \
+         control characters and without spaces at its ends, and no alias of queuewarden's\""
     );
     json_schema!({
         "type": "array",
@@ -138,9 +115,10 @@ fn names(what: &str, pattern: &str, system: &str, other: &str) -> Schema {
             "type": "string",
             "maxLength": MAX_NAME_LENGTH,
             "x-kubernetes-validations": [{
-                "rule": format!("self.matches('{pattern}')"),
-                "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do \
-                                    not match {pattern} from ACLs"),
+                "rule": format!(
+                    r"self != '' && self != '*' && !self.matches('^\\s|\\s$|[\\x00-\\x1f\\x7f]'){but}"
+                ),
+                "message": format!("this is the name of no {what}: it has control characters, or spaces at its ends"),
                 "messageExpression": message,
             }],
         },

@@ -16,6 +16,7 @@ use yunikorn::admission::Conf;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
 use yunikorn::version::Version;
+use yunikorn_access::alias::Aliased;
 use yunikorn_access::{Tree, user_info};
 
 /// The state at one moment.
@@ -55,11 +56,17 @@ impl Queues {
     ///
     /// # Errors
     /// When an ACL does not activate.
-    fn new(config: Arc<Config>, attributions: &[Attribution], base: Option<&Config>) -> Result<Self, String> {
+    fn new(
+        config: Arc<Config>,
+        attributions: &[Attribution],
+        base: Option<&Config>,
+        aliased: &Arc<Aliased>,
+    ) -> Result<Self, String> {
         let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
             attribution::mark(tree, attributions, base);
+            tree.name_aliases(Arc::clone(aliased));
             tree.make_ready();
         }
         Ok(Self { config, trees })
@@ -90,7 +97,9 @@ impl Published {
         let hash = hash(&running, &attributions, base, &keys, version);
         let same = before.filter(|before| before.hash == hash);
         let queues = same.map(|before| before.queues.clone());
-        let queues = queues.unwrap_or_else(|| queues_of(&running, &attributions, base, known).map(Arc::new));
+        let queues = queues.unwrap_or_else(|| {
+            queues_of(&running, &attributions, base, &snapshot.aliased(), known).map(Arc::new)
+        });
         let conf = same.map_or_else(|| Conf::from_keys(&keys, version).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
@@ -119,9 +128,11 @@ fn queues_of(
     running: &Running<'_>,
     attributions: &[Attribution],
     base: Option<&Config>,
+    aliased: &Aliased,
     known: &mut ParseCache,
 ) -> Result<Queues, String> {
-    running.read(|text| Queues::new(known.taken(text)?, attributions, base))
+    let aliased = Arc::new(aliased.clone());
+    running.read(|text| Queues::new(known.taken(text)?, attributions, base, &aliased))
 }
 
 fn hash(
@@ -195,7 +206,7 @@ mod tests {
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let queues_of = |text: &str, proven: Option<&str>| {
             let running = Running { text: Ok(text), proven };
-            super::queues_of(&running, &[], None, &mut ParseCache::new(Version::V1_8))
+            super::queues_of(&running, &[], None, &Aliased::default(), &mut ParseCache::new(Version::V1_8))
         };
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
         let bob = text("bob");

@@ -124,7 +124,7 @@ fn shares(
             ranges.chain([(1, 0)])
         });
         let (_, subjects) = alike.entry(key.collect()).or_insert_with(|| (reached, Vec::new()));
-        subjects.push(subject(entry));
+        subjects.push(subject(tree.real(entry)));
     }
     let in_parts = |subjects: Vec<Subject>| parts(subjects.into_iter(), |subject| subject.name().len());
     alike.into_values().map(|(reached, subjects)| (reached, in_parts(subjects))).collect()

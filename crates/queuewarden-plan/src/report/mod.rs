@@ -5,6 +5,7 @@ pub(super) mod events;
 pub(super) mod policy;
 pub(super) mod queue_acl;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use crate::conditions::{Finding, Reason, Type};
 use crate::resolve::Refusal;
 use crate::snapshot::Mode;
 use go_compat::diag::Diagnostic;
-use yunikorn::acl::{Acl, Names};
+use yunikorn::acl::Acl;
+use yunikorn_access::alias::Aliased;
 
 /// The output that objects are written to, and its conditions.
 #[derive(Clone, Copy)]
@@ -103,33 +105,48 @@ pub(super) fn waiting_conditions(refusal: Option<&Refusal>, why: &str) -> [Findi
 const SHOWN: usize = 10;
 
 /// Returns an ACL in words: `users sue, bob and groups dev`, `everyone`, `nobody`.
-pub(super) fn people(acl: &Acl) -> String {
+pub(super) fn people(acl: &Acl, aliased: &Aliased) -> String {
     // Room for most, so that the text is not moved name by name.
     let mut text = String::with_capacity(64);
-    push_people(&mut text, acl);
+    push_people(&mut text, acl, aliased);
     text
 }
 
 /// Appends an ACL for people to a text. There may be ten thousand ACLs, and formatting takes several times as
 /// long.
-fn push_people(text: &mut String, acl: &Acl) {
+fn push_people(text: &mut String, acl: &Acl, aliased: &Aliased) {
     if acl.is_everyone() || acl.is_nobody() {
         return text.push_str(if acl.is_everyone() { "everyone" } else { "nobody" });
     }
-    push_names(text, "user", acl.users());
-    if !acl.users().is_empty() && !acl.groups().is_empty() {
-        text.push_str(" and ");
+    if aliased.is_empty() {
+        return push_lists(text, acl.users().iter(), acl.groups().iter());
     }
-    push_names(text, "group", acl.groups());
+    let entries: BTreeSet<_> = acl.entries().map(|entry| aliased.real(entry)).collect();
+    let users: Vec<_> = entries.iter().filter_map(|entry| entry.user()).collect();
+    let groups: Vec<_> = entries.iter().filter_map(|entry| entry.group()).collect();
+    push_lists(text, users.into_iter(), groups.into_iter());
 }
 
-fn push_names(text: &mut String, kind: &str, names: &Names) {
+fn push_lists<'n>(
+    text: &mut String,
+    users: impl ExactSizeIterator<Item = &'n str>,
+    groups: impl ExactSizeIterator<Item = &'n str>,
+) {
+    let both = users.len() > 0 && groups.len() > 0;
+    push_names(text, "user", users);
+    if both {
+        text.push_str(" and ");
+    }
+    push_names(text, "group", groups);
+}
+
+fn push_names<'n>(text: &mut String, kind: &str, names: impl ExactSizeIterator<Item = &'n str>) {
     let count = names.len();
     if count == 0 {
         return;
     }
     push(text, &[kind, if count == 1 { "" } else { "s" }]);
-    for (index, name) in names.iter().take(SHOWN).enumerate() {
+    for (index, name) in names.take(SHOWN).enumerate() {
         push(text, &[if index == 0 { " " } else { ", " }, name]);
     }
     if count > SHOWN {
@@ -171,7 +188,7 @@ mod tests {
             (&many(10), format!("users {ten}")),
             (&format!("{},v", many(10)), format!("users {ten} and 1 more")),
         ] {
-            assert_eq!(people(&acl::parse(text).unwrap()), expected, "{text}");
+            assert_eq!(people(&acl::parse(text).unwrap(), &Aliased::default()), expected, "{text}");
         }
     }
 }

@@ -18,6 +18,7 @@ use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::alias::Aliased;
 
 /// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;
@@ -52,6 +53,10 @@ pub(crate) struct Facts<'a> {
     pub by_base: bool,
     /// The text that the scheduler runs.
     pub runs: &'a Runs,
+    /// The reason why pods get no aliases.
+    pub no_aliases: &'a str,
+    /// The names of the objects by their aliases.
+    pub aliased: &'a Aliased,
 }
 
 /// The conditions and status of one object.
@@ -67,9 +72,9 @@ pub(crate) struct Report {
 }
 
 /// Reports one object that there are no queues for; `why` explains that.
-pub(crate) fn waiting(object: &Resolved<'_>, why: &str, now: Timestamp) -> Report {
+pub(crate) fn waiting(object: &Resolved<'_>, why: &str, now: Timestamp, aliased: &Aliased) -> Report {
     let entry = object.entry;
-    let (submit, admin) = columns(granted_by_content(entry, now).as_ref());
+    let (submit, admin) = columns(granted_by_content(entry, now).as_ref(), aliased);
     Report {
         findings: super::waiting_conditions(object.outcome.as_ref().err(), why),
         status: QueueAclStatus { submit, admin, in_force: entry.in_force.clone() },
@@ -139,7 +144,7 @@ pub(crate) fn report(
         _ => entry.in_force.clone(),
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
-    let (submit, admin) = columns(contribution.map(|it| &it.by_right));
+    let (submit, admin) = columns(contribution.map(|it| &it.by_right), facts.aliased);
     let end = object.outcome.as_ref().ok().and_then(|contribution| contribution.expires_at);
     Report {
         status: QueueAclStatus { submit, admin, in_force },
@@ -150,8 +155,8 @@ pub(crate) fn report(
 }
 
 /// Returns the grants of an object as the columns of its status show them: submit and admin.
-fn columns(granted: Option<&Acls>) -> (String, String) {
-    let column = |acl: &Option<Acl>| acl.as_ref().map_or_else(|| "-".into(), people);
+fn columns(granted: Option<&Acls>, aliased: &Aliased) -> (String, String) {
+    let column = |acl: &Option<Acl>| acl.as_ref().map_or_else(|| "-".into(), |acl| people(acl, aliased));
     granted.map_or_else(Default::default, |[submit, admin]| (column(submit), column(admin)))
 }
 
@@ -271,9 +276,10 @@ impl<'a> Withdrawal<'a> {
             let left: Vec<String> = withdrawn.iter().filter_map(left).collect();
             (!left.is_empty()).then(|| Self { by, left: left.join(" and ") })
         };
-        let left = |by, tree| found(by, &|part| part.left(tree, former));
+        let left = |by, tree| found(by, &|part| part.left(tree, former, facts.aliased));
         let unknown = || {
-            let all = || found(GrantedBy::PerhapsRunning, &|part| part.named(&part.acl, former));
+            let all =
+                || found(GrantedBy::PerhapsRunning, &|part| part.named(&part.acl, former, facts.aliased));
             was_written.then(all).flatten()
         };
         left(GrantedBy::Written(facts.source), facts.env.tree.as_deref())
@@ -324,14 +330,14 @@ struct Part {
 
 impl Part {
     /// Returns the people to whom a text still grants it, in words.
-    fn left(&self, tree: Option<&Config>, former: &QueueAclInForce) -> Option<String> {
+    fn left(&self, tree: Option<&Config>, former: &QueueAclInForce, aliased: &Aliased) -> Option<String> {
         let queue = queue_of(tree, &former.partition, &QueuePath::parse(&former.queue).ok()?)?;
-        self.named(&acl_of(queue, self.right).lost(&self.granted).intersection(&self.acl), former)
+        self.named(&acl_of(queue, self.right).lost(&self.granted).intersection(&self.acl), former, aliased)
     }
 
-    fn named(&self, acl: &Acl, former: &QueueAclInForce) -> Option<String> {
+    fn named(&self, acl: &Acl, former: &QueueAclInForce, aliased: &Aliased) -> Option<String> {
         let right = self.right.field();
-        (!acl.is_nobody()).then(|| format!("{right} to {} on queue `{}`", people(acl), former.queue))
+        (!acl.is_nobody()).then(|| format!("{right} to {} on queue `{}`", people(acl, aliased), former.queue))
     }
 }
 
@@ -375,7 +381,7 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)], facts: &Facts<'_
     message.push_str("grants");
     for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(contribution.acls()) {
         push(&mut message, &[separator, right.field(), " to "]);
-        push_people(&mut message, acl);
+        push_people(&mut message, acl, facts.aliased);
     }
     push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
     if let Some(end) = contribution.expires_at {
@@ -383,7 +389,7 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)], facts: &Facts<'_
     }
     for (right, acl) in taken(takes) {
         message.push_str("; ");
-        push_taken(&mut message, right, acl);
+        push_taken(&mut message, right, acl, facts.aliased);
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
@@ -407,23 +413,23 @@ fn taken<'d>(decided: &[(Right, &'d Decided)]) -> impl Iterator<Item = (Right, &
     taken.filter(|(_, taken)| !taken.is_nobody())
 }
 
-fn push_taken(text: &mut String, right: Right, acl: &Acl) {
+fn push_taken(text: &mut String, right: Right, acl: &Acl, aliased: &Aliased) {
     push(text, &["the base's own ", right.key(), " of the queue gives way, which takes it from "]);
-    push_people(text, acl);
+    push_people(text, acl, aliased);
 }
 
 /// Returns the people who lose access by [`taken`], in words.
-pub(crate) fn taken_in_words(decided: &[(Right, &Decided)]) -> String {
+pub(crate) fn taken_in_words(decided: &[(Right, &Decided)], aliased: &Aliased) -> String {
     let mut text = String::new();
     for (separator, (right, acl)) in iter::once("").chain(iter::repeat("; ")).zip(taken(decided)) {
         text.push_str(separator);
-        push_taken(&mut text, right, acl);
+        push_taken(&mut text, right, acl, aliased);
     }
     text
 }
 
 /// Returns the people who gain or lose a right between two versions of an object, in words.
-pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce) -> String {
+pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce, aliased: &Aliased) -> String {
     let mut text = String::new();
     let same = (&before.partition, &before.queue) == (&now.partition, &now.queue);
     for right in Right::ALL {
@@ -433,7 +439,7 @@ pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce) 
             if !acl.is_nobody() {
                 let separator = if text.is_empty() { "" } else { "; " };
                 push(&mut text, &[separator, verb, " ", right.field(), to]);
-                push_people(&mut text, &acl);
+                push_people(&mut text, &acl, aliased);
                 push(&mut text, &[" on queue `", &version.queue, "`"]);
             }
         }
@@ -504,6 +510,10 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
         let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
     }
+    if !contribution.left_out.is_nobody() {
+        let message = left_out(contribution, facts.aliased, facts.no_aliases);
+        return Finding::no(Type::Effective, Reason::IdentityWebhookMissing, message);
+    }
     let Some(tree) = tree else {
         return Finding::unknown(
             Type::Effective,
@@ -520,6 +530,14 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
     }
     let message = format!("{}; but {}", facts.effective.message, texts.join("; "));
     Finding { message: message.into(), ..facts.effective.clone() }
+}
+
+/// Names the people who get no access because no webhook writes their aliases, and why.
+pub(crate) fn left_out(contribution: &Contribution, aliased: &Aliased, why: &str) -> String {
+    format!(
+        "YuniKorn's ACLs can hold {} only by an alias, which needs the user-info webhook: {why}",
+        people(&contribution.left_out, aliased)
+    )
 }
 
 /// For each right of the contribution that changes nothing in `tree`, why.
@@ -563,7 +581,7 @@ mod tests {
             (version("root.a", "*", None), "grants submit to everyone on queue `root.a`"),
             (before.clone(), "changes no names"),
         ] {
-            assert_eq!(changed_in_words(&before, &now), expected);
+            assert_eq!(changed_in_words(&before, &now, &Aliased::default()), expected);
         }
     }
 }

@@ -5,6 +5,7 @@ mod admit;
 mod admit_others;
 mod adoption;
 mod ahead;
+mod aliases;
 mod base;
 mod delegation;
 mod guard;

@@ -212,8 +212,8 @@ fn what_yunikorn_would_drop_or_refuse_makes_the_object_invalid() {
         Grant::Raw("system:serviceaccount:spark:driver".into()),
         Grant::Raw("ann,*".into()),
         Grant::Raw("!bob".into()),
-        lists(&["1st"], &[]),
-        lists(&[], &["team.a"]),
+        lists(&["sue\n"], &[]),
+        lists(&[], &[" team"]),
         lists(&["*"], &[]),
         lists(&[""], &[]),
     ];

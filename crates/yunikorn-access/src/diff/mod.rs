@@ -109,6 +109,7 @@ pub fn diff(old: &Tree, new: &Tree) -> Diff {
 
 /// The changes for everybody, or for one user.
 fn diff_for(old: &Tree, new: &Tree, who: Option<&Identity>) -> Diff {
+    let (of_old, of_new) = (who.map(|who| old.presented(who)), who.map(|who| new.presented(who)));
     let paths =
         |tree: &Tree| tree.queues().map(|(_, node)| node.path.clone()).collect::<BTreeSet<QueuePath>>();
     let (before, after) = (paths(old), paths(new));
@@ -123,16 +124,18 @@ fn diff_for(old: &Tree, new: &Tree, who: Option<&Identity>) -> Diff {
     };
     // An entry of an added or removed queue does not affect one that both trees have, because all queues
     // above that one are in both as well.
-    let all = |tree| Side { tree, who, counts: &|_| true };
+    let name = who.map(|who| who.user.as_str());
+    let all_old = Side { tree: old, who: of_old.as_deref().zip(name), counts: &|_| true };
+    let all_new = Side { tree: new, who: of_new.as_deref().zip(name), counts: &|_| true };
     let added = after.difference(&before).filter(|path| concerns(new, path));
     let removed = before.difference(&after).filter(|path| concerns(old, path));
     // On an added or removed queue the other side is the access that it inherits from those that stay.
     let in_old = |node: &Node| before.contains(&node.path);
     let in_new = |node: &Node| after.contains(&node.path);
     Diff {
-        kept: Section::new(before.intersection(&after), all(old), all(new)),
-        added: Section::new(added, Side { counts: &in_old, ..all(new) }, all(new)),
-        removed: Section::new(removed, all(old), Side { counts: &in_new, ..all(old) }),
+        kept: Section::new(before.intersection(&after), all_old, all_new),
+        added: Section::new(added, Side { counts: &in_old, ..all_new }, all_new),
+        removed: Section::new(removed, all_old, Side { counts: &in_new, ..all_old }),
         now_parents: turned(old, new),
         now_leaves: turned(new, old),
     }
@@ -142,14 +145,16 @@ fn diff_for(old: &Tree, new: &Tree, who: Option<&Identity>) -> Diff {
 #[derive(Clone, Copy)]
 struct Side<'t> {
     tree: &'t Tree,
-    who: Option<&'t Identity>,
+    /// The user with the aliases, and by name.
+    who: Option<(&'t Identity, &'t str)>,
     counts: &'t dyn Fn(&Node) -> bool,
 }
 
 impl<'t> Side<'t> {
     /// The entries of an ACL; for one user a single one, if any lets the user in.
     fn entries(self, acl: &'t Acl) -> impl Iterator<Item = Match<'t>> {
-        let one = self.who.filter(|who| acl.allows(&who.user, &who.groups)).map(|who| Match::User(&who.user));
+        let one =
+            self.who.filter(|(who, _)| acl.allows(&who.user, &who.groups)).map(|(_, name)| Match::User(name));
         one.into_iter().chain(acl.entries().filter(move |_| self.who.is_none()))
     }
 
@@ -157,7 +162,7 @@ impl<'t> Side<'t> {
     fn reached(self, right: Right, subject: Match<'_>, extent: Extent) -> Reached {
         let id = self.tree.find(&extent.queue);
         let node = id.and_then(|id| self.tree.node(id));
-        let way = self.who.and_then(|who| Way::find(self.tree, right, id?, who));
+        let way = self.who.and_then(|(who, _)| Way::find(self.tree, right, id?, who));
         let subject = way.map_or(subject, |way| way.entry);
         let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
         let acl = implied_by(right).iter().find(has).copied().unwrap_or(right);
@@ -257,7 +262,7 @@ fn differences(
 ) -> Vec<Change> {
     let change = |subject: Match<'_>, pieces: Vec<(Extent, QueueSet)>, unchanged| Change {
         direction,
-        subject: subject.into(),
+        subject: side.tree.real(subject).into(),
         right,
         queues: QueueSet::new(pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect()),
         extents: pieces.into_iter().map(|(extent, _)| side.reached(right, subject, extent)).collect(),
@@ -273,7 +278,10 @@ fn differences(
     });
     let mut changes: Vec<Change> = named.collect();
     if !everyone.is_empty() {
-        let before = from.named.iter().map(|(name, queues)| (Subject::from(*name), queues.and(&everyone)));
+        let before = from
+            .named
+            .iter()
+            .map(|(name, queues)| (Subject::from(side.tree.real(*name)), queues.and(&everyone)));
         let unchanged = before.filter(|(_, queues)| !queues.is_empty()).collect();
         changes.push(change(Match::Everyone, shape.pieces(&everyone), unchanged));
     }
@@ -289,6 +297,7 @@ pub fn unmoved<'t>(
 ) -> impl Iterator<Item = (&'t QueuePath, Right)> {
     let naming = |tree: &'t Tree, path, right| {
         let parts = tree.find(path).and_then(|id| tree.node(id)).map(|node| &node.grants(right).parts);
+        let who = tree.presented(who);
         let naming = parts.into_iter().flatten().filter_map(|(origin, part)| {
             // Of a text the positions may differ.
             Some((origin.object(), part.matched(&who.user, &who.groups)?))

@@ -12,7 +12,7 @@ use crate::sentence::below_leaf;
 use crate::submission::whys;
 use crate::tree::{Located, QueueId, Tree};
 use go_compat::diag::quoted;
-use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
+use yunikorn::identity::{GroupResolver, Identity, Refusal};
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -186,7 +186,7 @@ struct Evaluator<'e> {
 
 impl<'e> Evaluator<'e> {
     fn identify(&self, subject: &Identity) -> Result<Identity, Refusal> {
-        identify(Claim::from(subject), self.world.resolver, self.world.version)
+        self.tree.identify(subject, self.world.resolver, self.world.version)
     }
 
     fn verdict(

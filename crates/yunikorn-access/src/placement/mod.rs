@@ -24,6 +24,7 @@ pub mod workload;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub use live::{Live, LiveQueue};
@@ -126,7 +127,12 @@ impl<'a> Placer<'a> {
             }
         };
         let existing = &self.existing;
-        let written = rules.iter().map(|rule| rule.run(submission, existing));
+        // Rules and filters go by what the pods carry, ACLs by the names that it follows from.
+        let seen = match existing.tree.presented(&submission.identity) {
+            Cow::Borrowed(_) => Cow::Borrowed(submission),
+            Cow::Owned(identity) => Cow::Owned(Submission { identity, ..submission.clone() }),
+        };
+        let written = rules.iter().map(|rule| rule.run(&seen, existing));
         let last = std::iter::once_with(|| last_resort(submission, existing));
         for rule in written.chain(last) {
             if let Some(outcome) = placement.take(rule, submission, existing) {

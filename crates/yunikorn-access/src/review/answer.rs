@@ -15,7 +15,7 @@ use crate::sentence::{sentence, yes};
 use crate::tree::{Origin, Tree};
 use go_compat::diag::{quoted, show};
 use yunikorn::application::ApplicationAcl;
-use yunikorn::identity::{Claim, Identity, Refusal, identify};
+use yunikorn::identity::{Identity, Refusal};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
 
@@ -125,7 +125,7 @@ pub fn answer(
     scheduler: Scheduler<'_>,
 ) -> Answer {
     let Scheduler { tree, resolver, version } = scheduler;
-    let identity = match identify(Claim::from(&review.identity), resolver, version) {
+    let identity = match tree.identify(&review.identity, resolver, version) {
         Ok(identity) => identity,
         Err(Refusal::Undecided(why)) => return Answer::undecided("identity", &why),
         Err(refusal) => return Answer::deny("identity", &refusal.describe(&review.identity.user)),
@@ -166,7 +166,7 @@ fn in_queue(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Answ
         Err(why) => return Answer::deny("no_queue", &why),
     };
     match granted(tree, right, &path, identity) {
-        Some((way, why)) => allowed(&way, &why),
+        Some((way, why)) => allowed(tree, &way, &why),
         None => denied(tree, &explain(tree, right, &path, identity)),
     }
 }
@@ -185,7 +185,7 @@ fn granted<'t>(tree: &'t Tree, right: Right, path: &str, identity: &Identity) ->
 /// queue can be queried, no final no.
 fn in_all_queues(tree: &Tree, right: Right, identity: &Identity) -> Answer {
     if let Some((way, why)) = granted(tree, right, queue::ROOT, identity) {
-        return allowed(&way, &format!("in all queues: {why}"));
+        return allowed(tree, &way, &format!("in all queues: {why}"));
     }
     let why = sentence(tree, &explain(tree, right, queue::ROOT, identity));
     let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
@@ -233,8 +233,8 @@ impl Application {
 }
 
 /// A yes by an entry of an ACL.
-fn allowed(way: &Way<'_>, why: &str) -> Answer {
-    Answer { entry: Some(way.entry.into()), ..Answer::allow(way.acl.key(), why) }
+fn allowed(tree: &Tree, way: &Way<'_>, why: &str) -> Answer {
+    Answer { entry: Some(tree.real(way.entry).into()), ..Answer::allow(way.acl.key(), why) }
 }
 
 fn unknown(namespace: &str, id: &str) -> String {

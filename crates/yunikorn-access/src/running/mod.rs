@@ -21,6 +21,7 @@ use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload,
 use super::review::{Application, Lookup};
 use super::submission::may_exist;
 use super::tree::Tree;
+use crate::alias;
 use go_compat::diag::quoted;
 use yunikorn::admission::user_info::{Source, Submitter};
 use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
@@ -132,7 +133,7 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
     let claim = Claim::new(&submitter.user, &submitter.groups);
     let tree = scheduler.tree;
     let (placement, elsewhere) = match identify(claim, scheduler.resolver, scheduler.version) {
-        Ok(identity) => placed(pod, identity, tree),
+        Ok(identity) => placed(pod, alias::of_pod(identity), tree),
         Err(refusal) => (Placement::rejected(refusal.to_string()), false),
     };
     let why = match placement.outcome {

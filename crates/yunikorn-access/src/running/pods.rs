@@ -7,7 +7,6 @@
 use super::Scheduler;
 use crate::application::Verb;
 use crate::review::{Answer, Application, Opinion, Review};
-use yunikorn::identity::{Claim, identify};
 
 /// An action on one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +44,7 @@ pub fn answer(
     application: &Application,
     Scheduler { tree, resolver, version }: Scheduler<'_>,
 ) -> Answer {
-    let claim = Claim::from(&review.identity);
-    let identity = match identify(claim, resolver, version) {
+    let identity = match tree.identify(&review.identity, resolver, version) {
         Ok(identity) => identity,
         Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&review.identity.user)),
     };

@@ -14,6 +14,18 @@ pub enum Match<'a> {
     Group(&'a str),
 }
 
+impl<'a> Match<'a> {
+    /// The name, if it is a user's.
+    pub fn user(self) -> Option<&'a str> {
+        if let Self::User(name) = self { Some(name) } else { None }
+    }
+
+    /// The name, if it is a group's.
+    pub fn group(self) -> Option<&'a str> {
+        if let Self::Group(name) = self { Some(name) } else { None }
+    }
+}
+
 impl Acl {
     /// Returns whether a user with these groups has access by this ACL alone; the queues above may grant it
     /// too. Names match byte for byte.

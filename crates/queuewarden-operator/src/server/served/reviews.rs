@@ -22,7 +22,7 @@ use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
 use queuewarden_api::served::{GROUP, VERSION};
-use yunikorn::identity::{Claim, Identity, Refusal as Nobody, identify};
+use yunikorn::identity::{Identity, Refusal as Nobody};
 use yunikorn_access::check::explain;
 use yunikorn_access::review::path_of;
 
@@ -150,13 +150,13 @@ fn answer(
         Ok(queues) => queues,
         Err(why) => return undecided("configuration", why),
     };
-    let identity = match identify(Claim::from(about), queues.resolver().here(), published.conf.version) {
+    let Some(tree) = queues.tree(&request.partition) else {
+        return refused("no_queue", format!("there is no partition {}", quoted(&request.partition)));
+    };
+    let identity = match tree.identify(about, queues.resolver().here(), published.conf.version) {
         Ok(identity) => identity,
         Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
-    };
-    let Some(tree) = queues.tree(&request.partition) else {
-        return refused("no_queue", format!("there is no partition {}", quoted(&request.partition)));
     };
     let texts = in_force(&published.snapshot);
     match path_of(tree, &request.queue) {
