@@ -8,7 +8,7 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::check::{decide, explain};
-use yunikorn_access::{Tree, Way};
+use yunikorn_access::{GrantingEntry, Tree};
 
 use crate::inputs;
 
@@ -27,7 +27,8 @@ pub(crate) fn decisions(criterion: &mut Criterion) {
             bencher.iter(|| decide(&tree, Right::Submit, black_box(path), black_box(&identity)));
         });
         group.bench_function("of a queue", |bencher| {
-            bencher.iter(|| Way::find(&tree, Right::Submit, black_box(queue), black_box(&identity)));
+            bencher
+                .iter(|| GrantingEntry::find(&tree, Right::Submit, black_box(queue), black_box(&identity)));
         });
         group.bench_function("explain", |bencher| {
             bencher.iter(|| explain(&tree, Right::Submit, black_box(path), black_box(&identity)));

@@ -11,7 +11,7 @@ use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 use yunikorn_access::tree::{Located, QueueId, Tree};
-use yunikorn_access::{Way, all_named, until};
+use yunikorn_access::{GrantingEntry, all_named, until};
 
 /// Meaning of the letters.
 const LEGEND: &str =
@@ -151,15 +151,15 @@ fn words(rights: &[&Cell]) -> String {
 fn answer(answers: &Answers<'_>, subjects: &[Subject], queues: &[QueueId], rights: &[Right]) -> MatrixAnswer {
     let tree = answers.tree;
     let cell = |subject: &Subject, queue, right| {
-        let way = Way::of_name(tree, right, queue, subject.entry())?;
+        let granting = GrantingEntry::of_name(tree, right, queue, subject.entry())?;
         Some(Cell {
             subject: Named::from(subject),
             queue: answers.path(queue),
             verb: right,
-            inherited: way.queue != queue,
-            through_admin: way.acl != right,
-            everyone: way.entry == Match::Everyone,
-            by: answers.way(&way),
+            inherited: granting.queue != queue,
+            through_admin: granting.acl != right,
+            everyone: granting.entry == Match::Everyone,
+            by: answers.granted_by_entry(&granting),
             until: until(tree, right, queue, &subject.identity()),
         })
     };

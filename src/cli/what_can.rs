@@ -7,7 +7,7 @@ use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{Answers, Named, RightOn, WhatCanAnswer, WrittenIn, until};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::reach::Way;
+use yunikorn_access::reach::GrantingEntry;
 
 /// List the queues that a user may submit to, or administer, and the entry that grants it
 #[derive(Debug, Clone, clap::Args)]
@@ -49,15 +49,16 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
     let mut on = Vec::new();
     for (id, node) in answers.tree.queues().filter(|(_, node)| node.is_leaf || !args.leaves) {
-        let ways =
-            rights.iter().filter_map(|right| Some((*right, Way::find(answers.tree, *right, id, identity)?)));
-        for (right, way) in ways {
+        let granting = rights
+            .iter()
+            .filter_map(|right| Some((*right, GrantingEntry::find(answers.tree, *right, id, identity)?)));
+        for (right, granting) in granting {
             on.push(RightOn {
                 queue: node.path.to_string(),
                 leaf: node.is_leaf,
                 verb: right,
-                entry: Named::from(answers.tree.real(way.entry)),
-                by: answers.way(&way),
+                entry: Named::from(answers.tree.real(granting.entry)),
+                by: answers.granting_entry(&granting),
                 until: yunikorn_access::until(answers.tree, right, id, identity),
             });
         }

@@ -19,7 +19,7 @@ use yunikorn::config::verdict;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::check::{Subject, implied_by};
-use yunikorn_access::{QueueId, Tree, Way};
+use yunikorn_access::{GrantingEntry, QueueId, Tree};
 
 use super::names::Names;
 
@@ -189,7 +189,7 @@ impl Comparison<'_> {
     /// Returns whether `YuniKorn` gives the right.
     fn after(&self, right: Right, at: usize, identity: &Subject) -> bool {
         let Some(id) = self.ids.get(at).copied().flatten() else { return false };
-        Way::of_name(self.tree, right, id, identity.entry()).is_some()
+        GrantingEntry::of_name(self.tree, right, id, identity.entry()).is_some()
     }
 
     /// Returns the reason why a subject has lost access.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use std::fmt;
 
-use super::reach::{Way, checked, stops};
+use super::reach::{GrantingEntry, checked, stops};
 use super::tree::{Grants, Located, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
@@ -120,20 +120,23 @@ pub struct Verdict<'t> {
     /// The queue that the path leads to.
     pub located: Located,
     /// The entry that grants access.
-    pub way: Option<Way<'t>>,
+    pub granting: Option<GrantingEntry<'t>>,
 }
 
 impl Verdict<'_> {
     /// Returns whether access is allowed.
     pub fn allowed(&self) -> bool {
-        self.way.is_some()
+        self.granting.is_some()
     }
 }
 
 /// Decides, without allocation if the queue is spelled as it is stored.
 pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
-    Verdict { located, way: located.decides().and_then(|id| Way::find(tree, right, id, identity)) }
+    Verdict {
+        located,
+        granting: located.decides().and_then(|id| GrantingEntry::find(tree, right, id, identity)),
+    }
 }
 
 /// Decides, and returns the steps.
@@ -147,14 +150,14 @@ pub fn explain_existing(tree: &Tree, right: Right, queue: &str, identity: &Ident
 }
 
 fn explain_at(tree: &Tree, right: Right, queue: &str, located: Located, identity: &Identity) -> Decision {
-    let way = located.decides().and_then(|id| Way::find(tree, right, id, identity));
+    let granting = located.decides().and_then(|id| GrantingEntry::find(tree, right, id, identity));
     Decision {
         right,
         path: queue.to_owned(),
         identity: identity.clone(),
         located,
-        denial: way.is_none().then(|| denial(tree, right, located)),
-        steps: located.decides().map(|id| steps(tree, right, id, way)).unwrap_or_default(),
+        denial: granting.is_none().then(|| denial(tree, right, located)),
+        steps: located.decides().map(|id| steps(tree, right, id, granting)).unwrap_or_default(),
     }
 }
 
@@ -168,18 +171,18 @@ fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
 }
 
 /// Returns each ACL that is checked, up to the one that grants the right.
-fn steps(tree: &Tree, right: Right, id: QueueId, way: Option<Way<'_>>) -> Vec<Step> {
+fn steps(tree: &Tree, right: Right, id: QueueId, granting: Option<GrantingEntry<'_>>) -> Vec<Step> {
     let mut steps = Vec::new();
     for (id, node) in checked(tree, right, id) {
         for acl in implied_by(right) {
-            let way = way.filter(|way| (way.queue, way.acl) == (id, *acl));
+            let granting = granting.filter(|granting| (granting.queue, granting.acl) == (id, *acl));
             steps.push(Step {
                 queue: node.path.clone(),
                 right: *acl,
                 acl: node.grants(*acl).text.clone(),
-                entry: way.map(|way| way.written(tree)),
+                entry: granting.map(|granting| granting.written(tree)),
             });
-            if way.is_some() {
+            if granting.is_some() {
                 return steps;
             }
         }

@@ -53,7 +53,7 @@ pub mod who_can;
 
 pub use diff::diff;
 pub use near_miss::{NearMiss, near_misses};
-pub use reach::{QueueSet, Way};
+pub use reach::{GrantingEntry, QueueSet};
 pub use remedy::{How, Remedy, remedies};
 pub use sentence::sentence;
 pub use starts::all_named;

@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 
 use super::alias::{self, Kind};
 use super::check::implied_by;
-use super::reach::{QueueSet, Way, reach, stops};
+use super::reach::{GrantingEntry, QueueSet, reach, stops};
 use super::tree::{QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
@@ -107,16 +107,16 @@ impl Named {
     }
 
     /// Finds the nearest entry that grants a right. Of several at one queue it is the one whose ACL
-    /// `YuniKorn` reads first ([`Way`]).
+    /// `YuniKorn` reads first ([`GrantingEntry`]).
     #[expect(clippy::inline_always, reason = "its result would be copied")]
     #[inline(always)]
-    pub(super) fn way<G: AsRef<str>>(
+    pub(super) fn granting_entry<G: AsRef<str>>(
         &self,
         right: Right,
         id: QueueId,
         user: &str,
         groups: &[G],
-    ) -> Option<Way<'_>> {
+    ) -> Option<GrantingEntry<'_>> {
         let mut nearest =
             Nearest { right, queue: id.number(), first: self.first(right, id.number()), known: None };
         if let Some((name, holder)) = self.users.get(user) {
@@ -130,7 +130,7 @@ impl Named {
                 }
             }
         }
-        nearest.known.map(|(entry, start)| start.way(entry))
+        nearest.known.map(|(entry, start)| start.granting_entry(entry))
     }
 
     /// Returns the first queue whose ACLs count for a right on this one: to submit below the recovery queue,
@@ -143,9 +143,15 @@ impl Named {
     }
 
     /// Returns where a right begins by an entry, in the order of the queues; each queue once.
-    pub(super) fn ways<'n>(&'n self, right: Right, name: Match<'_>) -> impl Iterator<Item = Way<'n>> {
+    pub(super) fn granting_entries<'n>(
+        &'n self,
+        right: Right,
+        name: Match<'_>,
+    ) -> impl Iterator<Item = GrantingEntry<'n>> {
         let held = self.held(name).into_iter();
-        held.flat_map(move |(entry, holder)| holder.get(right).0.iter().map(move |start| start.way(entry)))
+        held.flat_map(move |(entry, holder)| {
+            holder.get(right).0.iter().map(move |start| start.granting_entry(entry))
+        })
     }
 
     /// Returns the queues on which an entry of an ACL alone grants a right.
@@ -157,8 +163,8 @@ impl Named {
 }
 
 impl Start {
-    fn way<'n>(&self, entry: Match<'n>) -> Way<'n> {
-        Way { queue: QueueId::new(self.queue), acl: self.acl, entry }
+    fn granting_entry<'n>(&self, entry: Match<'n>) -> GrantingEntry<'n> {
+        GrantingEntry { queue: QueueId::new(self.queue), acl: self.acl, entry }
     }
 }
 
@@ -238,11 +244,11 @@ mod tests {
     use yunikorn::identity::Identity;
 
     /// Decides as `YuniKorn` does: it reads ACL after ACL, from the queue up.
-    fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<Way<'t>> {
+    fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<GrantingEntry<'t>> {
         checked(tree, right, id).find_map(|(queue, node)| {
             implied_by(right).iter().find_map(|acl| {
                 let entry = node.grants(*acl).acl.matched(&who.user, &who.groups)?;
-                Some(Way { queue, acl: *acl, entry })
+                Some(GrantingEntry { queue, acl: *acl, entry })
             })
         })
     }
@@ -250,21 +256,21 @@ mod tests {
     fn agree(tree: &Tree, who: &Identity) {
         for (id, _) in tree.queues() {
             for right in Right::ALL {
-                let found = Way::find(tree, right, id, who);
+                let found = GrantingEntry::find(tree, right, id, who);
                 assert_eq!(found, walk(tree, right, id, who), "{right:?} {id:?} {who:?} {tree:?}");
             }
         }
     }
 
     #[test]
-    fn way_on_every_small_tree_is_that_of_the_walk() {
+    fn granting_entry_on_every_small_tree_is_that_of_the_walk() {
         for queues in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
             each_tree(&queues, |tree| people().iter().for_each(|who| agree(tree, who)));
         }
     }
 
     #[test]
-    fn way_through_many_siblings_is_found() {
+    fn granting_entry_through_many_siblings_is_found() {
         let paths: Vec<String> = (0..300).map(|number| format!("root.a.q{number:03}")).collect();
         let acl = |number: usize| if number.is_multiple_of(2) { "sue" } else { "" };
         let siblings = paths.iter().enumerate().map(|(number, path)| (path.as_str(), acl(number), ""));
@@ -304,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn way_on_random_trees_is_that_of_the_walk(
+        fn granting_entry_on_random_trees_is_that_of_the_walk(
             tree in any_tree(), people in proptest::collection::vec(any_identity(), 4),
         ) {
             for who in &people {

@@ -150,7 +150,7 @@ pub(super) fn stops(right: Right, node: &Node) -> bool {
 /// The nearest entry that grants a right, in the order in which `YuniKorn` checks: its queue, its ACL, and
 /// the subject it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way<'t> {
+pub struct GrantingEntry<'t> {
     /// The queue whose ACL it is.
     pub queue: QueueId,
     /// The ACL of that queue.
@@ -159,14 +159,14 @@ pub struct Way<'t> {
     pub entry: Match<'t>,
 }
 
-impl<'t> Way<'t> {
+impl<'t> GrantingEntry<'t> {
     /// Finds the entry by which a user has a right on a queue; `None` when nothing grants it. Every access
     /// decision uses it.
     #[inline]
     pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
         let named = tree.named();
         let identity = named.presented(identity);
-        named.way(right, id, &identity.user, &identity.groups)
+        named.granting_entry(right, id, &identity.user, &identity.groups)
     }
 
     /// Finds the same for a subject of which only the name is known ([`Subject::identity`]).

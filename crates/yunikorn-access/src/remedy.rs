@@ -9,7 +9,7 @@ use std::{fmt, iter};
 use super::alias::{self, Kind};
 use super::check::{Decision, Step, Subject};
 use super::near_miss::in_another_case;
-use super::reach::{Way, granted_on, reached_by, stops};
+use super::reach::{GrantingEntry, granted_on, reached_by, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::queue::{QueuePath, lowered, nearest};
@@ -174,7 +174,7 @@ fn instead(tree: &Tree, decision: &Decision) -> Option<Remedy> {
 
 /// The advice to ask for this queue instead, when the right is granted there and of use.
 fn request_access(tree: &Tree, decision: &Decision, queue: QueueId) -> Option<Remedy> {
-    Way::find(tree, decision.right, queue, &decision.identity)?;
+    GrantingEntry::find(tree, decision.right, queue, &decision.identity)?;
     let node = tree.node(queue).filter(|node| serves(decision.right, node))?;
     Some(Remedy::Ask { queue: node.path.clone() })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::check::{Decision, Denial, Subject};
-use super::reach::Way;
+use super::reach::GrantingEntry;
 use super::tree::{Located, Tree};
 use go_compat::diag::quoted;
 use yunikorn::identity::Identity;
@@ -41,12 +41,12 @@ pub(super) fn below_leaf(path: &str, leaf: &str) -> String {
 }
 
 /// The reason for a yes without its trace; the same sentence.
-pub fn yes(tree: &Tree, right: Right, named: &str, located: Located, way: &Way<'_>) -> String {
+pub fn yes(tree: &Tree, right: Right, named: &str, located: Located, granting: &GrantingEntry<'_>) -> String {
     let mut why = instead(tree, named, located);
     // Room for the whole sentence: an authorizer makes one for each request.
     why.reserve(128);
-    if let Some(node) = tree.node(way.queue) {
-        add_granted(&mut why, right, way.acl, &node.path, &tree.real(way.entry).into());
+    if let Some(node) = tree.node(granting.queue) {
+        add_granted(&mut why, right, granting.acl, &node.path, &tree.real(granting.entry).into());
     }
     why
 }

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::check::Subject;
-use super::reach::Way;
+use super::reach::GrantingEntry;
 use super::tree::Tree;
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
@@ -24,13 +24,18 @@ pub fn all_named(tree: &Tree) -> Vec<Subject> {
 }
 
 /// Finds where a right of a subject begins, by entries that name it and not everyone: in the order of the
-/// queues, and each queue once. To submit is also granted to administrators, as the ACL of the way shows.
-pub fn starts<'t>(tree: &'t Tree, right: Right, subject: Match<'t>) -> impl Iterator<Item = Way<'t>> {
+/// queues, and each queue once. To submit is also granted to administrators, as the ACL of the entry shows.
+pub fn starts<'t>(
+    tree: &'t Tree,
+    right: Right,
+    subject: Match<'t>,
+) -> impl Iterator<Item = GrantingEntry<'t>> {
     // Beside a wildcard in the ACL that is read first, a name in the other is not needed.
-    let is_needed = move |way: &Way<'_>| {
-        way.acl == right || tree.node(way.queue).is_some_and(|node| !node.grants(right).acl.is_everyone())
+    let is_needed = move |granting: &GrantingEntry<'_>| {
+        granting.acl == right
+            || tree.node(granting.queue).is_some_and(|node| !node.grants(right).acl.is_everyone())
     };
-    tree.named().ways(right, subject).filter(is_needed)
+    tree.named().granting_entries(right, subject).filter(is_needed)
 }
 
 #[cfg(test)]
@@ -42,9 +47,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// The start that gives a subject the right on a queue.
-    fn nearest<'t>(tree: &'t Tree, right: Right, subject: Match<'t>, queue: QueueId) -> Option<Way<'t>> {
+    fn nearest<'t>(
+        tree: &'t Tree,
+        right: Right,
+        subject: Match<'t>,
+        queue: QueueId,
+    ) -> Option<GrantingEntry<'t>> {
         let nearest = |subject| {
-            let reaches = |start: &Way<'_>| granted_on(tree, right, start.queue).contains(queue.number());
+            let reaches =
+                |start: &GrantingEntry<'_>| granted_on(tree, right, start.queue).contains(queue.number());
             starts(tree, right, subject).filter(reaches).last()
         };
         let (own, everyone) = (nearest(subject), nearest(Match::Everyone));
@@ -59,7 +70,7 @@ mod tests {
         for subject in all_named(tree) {
             for (queue, _) in tree.queues() {
                 for right in Right::ALL {
-                    let cell = Way::of_name(tree, right, queue, subject.entry());
+                    let cell = GrantingEntry::of_name(tree, right, queue, subject.entry());
                     let held = nearest(tree, right, subject.entry(), queue);
                     if held != cell {
                         return Err(format!(

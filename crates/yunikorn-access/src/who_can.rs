@@ -110,7 +110,7 @@ struct Found<'t> {
 mod tests {
     use super::*;
     use crate::check::explain;
-    use crate::reach::Way;
+    use crate::reach::GrantingEntry;
     use crate::starts::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
     use proptest::prelude::*;
@@ -142,21 +142,21 @@ mod tests {
             same(who.denial == decision.denial, "the denial")?;
         }
         let Some(id) = who.located.decides() else { return Ok(()) };
-        let way = Way::find(tree, right, id, identity);
-        same(way.is_some() == decision.allowed(), "the way and can-i")?;
+        let granting = GrantingEntry::find(tree, right, id, identity);
+        same(granting.is_some() == decision.allowed(), "the granting entry and can-i")?;
         let step = decision.granted_by();
-        let entry = way.map(|way| way.written(tree));
+        let entry = granting.map(|granting| granting.written(tree));
         same(entry == step.and_then(|step| step.entry.clone()), "the entry")?;
-        let Some(way) = way else { return Ok(()) };
-        let granted = |grant: &Grant<'_>| (grant.queue, grant.acl) == (way.queue, way.acl);
+        let Some(granting) = granting else { return Ok(()) };
+        let granted = |grant: &Grant<'_>| (grant.queue, grant.acl) == (granting.queue, granting.acl);
         same(
-            step.is_some_and(|step| Some(&step.queue) == tree.node(way.queue).map(|node| &node.path)),
+            step.is_some_and(|step| Some(&step.queue) == tree.node(granting.queue).map(|node| &node.path)),
             "where",
         )?;
-        // The nearest grant of any name of this person is the way.
-        let of_way =
-            ours.iter().find(|grantee| grantee.subject == way.entry).and_then(|of| of.grants.first());
-        same(of_way.is_some_and(granted), "the nearest")
+        // The nearest grant of any name of this person is that of the entry.
+        let of_granting =
+            ours.iter().find(|grantee| grantee.subject == granting.entry).and_then(|of| of.grants.first());
+        same(of_granting.is_some_and(granted), "the nearest")
     }
 
     #[test]
@@ -197,11 +197,11 @@ mod tests {
         fn the_matrix_is_can_i_for_each_subject(tree in any_tree()) {
             for subject in all_named(&tree) {
                 for (id, node, right) in tree.queues().flat_map(|(id, node)| Right::ALL.map(|right| (id, node, right))) {
-                    let way = Way::of_name(&tree, right, id, subject.entry());
+                    let granting = GrantingEntry::of_name(&tree, right, id, subject.entry());
                     let decision = explain(&tree, right, node.path.as_str(), &subject.identity());
                     let step = decision.granted_by();
-                    prop_assert_eq!(way.map(|way| way.written(&tree)), step.and_then(|step| step.entry.clone()));
-                    let place = way.map(|way| (&tree.node(way.queue).unwrap().path, way.acl));
+                    prop_assert_eq!(granting.map(|granting| granting.written(&tree)), step.and_then(|step| step.entry.clone()));
+                    let place = granting.map(|granting| (&tree.node(granting.queue).unwrap().path, granting.acl));
                     prop_assert_eq!(place, step.map(|step| (&step.queue, step.right)));
                 }
             }

@@ -14,7 +14,7 @@ use yunikorn::version::Version;
 use yunikorn_access::check::decide;
 use yunikorn_access::review;
 use yunikorn_access::running::Scheduler;
-use yunikorn_access::{Tree, Way, who_can};
+use yunikorn_access::{GrantingEntry, Tree, who_can};
 
 use super::{Figures, inputs};
 
@@ -83,7 +83,7 @@ fn decisions(figures: &mut Figures) -> Result<()> {
             decide(&tree, Right::Submit, black_box(path), black_box(&who)).allowed() == *allowed
         })?;
         measure(figures, &format!("OnQueue/{name}"), || {
-            Way::find(&tree, Right::Submit, black_box(queue), black_box(&who)).is_some() == *allowed
+            GrantingEntry::find(&tree, Right::Submit, black_box(queue), black_box(&who)).is_some() == *allowed
         })?;
     }
     Ok(())

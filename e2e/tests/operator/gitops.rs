@@ -23,11 +23,11 @@ const TREE: &str = "yunikorn-queues";
 /// A tool that applies from Git or from a release.
 struct Tool {
     manager: &'static str,
-    way: Way,
+    strategy: Strategy,
 }
 
-/// The way in which a tool applies.
-enum Way {
+/// The strategy by which a tool applies.
+enum Strategy {
     /// A merge of what it applied last, what it applies now and the current object (Helm 3; `kubectl apply`,
     /// and so Argo CD by default).
     Merge,
@@ -38,10 +38,10 @@ enum Way {
     WhereDifferent,
 }
 
-const HELM_3: Tool = Tool { manager: "helm", way: Way::Merge };
-const HELM_4: Tool = Tool { manager: "helm", way: Way::Apply { force: false } };
-const ARGO_CD: Tool = Tool { manager: "argocd-controller", way: Way::Apply { force: true } };
-const FLUX: Tool = Tool { manager: "kustomize-controller", way: Way::WhereDifferent };
+const HELM_3: Tool = Tool { manager: "helm", strategy: Strategy::Merge };
+const HELM_4: Tool = Tool { manager: "helm", strategy: Strategy::Apply { force: false } };
+const ARGO_CD: Tool = Tool { manager: "argocd-controller", strategy: Strategy::Apply { force: true } };
+const FLUX: Tool = Tool { manager: "kustomize-controller", strategy: Strategy::WhereDifferent };
 
 /// Returns the changes from `old` to `new`, based on the current object, as a merge patch.
 fn three_way(old: &Value, new: &Value, there: &Value) -> Map<String, Value> {
@@ -87,8 +87,8 @@ impl Tool {
     async fn sync(&self, api: &Api<DynamicObject>, old: Option<&Value>, new: &Value) -> Result<()> {
         let name = new.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let apply = Patch::Apply(new);
-        match self.way {
-            Way::Merge => {
+        match self.strategy {
+            Strategy::Merge => {
                 let Some(there) = api.get_opt(name).await? else {
                     let created =
                         PostParams { field_manager: Some(self.manager.into()), ..PostParams::default() };
@@ -100,10 +100,10 @@ impl Tool {
                     api.patch(name, &self.parameters(false), &Patch::Merge(patch)).await?;
                 }
             }
-            Way::Apply { force } => {
+            Strategy::Apply { force } => {
                 api.patch(name, &self.parameters(force), &apply).await?;
             }
-            Way::WhereDifferent => {
+            Strategy::WhereDifferent => {
                 if !self.in_sync(api, new).await? {
                     api.patch(name, &self.parameters(true), &apply).await?;
                 }
@@ -117,7 +117,7 @@ impl Tool {
     async fn in_sync(&self, api: &Api<DynamicObject>, wanted: &Value) -> Result<bool> {
         let name = wanted.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let Some(there) = api.get_opt(name).await? else { return Ok(false) };
-        if matches!(self.way, Way::Merge) {
+        if matches!(self.strategy, Strategy::Merge) {
             return Ok(three_way(wanted, wanted, &serde_json::to_value(there)?).is_empty());
         }
         let trial = PatchParams { dry_run: true, ..self.parameters(true) };

@@ -35,8 +35,8 @@ const JSON: &str = "application/json";
 const APPLY: &str = "application/apply-patch+yaml";
 const GROUP: &str = "/apis/queuewarden.dev/v1alpha1";
 
-/// One way around.
-struct Way {
+/// One attempt to do more.
+struct Attempt {
     name: &'static str,
     method: &'static str,
     path: String,
@@ -58,25 +58,25 @@ fn own(name: &str, queue: &str, more: &Value) -> Value {
     acl(name, &spec)
 }
 
-fn new(name: &'static str, object: Value, words: &'static str) -> Way {
-    Way { name, method: "POST", path: ACLS.into(), kind: JSON, body: object, words, webhook_only: false }
+fn new(name: &'static str, object: Value, words: &'static str) -> Attempt {
+    Attempt { name, method: "POST", path: ACLS.into(), kind: JSON, body: object, words, webhook_only: false }
 }
 
-fn change(name: &'static str, object: &str, body: Value, words: &'static str) -> Way {
+fn change(name: &'static str, object: &str, body: Value, words: &'static str) -> Attempt {
     let path = format!("{ACLS}/{object}");
-    Way { name, method: "PATCH", path, kind: MERGE, body, words, webhook_only: false }
+    Attempt { name, method: "PATCH", path, kind: MERGE, body, words, webhook_only: false }
 }
 
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn ways() -> Vec<Way> {
+fn attempts() -> Vec<Attempt> {
     let nothing = json!({});
     let x = |queue: &str, more: Value| own("x", queue, &more);
     let foreign = "does not administer queue";
-    let delete = |name: &'static str, object: &str, words| Way {
+    let delete = |name: &'static str, object: &str, words| Attempt {
         method: "DELETE",
         ..change(name, object, Value::Null, words)
     };
-    let webhook = |way: Way| Way { webhook_only: true, ..way };
+    let webhook = |attempt: Attempt| Attempt { webhook_only: true, ..attempt };
     let mut nameless = x("root.test", nothing.clone());
     if let Some(metadata) = nameless.get_mut("metadata") {
         *metadata = json!({"generateName": "x-"});
@@ -88,7 +88,7 @@ fn ways() -> Vec<Way> {
     let nobody = json!({"submit": {"nobody": true}});
     let higher = "as administrator of `root`";
     let applied = own("trusted", "root.prod", &nothing);
-    let at = |name, method, path: &str, body, words| Way {
+    let at = |name, method, path: &str, body, words| Attempt {
         name,
         method,
         path: path.to_owned(),
@@ -165,7 +165,7 @@ fn ways() -> Vec<Way> {
             {"apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "0"}]}}),
             "cluster administrator",
         ),
-        Way {
+        Attempt {
             kind: APPLY,
             path: format!("{ACLS}/trusted?fieldManager=sue&force=true"),
             ..change("server-side apply", "trusted", applied, "cluster administrator")
@@ -233,8 +233,8 @@ fn ways() -> Vec<Way> {
     ]
 }
 
-async fn try_way(client: &Client, way: &Way) -> Result<Answer> {
-    send(client, way.method, &way.path, way.kind, &way.body).await
+async fn make_attempt(client: &Client, attempt: &Attempt) -> Result<Answer> {
+    send(client, attempt.method, &attempt.path, attempt.kind, &attempt.body).await
 }
 
 /// Returns `spec` and labels of all `QueueAcl`s.
@@ -260,20 +260,20 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
         let (_operator, _) = decided(cluster, BASE, &json!({"delegation": "Enabled"})).await?;
         let sue = prepared(cluster).await?;
         let before = (stored(cluster).await?, live(cluster).await?);
-        let ways = ways();
-        ensure!(ways.len() >= 20, "{}", ways.len());
+        let attempts = attempts();
+        ensure!(attempts.len() >= 20, "{}", attempts.len());
         let mut accepted = Vec::new();
-        for way in &ways {
-            let answer = try_way(&sue, way).await?;
-            if !((400..500).contains(&answer.code) && answer.message.contains(way.words)) {
-                accepted.push(format!("{}: {answer:?}", way.name));
+        for attempt in &attempts {
+            let answer = make_attempt(&sue, attempt).await?;
+            if !((400..500).contains(&answer.code) && answer.message.contains(attempt.words)) {
+                accepted.push(format!("{}: {answer:?}", attempt.name));
             }
         }
         ensure!(accepted.is_empty(), "{}", accepted.join("\n"));
         ensure!(before == (stored(cluster).await?, live(cluster).await?));
         what_they_may(cluster, &sue).await?;
         while_it_is_off(cluster, &sue).await?;
-        without_the_webhook(cluster, &sue, &ways).await
+        without_the_webhook(cluster, &sue, &attempts).await
     })
     .await
 }
@@ -394,7 +394,7 @@ async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
 
 /// Checks a cluster without the webhook: the API server's policy refuses most, and what it lets through
 /// grants nothing.
-async fn without_the_webhook(cluster: &TestCluster, sue: &Client, ways: &[Way]) -> Result<()> {
+async fn without_the_webhook(cluster: &TestCluster, sue: &Client, attempts: &[Attempt]) -> Result<()> {
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;
     let admin = cluster.client()?;
@@ -404,30 +404,30 @@ async fn without_the_webhook(cluster: &TestCluster, sue: &Client, ways: &[Way]) 
         Ok((answer.code == 201 && answer.warnings.is_empty()).then_some(()))
     })
     .await?;
-    let mut stored_ways = 0;
-    for way in ways.iter().filter(|way| !way.webhook_only) {
-        let answer = try_way(sue, way).await?;
+    let mut stored = 0;
+    for attempt in attempts.iter().filter(|attempt| !attempt.webhook_only) {
+        let answer = make_attempt(sue, attempt).await?;
         if (400..500).contains(&answer.code) {
             continue;
         }
-        stored_ways += 1;
-        grants_nothing(cluster, way).await?;
+        stored += 1;
+        grants_nothing(cluster, attempt).await?;
     }
-    ensure!(stored_ways > 0, "the policy stood against all of them, so that nothing was decided again");
+    ensure!(stored > 0, "the policy stood against all of them, so that nothing was decided again");
     Ok(())
 }
 
 /// Checks that the stored object is not in force, and removes it.
-async fn grants_nothing(cluster: &TestCluster, way: &Way) -> Result<()> {
+async fn grants_nothing(cluster: &TestCluster, attempt: &Attempt) -> Result<()> {
     let objects = cluster.objects(Kind::QueueAcl)?;
     let all = objects.list(&kube::api::ListParams::default()).await?;
     let touched = all.iter().filter_map(|object| object.metadata.name.as_deref());
     let name = touched
-        .filter(|name| name.starts_with('x') || way.path.ends_with(&format!("/{name}")))
+        .filter(|name| name.starts_with('x') || attempt.path.ends_with(&format!("/{name}")))
         .last()
-        .with_context(|| format!("{}: nothing is stored", way.name))?
+        .with_context(|| format!("{}: nothing is stored", attempt.name))?
         .to_owned();
-    eventually(&format!("{} ({name}) to be decided", way.name), PATIENCE, || async {
+    eventually(&format!("{} ({name}) to be decided", attempt.name), PATIENCE, || async {
         let object = objects.get(&name).await?;
         let status = object.data.get("status");
         let seen = status.and_then(|status| status.get("observedGeneration")).and_then(Value::as_i64);
@@ -441,7 +441,7 @@ async fn grants_nothing(cluster: &TestCluster, way: &Way) -> Result<()> {
         Ok((seen == object.metadata.generation && refused).then_some(()))
     })
     .await?;
-    ensure!(!live(cluster).await?.contains("mallory"), "{}: it grants", way.name);
+    ensure!(!live(cluster).await?.contains("mallory"), "{}: it grants", attempt.name);
     if name.starts_with('x') {
         objects.delete(&name, &DeleteParams::default()).await?;
     }

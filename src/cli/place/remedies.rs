@@ -13,7 +13,7 @@ use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, RuleEnd, RuleName, RuleStep, Step, Submission, Target,
 };
 use yunikorn_access::tree::{Located, Tree};
-use yunikorn_access::{Remedy, Way, remedy};
+use yunikorn_access::{GrantingEntry, Remedy, remedy};
 
 /// Maximum number of remedies.
 const MAX_REMEDIES: usize = 5;
@@ -74,7 +74,7 @@ impl Context<'_> {
     /// Returns the leaves that the ACLs let the user submit to.
     fn leaves(&self) -> Vec<&str> {
         let identity = &self.submission.identity;
-        let can = |id| Way::find(self.tree(), Right::Submit, id, identity).is_some();
+        let can = |id| GrantingEntry::find(self.tree(), Right::Submit, id, identity).is_some();
         let leaves = self.tree().queues().filter(|(id, node)| node.is_leaf && can(*id));
         leaves.map(|(_, node)| node.path.as_str()).collect()
     }
@@ -230,9 +230,9 @@ mod tests {
     use yunikorn_access::testing::parsed;
 
     #[derive(Debug)]
-    struct Here;
+    struct NoLocations;
 
-    impl Texts for Here {
+    impl Texts for NoLocations {
         fn name(&self) -> &'static str {
             "here"
         }
@@ -262,7 +262,7 @@ mod tests {
         };
         let placer = Placer::new(&tree);
         let placement = placer.place(&submission);
-        let answers = Answers { configuration: &Here, tree: &tree };
+        let answers = Answers { configuration: &NoLocations, tree: &tree };
         remedies(&Context { answers, placer: &placer, submission: &submission, placement: &placement })
     }
 

@@ -38,9 +38,9 @@ pub fn check(object: &Object) -> Vec<Diagnostic> {
     let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
     };
-    let mut walk = Walk { object, found: Vec::new() };
-    walk.value(schema, &Path::default(), &object.document.value);
-    walk.found
+    let mut check = SchemaCheck { object, found: Vec::new() };
+    check.value(schema, &Path::default(), &object.document.value);
+    check.found
 }
 
 /// Schema of each kind, cached because building them costs more than using them.
@@ -76,12 +76,13 @@ impl Path {
     }
 }
 
-struct Walk<'a> {
+/// The check of one object, and what it found.
+struct SchemaCheck<'a> {
     object: &'a Object,
     found: Vec<Diagnostic>,
 }
 
-impl Walk<'_> {
+impl SchemaCheck<'_> {
     fn report(&mut self, code: Code, path: &Path, message: String, help: Option<String>) {
         self.report_exact(code, path, message, help, None);
     }

@@ -23,20 +23,21 @@ const LAST_STABLE: char = '\u{17F}';
 
 /// Returns the pattern with its ASCII classes spelled out.
 pub(super) fn spell_out(pattern: &str, ast: &Ast) -> Result<String, Diagnostic> {
-    let mut walk =
-        Walk { pattern, spelled_out: String::new(), copied: 0, depth: 0, folds: false, unstable: None };
-    let counted = walk.part(ast)?;
+    let mut speller =
+        Speller { pattern, spelled_out: String::new(), copied: 0, depth: 0, folds: false, unstable: None };
+    let counted = speller.part(ast)?;
     if counted.saturating_mul(pattern.len()) > MAX_SIZE {
         return Err(refusal(TOO_LARGE, pattern, Span::new(0, pattern.len())));
     }
-    if let Some(span) = walk.unstable.filter(|_| walk.folds) {
+    if let Some(span) = speller.unstable.filter(|_| speller.folds) {
         return Err(refusal(READ_DIFFERENTLY, pattern, span));
     }
-    walk.copy_until(pattern.len());
-    Ok(walk.spelled_out)
+    speller.copy_until(pattern.len());
+    Ok(speller.spelled_out)
 }
 
-struct Walk<'p> {
+/// Spells out the ASCII classes of one pattern.
+struct Speller<'p> {
     pattern: &'p str,
     spelled_out: String,
     /// The bytes of `pattern` that are in `spelled_out`.
@@ -49,7 +50,7 @@ struct Walk<'p> {
     unstable: Option<Span>,
 }
 
-impl Walk<'_> {
+impl Speller<'_> {
     /// Checks a part and those in it. Returns the largest product of nested counts in it.
     fn part(&mut self, ast: &Ast) -> Result<usize, Diagnostic> {
         match ast {

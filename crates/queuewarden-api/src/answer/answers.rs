@@ -12,7 +12,7 @@ use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::check::{Decision, Step};
-use yunikorn_access::reach::Way;
+use yunikorn_access::reach::GrantingEntry;
 use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
@@ -85,8 +85,8 @@ impl Answers<'_> {
     }
 
     /// Converts the entry by which somebody has a right.
-    pub fn way(&self, way: &Way<'_>) -> GrantedBy {
-        self.granted_by(way.queue, way.acl, &way.written(self.tree).origins)
+    pub fn granted_by_entry(&self, granting: &GrantingEntry<'_>) -> GrantedBy {
+        self.granted_by(granting.queue, granting.acl, &granting.written(self.tree).origins)
     }
 
     fn granted_by<'o>(

@@ -418,13 +418,13 @@ mod tests {
     use proptest::prelude::*;
     use queuewarden_plan::snapshot::Touch;
     use serde_json::{Value, json};
-    use yunikorn_access::Way;
+    use yunikorn_access::GrantingEntry;
     use yunikorn_access::testing::{any_tree, tree};
 
     #[derive(Debug)]
-    struct Here;
+    struct ByteOffsets;
 
-    impl Texts for Here {
+    impl Texts for ByteOffsets {
         fn name(&self) -> &'static str {
             "queues.yaml"
         }
@@ -436,7 +436,8 @@ mod tests {
 
     /// Returns the report as programs read it.
     fn read(tree: &Tree, beside: &Beside<'_>) -> Value {
-        serde_json::to_value(Answers { configuration: &Here, tree }.report(beside, None, None)).unwrap()
+        serde_json::to_value(Answers { configuration: &ByteOffsets, tree }.report(beside, None, None))
+            .unwrap()
     }
 
     fn number(value: &Value) -> usize {
@@ -479,16 +480,16 @@ mod tests {
         for (subject, name) in all_named(tree).iter().enumerate() {
             for (queue, right) in tree.queues().flat_map(|(queue, _)| Right::ALL.map(|right| (queue, right)))
             {
-                let cell = Way::of_name(tree, right, queue, name.entry());
+                let cell = GrantingEntry::of_name(tree, right, queue, name.entry());
                 let verb = right.verb();
                 let reported = held(&report, subject, verb, queue.index());
                 let reported = reported.map(|(whose, start)| {
                     let acl = start["acl"].as_str().unwrap_or_default().to_owned();
                     (number(&start["queue"]), acl, list(&report["subjects"])[whose]["name"].clone())
                 });
-                let expected = cell.map(|way: Way<'_>| {
-                    let acl = AclKey::from(way.acl).as_str().to_owned();
-                    (way.queue.index(), acl, json!(Named::from(tree.real(way.entry)).name))
+                let expected = cell.map(|granting: GrantingEntry<'_>| {
+                    let acl = AclKey::from(granting.acl).as_str().to_owned();
+                    (granting.queue.index(), acl, json!(Named::from(tree.real(granting.entry)).name))
                 });
                 if reported != expected {
                     return Err(format!(

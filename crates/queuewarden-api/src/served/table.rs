@@ -145,13 +145,13 @@ mod tests {
     use super::*;
     use crate::answer::Answers;
     use crate::served::queue::{self, live_queues};
-    use crate::served::testing::Here;
+    use crate::served::testing::NoLocations;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
 
     fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
         let tree = tree(acls);
-        let answers = Answers { configuration: &Here, tree: &tree };
+        let answers = Answers { configuration: &NoLocations, tree: &tree };
         queue::queues(&answers, &live_queues(&tree, &Live::default()))
     }
 

@@ -4,9 +4,9 @@ use crate::answer::Texts;
 
 /// A text without known locations.
 #[derive(Debug)]
-pub(super) struct Here;
+pub(super) struct NoLocations;
 
-impl Texts for Here {
+impl Texts for NoLocations {
     fn name(&self) -> &'static str {
         "here"
     }

@@ -30,7 +30,7 @@ pub use partitions::{PartitionDiff, Presence, between, between_for};
 pub use shape::{Extent, Shape};
 
 use super::check::{Subject, decide, implied_by};
-use super::reach::{QueueSet, Way, reach};
+use super::reach::{GrantingEntry, QueueSet, reach};
 use super::tree::{Node, Origin, Tree};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
@@ -114,7 +114,8 @@ fn diff_for(old: &Tree, new: &Tree, who: Option<&Identity>) -> Diff {
         |tree: &Tree| tree.queues().map(|(_, node)| node.path.clone()).collect::<BTreeSet<QueuePath>>();
     let (before, after) = (paths(old), paths(new));
     let concerns = |tree: &Tree, path: &QueuePath| {
-        let holds = |who, id| Right::ALL.into_iter().any(|right| Way::find(tree, right, id, who).is_some());
+        let holds =
+            |who, id| Right::ALL.into_iter().any(|right| GrantingEntry::find(tree, right, id, who).is_some());
         who.is_none_or(|who| tree.find(path).is_some_and(|id| holds(who, id)))
     };
     let turned = |leaves, parents| {
@@ -162,8 +163,8 @@ impl<'t> Side<'t> {
     fn reached(self, right: Right, subject: Match<'_>, extent: Extent) -> Reached {
         let id = self.tree.find(&extent.queue);
         let node = id.and_then(|id| self.tree.node(id));
-        let way = self.who.and_then(|(who, _)| Way::find(self.tree, right, id?, who));
-        let subject = way.map_or(subject, |way| way.entry);
+        let granting = self.who.and_then(|(who, _)| GrantingEntry::find(self.tree, right, id?, who));
+        let subject = granting.map_or(subject, |granting| granting.entry);
         let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
         let acl = implied_by(right).iter().find(has).copied().unwrap_or(right);
         let origins = node.map(|node| node.grants(acl).origins(subject)).unwrap_or_default();

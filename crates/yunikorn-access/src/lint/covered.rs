@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Findings, Place, acl_of, codes, list};
 use crate::check::implied_by;
-use crate::reach::{Way, checked, granted_on, stops};
+use crate::reach::{GrantingEntry, checked, granted_on, stops};
 use crate::tree::{Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
@@ -18,8 +18,8 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
             recovery(place, findings);
         } else if place.grants().acl.is_nobody() {
             closes_nothing(tree, place, findings);
-        } else if let Some(way) = everyone_anyway(tree, place) {
-            everyone_above(tree, place, way, findings);
+        } else if let Some(granting) = everyone_anyway(tree, place) {
+            everyone_above(tree, place, granting, findings);
         } else {
             granted_anyway(tree, place, findings);
             granted_twice(place, findings);
@@ -60,28 +60,28 @@ fn recovery(place: Place<'_>, findings: &mut Findings) {
 }
 
 /// The `*` that would give everyone the right without this ACL.
-fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
+fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<GrantingEntry<'t>> {
     let by_admin = (place.right == Right::Submit && place.node.grants(Right::Admin).acl.is_everyone())
-        .then_some(Way { queue: place.id, acl: Right::Admin, entry: Match::Everyone });
+        .then_some(GrantingEntry { queue: place.id, acl: Right::Admin, entry: Match::Everyone });
     by_admin.or_else(|| all_above(tree, place, Match::Everyone))
 }
 
-/// The way in which the queues above grant an entry the right.
-fn above<'t>(tree: &'t Tree, place: Place<'t>, right: Right, entry: Match<'t>) -> Option<Way<'t>> {
-    Way::of_name(tree, right, place.node.parent?, entry)
+/// The entry above that grants an entry the right.
+fn above<'t>(tree: &'t Tree, place: Place<'t>, right: Right, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
+    GrantingEntry::of_name(tree, right, place.node.parent?, entry)
 }
 
 /// As [`above`], for all that the ACL grants: an `adminacl` also grants submit, except below the recovery
 /// queue.
-fn all_above<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<Way<'t>> {
+fn all_above<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
     above(tree, place, Right::Submit, entry).and_then(|_| above(tree, place, place.right, entry))
 }
 
 /// Reports an ACL beside or below a `*`.
-fn everyone_above(tree: &Tree, place: Place<'_>, way: Way<'_>, findings: &mut Findings) {
-    let (verb, written) = (place.right.verb(), written(tree, way));
+fn everyone_above(tree: &Tree, place: Place<'_>, granting: GrantingEntry<'_>, findings: &mut Findings) {
+    let (verb, written) = (place.right.verb(), written(tree, granting));
     let message = format!("{place} changes nothing: everyone may {verb} by {written}");
-    let help = if way.queue == place.id {
+    let help = if granting.queue == place.id {
         "remove one of the two: administrators may submit"
     } else {
         "an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here"
@@ -95,9 +95,9 @@ fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     if grants.text.is_empty() || !grants.text.trim().is_empty() {
         return;
     }
-    let Some(way) = someone_above(tree, place) else { return };
-    let who = if way.entry == Match::Everyone { "everyone" } else { "who is named there" };
-    let (verb, written) = (place.right.verb(), written(tree, way));
+    let Some(granting) = someone_above(tree, place) else { return };
+    let who = if granting.entry == Match::Everyone { "everyone" } else { "who is named there" };
+    let (verb, written) = (place.right.verb(), written(tree, granting));
     let message = format!("{place} has no names, which closes nothing: {who} may {verb} by {written}");
     let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
     let help = "there is no deny; grant less above, and what is needed at the queues below";
@@ -105,11 +105,11 @@ fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
 }
 
 /// The nearest ACL above that grants anyone the right.
-fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
+fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<GrantingEntry<'t>> {
     checked(tree, place.right, place.node.parent?).find_map(|(queue, node)| {
         implied_by(place.right).iter().find_map(|acl| {
             let entry = node.grants(*acl).acl.entries().next()?;
-            Some(Way { queue, acl: *acl, entry })
+            Some(GrantingEntry { queue, acl: *acl, entry })
         })
     })
 }
@@ -121,10 +121,10 @@ fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
         let mut count = 0;
         for entry in part.entries() {
             count += 1;
-            if let Some(way) = all_above(tree, place, entry) {
-                inherited.add(way, entry);
-            } else if let Some(way) = submits_anyway(tree, place, entry) {
-                repeated.add(way, entry);
+            if let Some(granting) = all_above(tree, place, entry) {
+                inherited.add(granting, entry);
+            } else if let Some(granting) = submits_anyway(tree, place, entry) {
+                repeated.add(granting, entry);
             }
         }
         if inherited.count > 0 {
@@ -173,14 +173,14 @@ fn granted_twice(place: Place<'_>, findings: &mut Findings) {
     }
 }
 
-/// The way in which an administrator may submit without being one here.
-fn submits_anyway<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<Way<'t>> {
+/// The entry by which an administrator may submit without being one here.
+fn submits_anyway<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
     if place.right == Right::Submit || stops(Right::Submit, place.node) {
         return None;
     }
     // Beside a wildcard of the administrators the submit ACL is the one that adds nothing.
     let own = place.node.grants(Right::Submit).acl.entry_of(entry).filter(|_| entry != Match::Everyone);
-    own.map(|entry| Way { queue: place.id, acl: Right::Submit, entry })
+    own.map(|entry| GrantingEntry { queue: place.id, acl: Right::Submit, entry })
         .or_else(|| above(tree, place, Right::Submit, entry))
 }
 
@@ -192,9 +192,12 @@ struct ByWay<'t> {
 }
 
 impl<'t> ByWay<'t> {
-    fn add(&mut self, way: Way<'_>, entry: Match<'t>) {
+    fn add(&mut self, granting: GrantingEntry<'_>, entry: Match<'t>) {
         self.count += 1;
-        self.by.entry((way.queue, way.acl, way.entry == Match::Everyone)).or_default().push(entry);
+        self.by
+            .entry((granting.queue, granting.acl, granting.entry == Match::Everyone))
+            .or_default()
+            .push(entry);
     }
 
     fn shown(&self, tree: &Tree) -> String {
@@ -205,8 +208,8 @@ impl<'t> ByWay<'t> {
     }
 }
 
-fn written(tree: &Tree, way: Way<'_>) -> String {
-    source(tree, way.queue, way.acl, way.entry == Match::Everyone)
+fn written(tree: &Tree, granting: GrantingEntry<'_>) -> String {
+    source(tree, granting.queue, granting.acl, granting.entry == Match::Everyone)
 }
 
 /// ``the `*` in `submitacl` of `root` ``

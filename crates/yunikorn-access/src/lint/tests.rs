@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::reach::Way;
+use crate::reach::GrantingEntry;
 use crate::testing::{Queue, any_tree, each_tree, parsed, text, tree};
 use go_compat::go_regex::GoRegex;
 use names::Population;
@@ -537,7 +537,7 @@ fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     let less = without(tree, taken);
     let names = [Match::Everyone, Match::User("u"), Match::Group("g")];
     let differs = |right: Right| {
-        let may = |tree: &Tree, id, name| Way::of_name(tree, right, id, name).is_some();
+        let may = |tree: &Tree, id, name| GrantingEntry::of_name(tree, right, id, name).is_some();
         tree.queues().any(|(id, _)| names.iter().any(|name| may(tree, id, *name) != may(&less, id, *name)))
     };
     (differs(Right::Submit), differs(Right::Admin))

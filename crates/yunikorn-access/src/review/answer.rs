@@ -8,7 +8,7 @@ use super::{GROUP, Review};
 use crate::application::{self, Verb};
 use crate::check::{Decision, Subject, decide, explain};
 use crate::near_miss::near_misses;
-use crate::reach::Way;
+use crate::reach::GrantingEntry;
 use crate::remedy::first_remedy;
 use crate::running::Scheduler;
 use crate::sentence::{sentence, yes};
@@ -166,26 +166,31 @@ fn in_queue(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Answ
         Err(why) => return Answer::deny("no_queue", &why),
     };
     match granted(tree, right, &path, identity) {
-        Some((way, why)) => allowed(tree, &way, &why),
+        Some((granting, why)) => allowed(tree, &granting, &why),
         None => denied(tree, &explain(tree, right, &path, identity)),
     }
 }
 
-/// Returns the way to a yes, and its reason; `None` for a no.
-fn granted<'t>(tree: &'t Tree, right: Right, path: &str, identity: &Identity) -> Option<(Way<'t>, String)> {
+/// Returns the entry that grants a right, and the reason of the yes; `None` for a no.
+fn granted<'t>(
+    tree: &'t Tree,
+    right: Right,
+    path: &str,
+    identity: &Identity,
+) -> Option<(GrantingEntry<'t>, String)> {
     let verdict = decide(tree, right, path, identity);
-    let way = verdict.way?;
-    let mut why = yes(tree, right, path, verdict.located, &way);
-    add_objects(&mut why, tree, &way);
-    Some((way, why))
+    let granting = verdict.granting?;
+    let mut why = yes(tree, right, path, verdict.located, &granting);
+    add_objects(&mut why, tree, &granting);
+    Some((granting, why))
 }
 
 /// Decides for all queues. A grant at the root reaches every queue. A user who has the right in each
 /// queue by itself may not have it in the next one that is made: that is not a yes and, because each
 /// queue can be queried, no final no.
 fn in_all_queues(tree: &Tree, right: Right, identity: &Identity) -> Answer {
-    if let Some((way, why)) = granted(tree, right, queue::ROOT, identity) {
-        return allowed(tree, &way, &format!("in all queues: {why}"));
+    if let Some((granting, why)) = granted(tree, right, queue::ROOT, identity) {
+        return allowed(tree, &granting, &format!("in all queues: {why}"));
     }
     let why = sentence(tree, &explain(tree, right, queue::ROOT, identity));
     let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
@@ -206,8 +211,8 @@ fn denied(tree: &Tree, decision: &Decision) -> Answer {
 }
 
 /// Appends the objects that wrote the entry that grants: ` (QueueAcl/prod)`.
-fn add_objects(why: &mut String, tree: &Tree, way: &Way<'_>) {
-    let origins = way.written(tree).origins;
+fn add_objects(why: &mut String, tree: &Tree, granting: &GrantingEntry<'_>) {
+    let origins = granting.written(tree).origins;
     let mut before = " (";
     for object in origins.iter().filter(|origin| matches!(origin, Origin::Object { .. })) {
         // Writing into a text does not fail.
@@ -233,8 +238,8 @@ impl Application {
 }
 
 /// A yes by an entry of an ACL.
-fn allowed(tree: &Tree, way: &Way<'_>, why: &str) -> Answer {
-    Answer { entry: Some(tree.real(way.entry).into()), ..Answer::allow(way.acl.key(), why) }
+fn allowed(tree: &Tree, granting: &GrantingEntry<'_>, why: &str) -> Answer {
+    Answer { entry: Some(tree.real(granting.entry).into()), ..Answer::allow(granting.acl.key(), why) }
 }
 
 fn unknown(namespace: &str, id: &str) -> String {

@@ -23,9 +23,9 @@ pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
         return Decision { warnings: words::nowhere(request), ..decision };
     }
     let own = UserInfo { user: request.user.to_owned(), groups: request.groups.to_vec() };
-    let walk = Walk { request, access, own };
+    let profile = StrictProfile { request, access, own };
     for (index, site) in request.sites.iter().enumerate() {
-        match walk.site(site).and_then(|end| walk.application(site, end)) {
+        match profile.site(site).and_then(|end| profile.application(site, end)) {
             Ok(End { outcome, clause, text }) => {
                 decision.note(outcome, clause);
                 decision.additions.extend(text.map(|text| Addition { site: index, text }));
@@ -37,7 +37,7 @@ pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
         }
     }
     decision.warnings = words::warnings(request, access);
-    decision.user = walk.named(&decision);
+    decision.user = profile.named(&decision);
     decision
 }
 
@@ -59,14 +59,15 @@ impl End {
     }
 }
 
-struct Walk<'a> {
+/// The rules of profile strict, for one request.
+struct StrictProfile<'a> {
     request: &'a Request<'a>,
     access: &'a AccessControl,
     /// The requester, in the form of the annotation.
     own: UserInfo,
 }
 
-impl Walk<'_> {
+impl StrictProfile<'_> {
     fn site(&self, site: &Site) -> Result<End, Refusal> {
         match (&site.given, &site.old) {
             (Given::Absent, Given::Absent) => self.missing(site),

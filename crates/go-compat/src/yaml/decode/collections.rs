@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Decode, Decoder, Here, List, Location, Map, Record};
+use super::{Decode, Decoder, List, Location, Map, NodePath, Record};
 use crate::yaml::edit::Step;
 use crate::yaml::{KindIn, NodeIn};
 
@@ -10,12 +10,12 @@ use crate::yaml::{KindIn, NodeIn};
 type Pair<'t> = (NodeIn<'t>, NodeIn<'t>);
 
 impl<T: Record> Decode for T {
-    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder) {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Mapping(pairs) => {
-                self.placed(Location { path: here.path().clone(), span: node.span, shared: here.shared });
-                fill(self, pairs, &mut 0, here, decoder);
+                self.placed(Location { path: at.path().clone(), span: node.span, shared: at.shared });
+                fill(self, pairs, &mut 0, at, decoder);
             }
             _ => decoder.mismatch(node, T::NAME, "write it as `key: value` lines"),
         }
@@ -23,9 +23,9 @@ impl<T: Record> Decode for T {
 }
 
 impl<T: Record + Default> Decode for Option<Box<T>> {
-    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder) {
         if !node.is_null() {
-            self.get_or_insert_default().decode(node, here, decoder);
+            self.get_or_insert_default().decode(node, at, decoder);
         }
     }
 
@@ -39,7 +39,7 @@ fn fill<T: Record>(
     record: &mut T,
     pairs: &[Pair<'_>],
     taken: &mut u64,
-    here: &Here<'_>,
+    at: &NodePath<'_>,
     decoder: &mut Decoder,
 ) {
     let (mut own, mut source) = (0_u64, None);
@@ -64,12 +64,12 @@ fn fill<T: Record>(
         if *taken & bit == 0 {
             *taken |= bit;
             if let Some(found) = record.field(field) {
-                found.decode(value, &here.child(Step::Key(field.into()), value), decoder);
+                found.decode(value, &at.child(Step::Key(field.into()), value), decoder);
             }
         }
     }
     if let Some(source) = source {
-        merge(source, here, decoder, &mut |pairs, here, decoder| fill(record, pairs, taken, here, decoder));
+        merge(source, at, decoder, &mut |pairs, at, decoder| fill(record, pairs, taken, at, decoder));
     }
 }
 
@@ -90,9 +90,9 @@ fn key_of<'n>(key: &'n NodeIn<'_>, decoder: &mut Decoder) -> Option<&'n str> {
 /// Hands the pairs of each mapping that `<<` names to `take`.
 fn merge(
     source: &NodeIn<'_>,
-    here: &Here<'_>,
+    at: &NodePath<'_>,
     decoder: &mut Decoder,
-    take: &mut dyn FnMut(&[Pair<'_>], &Here<'_>, &mut Decoder),
+    take: &mut dyn FnMut(&[Pair<'_>], &NodePath<'_>, &mut Decoder),
 ) {
     let mappings = match &source.kind {
         KindIn::Sequence(items) if source.alias().is_none() => items.as_slice(),
@@ -100,7 +100,7 @@ fn merge(
     };
     for mapping in mappings {
         match &mapping.kind {
-            KindIn::Mapping(pairs) => take(pairs, &here.merged(), decoder),
+            KindIn::Mapping(pairs) => take(pairs, &at.merged(), decoder),
             _ => {
                 decoder.mismatch(mapping, "a mapping to merge", "write `<<: *name` or `<<: [*name, *other]`");
             }
@@ -109,14 +109,14 @@ fn merge(
 }
 
 impl<T: Decode + Default> Decode for List<T> {
-    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder) {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Sequence(items) => {
                 let mut values = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
                     let mut value = T::default();
-                    value.decode(item, &here.child(Step::Index(index), item), decoder);
+                    value.decode(item, &at.child(Step::Index(index), item), decoder);
                     if value.is_nilable() || !item.is_null() {
                         values.push(value);
                     }
@@ -133,10 +133,10 @@ impl<T: Decode + Default> Decode for List<T> {
 }
 
 impl<T: Decode + Default> Decode for Map<T> {
-    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder) {
         match &node.kind {
             _ if node.is_null() => {}
-            KindIn::Mapping(pairs) => insert(self.get_or_insert_default(), pairs, here, decoder),
+            KindIn::Mapping(pairs) => insert(self.get_or_insert_default(), pairs, at, decoder),
             _ => decoder.mismatch(node, "a mapping", "write it as `key: value` lines"),
         }
     }
@@ -150,7 +150,7 @@ impl<T: Decode + Default> Decode for Map<T> {
 fn insert<T: Decode + Default>(
     map: &mut BTreeMap<String, T>,
     pairs: &[Pair<'_>],
-    here: &Here<'_>,
+    at: &NodePath<'_>,
     decoder: &mut Decoder,
 ) {
     let (mut own, mut source) = (BTreeSet::new(), None);
@@ -165,11 +165,11 @@ fn insert<T: Decode + Default>(
         let Some(name) = key_of(key, decoder) else { continue };
         if !map.contains_key(name) {
             let mut entry = T::default();
-            entry.decode(value, &here.child(Step::Key(name.to_owned().into()), value), decoder);
+            entry.decode(value, &at.child(Step::Key(name.to_owned().into()), value), decoder);
             map.insert(name.to_owned(), entry);
         }
     }
     if let Some(source) = source {
-        merge(source, here, decoder, &mut |pairs, here, decoder| insert(map, pairs, here, decoder));
+        merge(source, at, decoder, &mut |pairs, at, decoder| insert(map, pairs, at, decoder));
     }
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use super::NodeIn;
 use crate::diag::{Diagnostic, Span};
 pub use error::Decoder;
-pub use path::{Here, Path};
+pub use path::{NodePath, Path};
 
 /// A Go slice: `None` is nil.
 pub type List<T> = Option<Vec<T>>;
@@ -77,15 +77,15 @@ pub struct Location {
 pub fn decode<T: Decode + Default>(document: Option<&NodeIn<'_>>) -> Result<T, Vec<Diagnostic>> {
     let (mut value, mut decoder) = (T::default(), Decoder::default());
     if let Some(root) = document {
-        value.decode(root, &Here::root(root), &mut decoder);
+        value.decode(root, &NodePath::root(root), &mut decoder);
     }
     decoder.finish(value)
 }
 
 /// A type that decodes as one Go type does.
 pub trait Decode {
-    /// Decodes a node, which is at `here`, into this value. Errors are collected in the decoder.
-    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder);
+    /// Decodes a node, which is at `at`, into this value. Errors are collected in the decoder.
+    fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder);
 
     /// Returns whether null is a value of the type. A list drops other items that are null.
     fn is_nilable(&self) -> bool {

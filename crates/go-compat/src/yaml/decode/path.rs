@@ -31,13 +31,13 @@ impl Path {
 
 /// The location of the node that is decoded. Its path is only made when it is needed.
 #[derive(Debug, Clone)]
-pub struct Here<'p> {
-    from: Option<(&'p Here<'p>, Step)>,
+pub struct NodePath<'p> {
+    from: Option<(&'p NodePath<'p>, Step)>,
     path: OnceCell<Path>,
     pub(super) shared: bool,
 }
 
-impl<'p> Here<'p> {
+impl<'p> NodePath<'p> {
     pub(super) fn root(node: &NodeIn<'_>) -> Self {
         Self { from: None, path: OnceCell::new(), shared: node.shared }
     }

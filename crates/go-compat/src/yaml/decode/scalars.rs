@@ -1,6 +1,6 @@
 //! Text, booleans and numbers.
 
-use super::{Decode, Decoder, Here, Spanned};
+use super::{Decode, Decoder, NodePath, Spanned};
 use crate::yaml::resolve::{Number, boolean, number};
 use crate::yaml::{KindIn, NodeIn, Style};
 
@@ -8,7 +8,7 @@ use crate::yaml::{KindIn, NodeIn, Style};
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
 impl Decode for String {
-    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, _at: &NodePath<'_>, decoder: &mut Decoder) {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Scalar { value, .. } => self.push_str(value),
@@ -18,14 +18,14 @@ impl Decode for String {
 }
 
 impl Decode for Spanned {
-    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
-        self.value.decode(node, here, decoder);
+    fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder) {
+        self.value.decode(node, at, decoder);
         self.span = node.as_scalar().map(|_| node.span);
     }
 }
 
 impl Decode for bool {
-    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, _at: &NodePath<'_>, decoder: &mut Decoder) {
         let found = match &node.kind {
             _ if node.is_null() => return,
             KindIn::Scalar { value, style } => boolean(value, *style == Style::Plain),
@@ -39,9 +39,9 @@ impl Decode for bool {
 }
 
 impl Decode for Option<bool> {
-    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, at: &NodePath<'_>, decoder: &mut Decoder) {
         if !node.is_null() {
-            self.get_or_insert_default().decode(node, here, decoder);
+            self.get_or_insert_default().decode(node, at, decoder);
         }
     }
 
@@ -59,7 +59,7 @@ fn number_of(node: &NodeIn<'_>) -> Option<Number> {
 }
 
 impl Decode for u64 {
-    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, _at: &NodePath<'_>, decoder: &mut Decoder) {
         if node.is_null() {
             return;
         }
@@ -84,7 +84,7 @@ impl Decode for u64 {
 
 impl Decode for f64 {
     #[allow(clippy::cast_precision_loss, reason = "Go rounds in the same way")]
-    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+    fn decode(&mut self, node: &NodeIn<'_>, _at: &NodePath<'_>, decoder: &mut Decoder) {
         match number_of(node) {
             _ if node.is_null() => {}
             Some(Number::Integer(found)) => *self = found as Self,

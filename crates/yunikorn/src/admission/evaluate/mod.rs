@@ -54,21 +54,21 @@ pub enum Outcome {
 
 /// Returns the answer of the admission controller to a request.
 pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> Evaluation {
-    let mut walk = Walk { request, surroundings, conf, steps: Vec::new(), remedies: Vec::new() };
-    let (outcome, patches) = match walk.answer() {
+    let mut evaluator = Evaluator { request, surroundings, conf, steps: Vec::new(), remedies: Vec::new() };
+    let (outcome, patches) = match evaluator.answer() {
         Ok(patches) => (Outcome::Allowed, patches),
         Err(outcome) => (outcome, Vec::new()),
     };
     let pod = patched(&request.pod, &patches);
     let submitter = (outcome == Outcome::Allowed).then(|| Submitter::from_pod(&pod, conf.version));
-    Evaluation { outcome, patches, pod, submitter, steps: walk.steps, remedies: walk.remedies }
+    Evaluation { outcome, patches, pod, submitter, steps: evaluator.steps, remedies: evaluator.remedies }
 }
 
 /// The patches of an allowed request; or an outcome without patches, which may be "allowed" too.
 type Answer = Result<Vec<Patch>, Outcome>;
 
 /// An evaluation under way: its input, and the steps and remedies so far.
-struct Walk<'a> {
+struct Evaluator<'a> {
     request: &'a Request,
     surroundings: &'a Surroundings,
     conf: &'a Conf,
@@ -76,7 +76,7 @@ struct Walk<'a> {
     remedies: Vec<String>,
 }
 
-impl Walk<'_> {
+impl Evaluator<'_> {
     fn answer(&mut self) -> Answer {
         match (self.request.operation, &self.request.kind) {
             (Operation::Other, _) => self.allow("only creations and updates are looked at"),

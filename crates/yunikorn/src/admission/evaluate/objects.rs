@@ -1,7 +1,7 @@
 //! Pods, created (`admission_controller.go:157-218`) and updated (`:284-322`), and objects with a pod
 //! template (`:220-282`, `:333-345`).
 
-use super::{Answer, Outcome, Walk, labels};
+use super::{Answer, Evaluator, Outcome, labels};
 use crate::admission::keys::SYSTEM_USERS;
 use crate::admission::patch::{ANNOTATIONS, LABELS, Patch, SCHEDULER_NAME, Value, YUNIKORN};
 use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO, Workload};
@@ -12,7 +12,7 @@ const OWN_POD: &str = "a pod with the label `app: yunikorn` is admitted as it is
 /// The last step for an object that is not changed.
 const LEFT_ALONE: &str = "it is admitted as it is";
 
-impl Walk<'_> {
+impl Evaluator<'_> {
     /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
     /// then left alone.
     pub(super) fn create_pod(&mut self) -> Answer {
