@@ -79,10 +79,10 @@ fn read(path: &Path) -> Result<BTreeMap<Key, Counts>, Failure> {
 fn stale(known: &BTreeMap<Key, Counts>) -> Option<String> {
     let gone = known.iter().map(|(key, [before, now])| (key, before.saturating_sub(*now)));
     let gone: Vec<(&Key, usize)> = gone.filter(|(_, count)| *count > 0).collect();
-    let ([code, place, message], _) = gone.first()?;
+    let ([code, location, message], _) = gone.first()?;
     let count = plural(gone.iter().map(|(_, count)| count).sum(), "finding");
     Some(format!(
-        "{count} of the baseline no longer there, first {code} in {place}: {message}; write the file anew with \
+        "{count} of the baseline no longer there, first {code} in {location}: {message}; write the file anew with \
         -o sarif, without --baseline"
     ))
 }
@@ -91,6 +91,6 @@ fn stale(known: &BTreeMap<Key, Counts>) -> Option<String> {
 fn key(result: &Value) -> Key {
     let text = |pointer| result.pointer(pointer).and_then(Value::as_str);
     let object = text("/locations/0/logicalLocations/0/fullyQualifiedName");
-    let place = object.or_else(|| text("/locations/0/physicalLocation/artifactLocation/uri"));
-    [text("/ruleId"), place, text("/message/text")].map(|text| text.unwrap_or_default().to_owned())
+    let location = object.or_else(|| text("/locations/0/physicalLocation/artifactLocation/uri"));
+    [text("/ruleId"), location, text("/message/text")].map(|text| text.unwrap_or_default().to_owned())
 }

@@ -216,8 +216,8 @@ fn draw_all(sources: &[Source], (first, others): (&&Found, &[&Found]), look: Loo
         return first;
     }
     let line = |Found { shown, answer }: &&Found| {
-        let place = shown.object.clone().or_else(|| answer.written_in.as_ref().map(WrittenIn::words));
-        let words: Vec<String> = place.into_iter().chain([answer.message.clone()]).collect();
+        let location = shown.object.clone().or_else(|| answer.written_in.as_ref().map(WrittenIn::words));
+        let words: Vec<String> = location.into_iter().chain([answer.message.clone()]).collect();
         format!("  {}\n", wrapped(&visible(&words.join(": ")), 2, look.width))
     };
     let lines: String = others.iter().map(line).collect();

@@ -44,10 +44,10 @@ pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>
 /// Returns the line of the span, or the part near the span in a long one.
 fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
     let text = source.text.as_str();
-    let (line, place) = first_line(text, span);
-    let (number, column) = source.position(place.start);
-    let (shown, place) = near(text, line, place);
-    let annotation = AnnotationKind::Primary.span(place.start - shown.start..place.end - shown.start);
+    let (line, marked) = first_line(text, span);
+    let (number, column) = source.position(marked.start);
+    let (shown, marked) = near(text, line, marked);
+    let annotation = AnnotationKind::Primary.span(marked.start - shown.start..marked.end - shown.start);
     // The renderer passes these on to the terminal, which may interpret them. The replacement has as many
     // bytes, so spans stay valid.
     let words = text.get(shown.start..shown.end).unwrap_or_default();
@@ -79,14 +79,14 @@ fn first_line(text: &str, span: Span) -> (Span, Span) {
 }
 
 /// Returns the part of `line` to draw, and the span cut to it.
-fn near(text: &str, line: Span, place: Span) -> (Span, Span) {
+fn near(text: &str, line: Span, marked: Span) -> (Span, Span) {
     if line.end - line.start <= MAX_LINE {
-        return (line, place);
+        return (line, marked);
     }
     let boundary = |at: usize| text.ceil_char_boundary(at).min(line.end);
-    let place = Span::new(place.start, boundary(place.end.min(place.start.saturating_add(NEAR))));
-    let start = boundary(place.start.saturating_sub(NEAR)).max(line.start);
-    (Span::new(start, boundary(place.end.saturating_add(NEAR))), place)
+    let marked = Span::new(marked.start, boundary(marked.end.min(marked.start.saturating_add(NEAR))));
+    let start = boundary(marked.start.saturating_sub(NEAR)).max(line.start);
+    (Span::new(start, boundary(marked.end.saturating_add(NEAR))), marked)
 }
 
 /// Returns the severity of a diagnostic for programs.

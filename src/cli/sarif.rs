@@ -62,10 +62,10 @@ pub fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> 
     let source = source.and_then(|index| sources.get(index));
     let file = source.map(|source| json!({"uri": uri(&source.name, folder)}));
     let region = source.zip(diagnostic.span).map(|(source, span)| region(source, span));
-    let place =
+    let location =
         file.clone().map(|file| present([("artifactLocation", Some(file)), ("region", region.clone())]));
     let location = present([
-        ("physicalLocation", place),
+        ("physicalLocation", location),
         ("logicalLocations", object.as_ref().map(|object| json!([{"fullyQualifiedName": object}]))),
     ]);
     let fixes = source.and_then(|source| fix::edit(source, diagnostic)).map(|(_, instead)| {

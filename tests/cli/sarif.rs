@@ -64,10 +64,10 @@ fn a_log_is_complete() {
         for result in results {
             assert!(["error", "warning"].contains(&result["level"].as_str().unwrap()), "{result}");
             assert!(result["message"]["text"].as_str().is_some_and(|text| !text.is_empty()), "{result}");
-            let place = &result["locations"][0]["physicalLocation"];
-            let file = place["artifactLocation"]["uri"].as_str().unwrap();
+            let location = &result["locations"][0]["physicalLocation"];
+            let file = location["artifactLocation"]["uri"].as_str().unwrap();
             let text = std::fs::read_to_string(folder.join(file)).unwrap();
-            assert!(!text_of(&place["region"], &text).contains("\n\n"), "{result}");
+            assert!(!text_of(&location["region"], &text).contains("\n\n"), "{result}");
         }
     }
 }
@@ -87,9 +87,9 @@ fn a_region_is_what_the_finding_is_about() {
             .unwrap()
             .iter()
             .map(|result| {
-                let place = &result["locations"][0];
-                let at = &place["physicalLocation"];
-                assert_eq!(place["logicalLocations"][0]["fullyQualifiedName"], "QueueAcl/a");
+                let location = &result["locations"][0];
+                let at = &location["physicalLocation"];
+                assert_eq!(location["logicalLocations"][0]["fullyQualifiedName"], "QueueAcl/a");
                 let uri = at["artifactLocation"]["uri"].as_str().unwrap().to_owned();
                 (result["ruleId"].as_str().unwrap().to_owned(), uri, text_of(&at["region"], text))
             })

@@ -57,9 +57,9 @@ fn test(spec: api::QueueAccessTestSpec) -> Result<AccessTestSpec, Vec<Diagnostic
 fn case(at: &str, case: api::AccessCase, wrong: &mut Vec<Diagnostic>) -> Case {
     let api::AccessCase { name, subjects, allow, deny, placements, dynamic } = case;
     for (index, subject) in subjects.iter().enumerate().filter(|(_, subject)| subject.user.is_empty()) {
-        let place = format!("{at}.subjects[{index}]");
+        let location = format!("{at}.subjects[{index}]");
         let groups = subject.groups.join(", ");
-        let message = format!("{place}: the user is empty, and YuniKorn takes nothing from nobody");
+        let message = format!("{location}: the user is empty, and YuniKorn takes nothing from nobody");
         let help = format!("name a user, any who is not named otherwise, with groups: [{groups}]");
         wrong.push(Diagnostic::error(NO_USER, message).help(help));
     }

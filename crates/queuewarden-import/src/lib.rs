@@ -55,8 +55,8 @@ pub struct FileDiagnostic {
 
 impl FileDiagnostic {
     /// Creates a finding about a part of a file, if that is known.
-    pub fn at(place: impl Into<Option<Location>>, diagnostic: Diagnostic) -> Self {
-        match place.into() {
+    pub fn at(location: impl Into<Option<Location>>, diagnostic: Diagnostic) -> Self {
+        match location.into() {
             Some(Location { file, span }) => Self { file: Some(file), diagnostic: diagnostic.at(span) },
             None => Self { file: None, diagnostic },
         }

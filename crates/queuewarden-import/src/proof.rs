@@ -166,7 +166,7 @@ impl Comparison<'_> {
             .collect();
         let mut by_reason: BTreeMap<(Direction, Code), Difference> = BTreeMap::new();
         for (difference, queue) in found.iter().zip(&self.source.queues) {
-            let Some((direction, code, place)) = difference else { continue };
+            let Some((direction, code, location)) = difference else { continue };
             let entry = by_reason.entry((*direction, *code)).or_insert_with(|| Difference {
                 direction: *direction,
                 subject: subject.clone(),
@@ -175,7 +175,7 @@ impl Comparison<'_> {
                 code: *code,
                 queues: Vec::new(),
                 count: 0,
-                location: *place,
+                location: *location,
             });
             entry.count = entry.count.saturating_add(1);
             let above = queue.parent.and_then(|above| found.get(above)?.as_ref());

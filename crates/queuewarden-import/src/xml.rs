@@ -244,7 +244,7 @@ mod tests {
                     assert!(text.get(span(node).start..span(node).end).is_some());
                 }),
                 Err(error) => {
-                    let span = error.span.expect("a place");
+                    let span = error.span.expect("a span");
                     prop_assert!(text.get(span.start..span.end).is_some(), "{:?}", error);
                 }
             }

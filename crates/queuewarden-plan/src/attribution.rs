@@ -76,8 +76,8 @@ pub(super) fn desired(objects: &[Resolved<'_>], grants: &Grants, by_object: &ByO
     let mut found: Vec<_> = grants.iter().map(|(key, _)| Attribution::new(key.clone())).collect();
     for (index, object) in objects.iter().enumerate() {
         let Some(contribution) = object.contribution() else { continue };
-        for place in by_object.positions(index) {
-            let one = found.get_mut(place);
+        for position in by_object.positions(index) {
+            let one = found.get_mut(position);
             if let Some((acl, one)) = one.and_then(|one| Some((contribution.grant(one.right)?, one))) {
                 one.add(&object.entry.meta, acl.clone(), contribution.expires_at, contribution.base_acl);
             }

@@ -51,10 +51,10 @@ pub(super) fn tree(base: &Base, grants: &Grants) -> Config {
 /// Returns the ACLs that cannot be written into this base, because of its notation at those locations, each
 /// with the reason.
 pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g AclKey, Diagnostic> {
-    let (places, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
+    let (locations, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     // A text that cannot be read is refused as a whole.
     let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();
-    refused.into_iter().filter_map(|(index, why)| Some((*places.get(index)?, why))).collect()
+    refused.into_iter().filter_map(|(index, why)| Some((*locations.get(index)?, why))).collect()
 }
 
 /// Returns the edits: none where the base grants the same already, so that its bytes stay.
@@ -97,8 +97,9 @@ mod tests {
     #[test]
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();
-        let place = ("default".into(), QueuePath::parse("root.a").unwrap(), Right::Submit);
-        let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
+        let location = ("default".into(), QueuePath::parse("root.a").unwrap(), Right::Submit);
+        let grants =
+            Grants::from([(location, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
         let prove = |text: &str, grants: &Grants| prove(&ParseCache::new(Version::V1_8).read(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")

@@ -231,8 +231,8 @@ pub(super) fn resolve<'a>(
 /// Refuses objects that set an ACL which cannot be written into the base's text at that location.
 pub(super) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclKey, Diagnostic>) {
     let why = |it: &Contribution| {
-        let mut places = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
-        places.find_map(|at| refused.get(&at))
+        let mut locations = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
+        locations.find_map(|at| refused.get(&at))
     };
     for object in objects {
         if let Some(why) = object.contribution().and_then(why) {
@@ -426,7 +426,7 @@ fn locate(
 
 /// Returns whether the queue's text defines other queues as well.
 fn is_shared(queue: &Queue) -> bool {
-    queue.location.as_ref().is_some_and(|place| place.shared)
+    queue.location.as_ref().is_some_and(|location| location.shared)
 }
 
 /// Refuses the root that `YuniKorn` adds above a tree without one: it cannot carry an ACL, because the text

@@ -50,9 +50,9 @@ pub struct Beside<'p> {
 
 /// Returns the findings, errors first, then by the queues.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
-    let places = places(text.partition);
+    let acl_spans = acl_spans(text.partition);
     let of_text = text.diagnostics.iter().map(|diagnostic| {
-        let about = diagnostic.span.and_then(|span| holding(&places, span));
+        let about = diagnostic.span.and_then(|span| holding(&acl_spans, span));
         Finding {
             queue: about.and_then(|(queue, _)| tree.find(queue)),
             right: about.map(|(_, right)| right),
@@ -79,19 +79,19 @@ pub fn linted(tree: &Tree, known: &Known, risks: &[(Origin, Diagnostic)]) -> Vec
 }
 
 /// Returns the locations of the ACLs in the text, in its order.
-fn places(partition: Option<&Partition>) -> Vec<(Span, &QueuePath, Right)> {
+fn acl_spans(partition: Option<&Partition>) -> Vec<(Span, &QueuePath, Right)> {
     let queues = partition.into_iter().flat_map(Partition::queues);
     let acls = queues.flat_map(|queue| {
         Right::ALL.into_iter().filter_map(|right| Some((queue.acl(right).span?, &queue.path, right)))
     });
-    let mut places: Vec<_> = acls.collect();
-    places.sort_unstable_by_key(|(span, ..)| span.start);
-    places
+    let mut acl_spans: Vec<_> = acls.collect();
+    acl_spans.sort_unstable_by_key(|(span, ..)| span.start);
+    acl_spans
 }
 
 /// Returns the ACL at a location.
-fn holding<'p>(places: &[(Span, &'p QueuePath, Right)], place: Span) -> Option<(&'p QueuePath, Right)> {
-    let behind = places.partition_point(|(span, ..)| span.start <= place.start);
-    let (span, queue, right) = *places.get(behind.checked_sub(1)?)?;
-    (place.end <= span.end).then_some((queue, right))
+fn holding<'p>(acl_spans: &[(Span, &'p QueuePath, Right)], found: Span) -> Option<(&'p QueuePath, Right)> {
+    let behind = acl_spans.partition_point(|(span, ..)| span.start <= found.start);
+    let (span, queue, right) = *acl_spans.get(behind.checked_sub(1)?)?;
+    (found.end <= span.end).then_some((queue, right))
 }

@@ -55,7 +55,7 @@ fn places_are_in_the_acl_they_are_in() {
     let config =
         verdict(&text(&[("root", "sue", " ops"), ("root.a", "zoe", "")]), &[], Version::V1_8).config.unwrap();
     let partition = config.partition("default").unwrap();
-    let acls = places(Some(partition));
+    let acls = acl_spans(Some(partition));
     for (span, queue, right) in &acls {
         assert_eq!(holding(&acls, *span), Some((*queue, *right)));
         assert_eq!(holding(&acls, Span::new(span.end, span.end + 1)), None, "behind it");
@@ -63,7 +63,7 @@ fn places_are_in_the_acl_they_are_in() {
         assert_eq!(holding(&acls, inside), Some((*queue, *right)));
     }
     assert_eq!((acls.len(), holding(&acls, Span::new(0, 0))), (3, None));
-    assert_eq!(holding(&places(None), Span::new(0, 0)), None);
+    assert_eq!(holding(&acl_spans(None), Span::new(0, 0)), None);
 }
 
 fn touch(manager: &str, time: Option<&str>) -> Touch {

@@ -489,7 +489,7 @@ mod tests {
                 }
                 Err(diagnostic) => {
                     prop_assert!(!path_ok(&text));
-                    let span = diagnostic.span.expect("a place");
+                    let span = diagnostic.span.expect("a span");
                     prop_assert!(text.get(span.start..span.end).is_some());
                 }
             }

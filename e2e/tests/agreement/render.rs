@@ -122,7 +122,7 @@ fn messages(plan: &Plan) -> impl Iterator<Item = &str> {
 }
 
 fn settable(queue: &Queue) -> bool {
-    queue.location.as_ref().is_some_and(|place| !place.shared)
+    queue.location.as_ref().is_some_and(|location| !location.shared)
 }
 
 fn snapshot(base: &str, queue: &str, version: Version) -> Snapshot {

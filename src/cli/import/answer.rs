@@ -128,14 +128,14 @@ impl ImportAnswer {
 
 impl ImportFinding {
     fn new(texts: &[Text], FileDiagnostic { file, diagnostic }: &FileDiagnostic) -> Self {
-        let place = file.zip(diagnostic.span).map(|(file, span)| Location { file, span });
+        let location = file.zip(diagnostic.span).map(|(file, span)| Location { file, span });
         Self {
             code: diagnostic.code.to_string(),
             title: diagnostic.code.title.to_owned(),
             is_error: diagnostic.is_error(),
             message: diagnostic.message.clone(),
             help: diagnostic.help.clone(),
-            written_in: written_in(texts, place),
+            written_in: written_in(texts, location),
         }
     }
 }
@@ -156,9 +156,9 @@ impl ImportDifference {
     }
 }
 
-fn written_in(texts: &[Text], place: Option<Location>) -> Option<FileLocation> {
-    let place = place?;
-    let text = texts.get(place.file)?;
-    let (line, column) = text.position(place.span.start);
+fn written_in(texts: &[Text], location: Option<Location>) -> Option<FileLocation> {
+    let location = location?;
+    let text = texts.get(location.file)?;
+    let (line, column) = text.position(location.span.start);
     Some(FileLocation { file: text.name.clone(), line, column })
 }

@@ -123,7 +123,7 @@ fn take_out(
     let (mut edits, mut staying) = (Vec::new(), Vec::new());
     for (at, (queue, right, acl, edit)) in acls.into_iter().enumerate() {
         let shared = || {
-            let shared = queue.location.as_ref().is_some_and(|place| place.shared);
+            let shared = queue.location.as_ref().is_some_and(|location| location.shared);
             shared.then(|| Diagnostic::error(EDIT, "it is written through a YAML anchor, alias or merge key"))
         };
         let Some(why) = refused.remove(&at).or_else(shared) else {

@@ -396,8 +396,8 @@ mod tests {
         let inputs = read(&text);
         assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
         assert_eq!((inputs.ignored, codes(&inputs)), (1, vec![]));
-        let place = inputs.objects[1].document.span("/metadata/name");
-        assert_eq!(text.get(place.start..place.end).unwrap(), "c");
+        let span = inputs.objects[1].document.span("/metadata/name");
+        assert_eq!(text.get(span.start..span.end).unwrap(), "c");
     }
 
     #[test]
@@ -405,8 +405,8 @@ mod tests {
         let text = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}"#;
         let inputs = read(text);
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
-        let place = inputs.objects[0].document.span("/metadata/name");
-        assert_eq!(text.get(place.start..place.end).unwrap(), "\"c\"");
+        let span = inputs.objects[0].document.span("/metadata/name");
+        assert_eq!(text.get(span.start..span.end).unwrap(), "\"c\"");
     }
 
     #[test]
@@ -419,14 +419,14 @@ mod tests {
             ("{\n\"a\": [1e999]}", "9"),
             (deep.as_str(), "["),
         ];
-        for (text, place) in cases {
+        for (text, location) in cases {
             let whole = format!("{before}{text}\n{}", before.replace("\"c\"", "\"d\""));
             let inputs = read(&whole);
             assert_eq!(labels(&inputs), ["ConfigMap/c", "ConfigMap/d"], "{text:?}");
             assert_eq!(codes(&inputs), [NOT_JSON.number], "{text:?}");
             let Diagnostic { message, span, .. } = &inputs.findings[0].diagnostic;
             let shown = whole.get(span.unwrap().start..).unwrap();
-            assert!(shown.starts_with(place), "{text:?} shows {shown:?}");
+            assert!(shown.starts_with(location), "{text:?} shows {shown:?}");
             assert!(!message.contains("line"), "{message:?}");
         }
     }
@@ -490,13 +490,13 @@ mod tests {
             ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", BAD_NAME.number, "A_B"),
             ("apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n", BAD_NAME.number, "{}"),
         ];
-        for (text, code, place) in cases {
+        for (text, code, fragment) in cases {
             let prefix = "# first\n---\nz: {kind: x}\napiVersion: apps/v1\nkind: D\n---\n";
             let inputs = read(&format!("{prefix}{text}"));
             assert_eq!(codes(&inputs), [code], "{text:?}");
             let span = inputs.findings[0].diagnostic.span.unwrap();
             let shown = inputs.sources[0].text.get(span.start..span.end).unwrap();
-            assert!(span.start >= prefix.len() && shown.trim_end() == place, "{text:?} shows {shown:?}");
+            assert!(span.start >= prefix.len() && shown.trim_end() == fragment, "{text:?} shows {shown:?}");
         }
     }
 

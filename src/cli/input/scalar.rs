@@ -70,9 +70,9 @@ fn quoted(raw: &str, value: &str, quote: char) -> Option<Vec<Span>> {
     let mut at = raw.find(quote)?.saturating_add(quote.len_utf8());
     let mut bytes = Vec::with_capacity(value.len().saturating_add(1));
     for meant in value.chars() {
-        let place = Span::new(at, at.saturating_add(length(raw.get(at..)?, quote, meant)?));
-        bytes.extend(std::iter::repeat_n(place, meant.len_utf8()));
-        at = place.end;
+        let span = Span::new(at, at.saturating_add(length(raw.get(at..)?, quote, meant)?));
+        bytes.extend(std::iter::repeat_n(span, meant.len_utf8()));
+        at = span.end;
     }
     bytes.push(Span::new(at, at));
     Some(bytes)
@@ -166,10 +166,10 @@ mod tests {
         let text = "a: |\n  x";
         let root = parse(text).unwrap().unwrap();
         let node = &root.as_mapping().unwrap()[0].1;
-        let places = ContentSpans::trace(text, 0, node);
+        let spans = ContentSpans::trace(text, 0, node);
         for start in 0..5 {
             for end in start..5 {
-                let span = places.span(Span::new(start, end));
+                let span = spans.span(Span::new(start, end));
                 assert!(span.end <= text.len() && text.get(span.start..span.end).is_some());
             }
         }

@@ -118,11 +118,11 @@ fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
             return Err(refused(&format!("{} workloads: place looks at one at a time", several.len())));
         }
     };
-    let place = |field: &str| {
+    let location = |field: &str| {
         let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
         format!("{}: {field} of {kind}/{name}", source.name)
     };
-    let texts = |value: &Value, pointer: &str| strings(value.pointer(pointer), &place(pointer));
+    let texts = |value: &Value, pointer: &str| strings(value.pointer(pointer), &location(pointer));
     let own = text(object, "/metadata/namespace");
     let namespace = namespace.or(Some(own).filter(|own| !own.is_empty())).unwrap_or("default").to_owned();
     let is_namespace =
@@ -177,14 +177,14 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// Reads labels or annotations, whose values must be strings in Kubernetes.
-fn strings(value: Option<&Value>, place: &str) -> Result<BTreeMap<String, String>, Failure> {
+fn strings(value: Option<&Value>, location: &str) -> Result<BTreeMap<String, String>, Failure> {
     let entries = value.and_then(Value::as_object).into_iter().flatten();
     entries
         .map(|(key, value)| match value {
             Value::String(text) => Ok((key.clone(), text.clone())),
             Value::Null => Ok((key.clone(), String::new())),
             other => Err(Failure::Usage(format!(
-                "{place}: the value of `{key}` is {other}, not a string: quote it"
+                "{location}: the value of `{key}` is {other}, not a string: quote it"
             ))),
         })
         .collect()

@@ -123,7 +123,7 @@ fn answer_all(
     tally: &mut Tally,
 ) -> Result<(), Failure> {
     for document in batches.into_iter().flatten() {
-        let Document { review, form, place } = document?;
+        let Document { review, form, location } = document?;
         let answered = review.and_then(|(kind, review)| evaluator.answer(kind, review));
         let count = match answered.as_ref().ok().and_then(|answered| answered.allowed) {
             None => &mut tally.undecided,
@@ -134,7 +134,7 @@ fn answer_all(
         match answered {
             Ok(answered) => printer.print(answered, form)?,
             Err(diagnostic) => {
-                let (at, console) = (format!("at {place}"), printer.console);
+                let (at, console) = (format!("at {location}"), printer.console);
                 console.err(&report::draw(&diagnostic, None, Some(&at), console.look_err()));
             }
         }

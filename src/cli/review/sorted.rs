@@ -42,7 +42,7 @@ pub(super) struct Document {
     /// The form it was written in.
     pub(super) form: Form,
     /// The location: `name:line`.
-    pub(super) place: String,
+    pub(super) location: String,
 }
 
 /// Form of a review.
@@ -116,11 +116,11 @@ impl Sorted {
                 Syntax::Json if text.contains('\n') => Form::Json,
                 Syntax::Json => Form::Line,
             };
-            let place = || {
+            let location = || {
                 let (line, _) = source.position(span.start.saturating_add(marker(text).len()));
                 format!("{}:{line}", source.name)
             };
-            if value(text, form).is_some_and(|value| self.is_review(&value, form, &place)) {
+            if value(text, form).is_some_and(|value| self.is_review(&value, form, &location)) {
                 clear(&mut left, span, text);
             } else {
                 stays = true;
@@ -133,17 +133,17 @@ impl Sorted {
 
     /// Takes a review, or those in a list, and returns whether there is nothing else. A list of both counts
     /// as configuration, too; its readers ignore the reviews.
-    fn is_review(&mut self, value: &Value, form: Form, place: &dyn Fn() -> String) -> bool {
+    fn is_review(&mut self, value: &Value, form: Form, location: &dyn Fn() -> String) -> bool {
         if let Some(kind) = Kind::from_document(value) {
             let review = kind.map(|kind| (kind, value.clone()));
-            self.batches.push(Box::new(std::iter::once(Ok(Document { review, form, place: place() }))));
+            self.batches.push(Box::new(std::iter::once(Ok(Document { review, form, location: location() }))));
             return true;
         }
         let Some(items) = listed(value) else {
             self.cluster.take(value);
             return false;
         };
-        let list = place();
+        let list = location();
         let mut only = !items.is_empty();
         for (index, item) in items.iter().enumerate() {
             only &= self.is_review(item, form, &|| format!("{list}, items[{index}]"));
@@ -219,7 +219,7 @@ fn reviews(name: String, mut reader: impl BufRead) -> impl Iterator<Item = Resul
             Ok(line) => line.and_then(|line| review(&line)),
             Err(failure) => return Some(Err(failure)),
         };
-        Some(Ok(Document { review, form: Form::Line, place: format!("{name}:{number}") }))
+        Some(Ok(Document { review, form: Form::Line, location: format!("{name}:{number}") }))
     })
 }
 
@@ -261,8 +261,8 @@ mod tests {
         sorted
     }
 
-    fn places(sorted: Sorted) -> Vec<String> {
-        sorted.batches.into_iter().flatten().map(|document| document.unwrap().place).collect()
+    fn locations(sorted: Sorted) -> Vec<String> {
+        sorted.batches.into_iter().flatten().map(|document| document.unwrap().location).collect()
     }
 
     #[test]
@@ -276,14 +276,14 @@ mod tests {
             ["partitions:", "[a]", "---", "---", "kind:", "X"]
         );
         assert_eq!(left.find("kind: X"), text.find("kind: X"));
-        assert_eq!(places(found), ["a.yaml:3"]);
+        assert_eq!(locations(found), ["a.yaml:3"]);
     }
 
     #[test]
     fn a_text_of_reviews_is_no_configuration() {
         let found = sorted(&format!("{REVIEW}---\n{REVIEW}"));
         assert!(found.configuration.is_empty());
-        assert_eq!(places(found), ["a.yaml:1", "a.yaml:5"]);
+        assert_eq!(locations(found), ["a.yaml:1", "a.yaml:5"]);
         // All other texts stay for the reader of the configuration.
         for text in ["", "# nothing\n", "a: [", "{\"kind\": \"X\"}"] {
             assert_eq!(sorted(text).configuration.len(), 1, "{text:?}");
@@ -307,10 +307,10 @@ mod tests {
         let found = sorted(&list(&format!("{},{review}", list(namespace))));
         assert_eq!(found.cluster.namespaces["jobs"]["a"], "x");
         assert_eq!(found.configuration.len(), 1);
-        assert_eq!(places(found), ["a.yaml:1, items[1]"]);
+        assert_eq!(locations(found), ["a.yaml:1, items[1]"]);
         let found = sorted(&list(&format!("{review},{}", list(review))));
         assert!(found.configuration.is_empty());
-        assert_eq!(places(found), ["a.yaml:1, items[0]", "a.yaml:1, items[1], items[0]"]);
+        assert_eq!(locations(found), ["a.yaml:1, items[0]", "a.yaml:1, items[1], items[0]"]);
         assert_eq!(sorted(&list("")).configuration.len(), 1);
     }
 
@@ -326,7 +326,7 @@ mod tests {
         reviews("x".into(), Cursor::new(text))
             .map(|document| {
                 let document = document.unwrap();
-                (document.place, document.review.map(|(kind, _)| kind).map_err(|wrong| wrong.code.number))
+                (document.location, document.review.map(|(kind, _)| kind).map_err(|wrong| wrong.code.number))
             })
             .collect()
     }
@@ -344,7 +344,7 @@ mod tests {
             ("x:7", Err(7305)),
             ("x:8", Ok(Kind::Subject)),
         ];
-        let expected: Vec<_> = expected.map(|(place, kind)| (place.to_owned(), kind)).into();
+        let expected: Vec<_> = expected.map(|(location, kind)| (location.to_owned(), kind)).into();
         assert_eq!(answered(text), expected);
     }
 }

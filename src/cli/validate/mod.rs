@@ -173,11 +173,11 @@ pub fn each(inputs: &Inputs, version: Version) -> Vec<SourceDiagnostic> {
 
 /// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed.
 pub fn sort(findings: &mut Vec<SourceDiagnostic>) {
-    let place = |finding: &SourceDiagnostic| {
+    let location = |finding: &SourceDiagnostic| {
         let span = finding.diagnostic.span.map_or(usize::MAX, |span| span.start);
         (finding.source.unwrap_or(usize::MAX), span)
     };
-    findings.sort_by_key(place);
+    findings.sort_by_key(location);
     findings.dedup();
 }
 
@@ -227,8 +227,8 @@ mod tests {
             sort(&mut found);
             for finding in &found {
                 let text = finding.source.and_then(|index| inputs.sources.get(index)).map_or("", |source| &source.text);
-                let place = finding.diagnostic.span.unwrap_or_default();
-                prop_assert!(text.get(place.start..place.end).is_some(), "{finding:?}");
+                let location = finding.diagnostic.span.unwrap_or_default();
+                prop_assert!(text.get(location.start..location.end).is_some(), "{finding:?}");
                 prop_assert!(!finding.diagnostic.message.is_empty());
             }
             findings::text(&inputs.sources, &found, crate::cli::console::Look { color: true, width: Some(80) });

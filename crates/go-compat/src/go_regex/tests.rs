@@ -108,12 +108,12 @@ const REFUSED_BY_GO: &[(&str, &str, u16)] = &[
 
 #[test]
 fn refusal_of_go_has_a_span_a_code_and_help() {
-    for (pattern, place, code) in REFUSED_BY_GO {
+    for (pattern, fragment, code) in REFUSED_BY_GO {
         let refusal = GoRegex::new(pattern).unwrap_err();
         assert_eq!(refusal.code.number, *code, "{pattern}");
         let span = refusal.span.unwrap();
-        assert_eq!(pattern.get(span.start..span.end), Some(*place), "{pattern}");
-        assert!(refusal.message.starts_with(&format!("`{place}` ")), "{pattern}: {}", refusal.message);
+        assert_eq!(pattern.get(span.start..span.end), Some(*fragment), "{pattern}");
+        assert!(refusal.message.starts_with(&format!("`{fragment}` ")), "{pattern}: {}", refusal.message);
         assert!(refusal.help.is_some(), "{pattern}");
         assert!(!is_undecided(&refusal), "{pattern}");
     }
@@ -154,11 +154,11 @@ const READ_DIFFERENTLY: &[(&str, &str)] = &[
 
 #[test]
 fn construct_that_go_may_read_differently_is_undecided() {
-    for (pattern, place) in READ_DIFFERENTLY {
+    for (pattern, fragment) in READ_DIFFERENTLY {
         let refusal = GoRegex::new(pattern).unwrap_err();
         assert_eq!(refusal.code.number, 4056, "{pattern}: {refusal}");
         let span = refusal.span.unwrap();
-        assert_eq!(pattern.get(span.start..span.end), Some(*place), "{pattern}");
+        assert_eq!(pattern.get(span.start..span.end), Some(*fragment), "{pattern}");
         assert!(is_undecided(&refusal));
     }
 }

@@ -130,7 +130,7 @@ fn what_stands_behind_the_document_need_not_be_yaml_to_its_end() {
 /// The mistakes of every day, each with the span that is shown.
 #[test]
 fn what_go_refuses_is_reported_with_its_place() {
-    for (text, place, message) in [
+    for (text, fragment, message) in [
         ("a:\n  b: 1\n c: 2\n", "c: 2", "this line has 1 spaces in front of it, the keys above have 0"),
         ("a:\n\tb: 1\n", "\t", "a tab indents this line, and YAML allows only spaces there"),
         ("a: 'b\nc: d\n", "'", "this quote is never closed"),
@@ -156,7 +156,7 @@ fn what_go_refuses_is_reported_with_its_place() {
         let problem = parse_in(text).unwrap_err();
         let span = problem.span.unwrap();
         assert_eq!((problem.code, &*problem.message), (SYNTAX, message), "{text:?}");
-        assert_eq!(text.get(span.start..span.end), Some(place), "{text:?}");
+        assert_eq!(text.get(span.start..span.end), Some(fragment), "{text:?}");
         assert!(problem.help.is_some(), "{text:?}");
     }
 }

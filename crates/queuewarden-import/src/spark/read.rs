@@ -42,8 +42,8 @@ impl Spark {
             return None;
         }
         let settings = last_ones(files, findings);
-        for (key, (_, place)) in &settings {
-            findings.extend(beside(key).map(|diagnostic| FileDiagnostic::at(*place, diagnostic)));
+        for (key, (_, location)) in &settings {
+            findings.extend(beside(key).map(|diagnostic| FileDiagnostic::at(*location, diagnostic)));
         }
         if !settings.iter().any(|(key, (value, _))| key == FILTERS && !value.is_empty()) {
             let message =
@@ -74,8 +74,8 @@ fn last_ones(files: &[&str], findings: &mut Vec<FileDiagnostic>) -> Settings {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     for (file, text) in files.iter().enumerate() {
         for Property { key, value, span } in properties::read(text) {
-            let place = Location { file, span };
-            let value = (trimmed(&value).to_owned(), place);
+            let location = Location { file, span };
+            let value = (trimmed(&value).to_owned(), location);
             let before = numbers.get(&key).and_then(|at| settings.get_mut(*at));
             let Some((_, before)) = before else {
                 numbers.insert(key.clone(), settings.len());
@@ -85,7 +85,7 @@ fn last_ones(files: &[&str], findings: &mut Vec<FileDiagnostic>) -> Settings {
             if before.1.file == file && is_list_or_switch(&key) {
                 let message = format!("`{key}` stands here again: the last one counts");
                 findings.push(FileDiagnostic::at(
-                    place,
+                    location,
                     Diagnostic::warning(codes::TWICE, message).help("write it once"),
                 ));
             }
@@ -155,13 +155,13 @@ fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spar
     let known: Vec<(&'static str, &(String, Location))> = known.collect();
     let (rules, reported) =
         Rules::read(Dialect::Spark, known.iter().map(|(key, (value, _))| (*key, value.as_str())));
-    let places: HashMap<&'static str, Location> =
-        known.iter().map(|(key, (_, place))| (*key, *place)).collect();
+    let locations: HashMap<&'static str, Location> =
+        known.iter().map(|(key, (_, location))| (*key, *location)).collect();
     let Rules::Spark(rules) = rules else { return None };
     let mut refused = false;
     for diagnostic in reported {
         let key = keys().find(|key| diagnostic.message.contains(&format!("`{key}`")));
-        let place = key.and_then(|key| places.get(key).copied());
+        let location = key.and_then(|key| locations.get(key).copied());
         let diagnostic = if diagnostic.code == application_codes::SWITCHED_OFF {
             Diagnostic::error(codes::SWITCHED_OFF, diagnostic.message)
                 .help(format!("--accept {} imports the ACLs as if they were in force", codes::SWITCHED_OFF))
@@ -169,12 +169,12 @@ fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spar
             refused |= diagnostic.is_error();
             Diagnostic { span: None, ..diagnostic }
         };
-        findings.push(match place {
-            Some(place) => FileDiagnostic::at(place, diagnostic),
+        findings.push(match location {
+            Some(location) => FileDiagnostic::at(location, diagnostic),
             None => FileDiagnostic { file: Some(0), diagnostic },
         });
     }
-    (!refused).then_some(Spark { rules: SparkRules { enabled: true, ..rules }, locations: places })
+    (!refused).then_some(Spark { rules: SparkRules { enabled: true, ..rules }, locations })
 }
 
 /// Reports names that do not do what they seem to.
@@ -192,9 +192,12 @@ fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
         for name in names.iter().filter(|name| *name != "*") {
             reported.extend(misread(name, of_users));
         }
-        let place = spark.location(list.key);
+        let location = spark.location(list.key);
         findings.extend(
-            reported.into_iter().take(MAX_FINDINGS).map(|diagnostic| FileDiagnostic::at(place, diagnostic)),
+            reported
+                .into_iter()
+                .take(MAX_FINDINGS)
+                .map(|diagnostic| FileDiagnostic::at(location, diagnostic)),
         );
     }
 }

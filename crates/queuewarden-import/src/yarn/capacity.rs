@@ -70,18 +70,18 @@ impl Reader<'_> {
     fn all(&mut self, file: usize) -> Result<(), Refused> {
         let mut paths: HashMap<String, usize> = HashMap::new();
         let mut next = vec![(None, ROOT.to_owned(), None)];
-        while let Some((parent, name, place)) = next.pop() {
-            let queue = self.queue(parent, &name, place)?;
+        while let Some((parent, name, location)) = next.pop() {
+            let queue = self.queue(parent, &name, location)?;
             if paths.insert(queue.path.clone(), self.queues.len()).is_some() {
                 let message = format!("the queue {} is named twice", quoted(&queue.path));
                 let finding = Diagnostic::warning(codes::TWICE, message).help("name it once");
-                self.findings.push(FileDiagnostic::at(place, finding));
+                self.findings.push(FileDiagnostic::at(location, finding));
                 continue;
             }
             let below = self.below(&queue)?;
             let depth = queue.path.matches('.').count();
             if self.queues.len() >= MAX_QUEUES || depth > MAX_DEPTH {
-                return Err(Box::new(FileDiagnostic::at(place, too_many_queues())));
+                return Err(Box::new(FileDiagnostic::at(location, too_many_queues())));
             }
             if parent.is_none() && below.is_empty() && !self.automatic(ROOT) {
                 let message =
@@ -93,7 +93,7 @@ impl Reader<'_> {
             let is_parent = !below.is_empty() || self.automatic(&queue.path);
             let at = self.queues.len();
             self.queues.push(Queue { is_parent, ..queue });
-            next.extend(below.into_iter().rev().map(|(name, place)| (Some(at), name, Some(place))));
+            next.extend(below.into_iter().rev().map(|(name, location)| (Some(at), name, Some(location))));
         }
         Ok(())
     }
@@ -102,9 +102,9 @@ impl Reader<'_> {
         &mut self,
         parent: Option<usize>,
         name: &str,
-        place: Option<Location>,
+        location: Option<Location>,
     ) -> Result<Queue, Refused> {
-        let mut queue = Queue::new(&self.queues, parent, name, place);
+        let mut queue = Queue::new(&self.queues, parent, name, location);
         for (right, key) in [(Right::Submit, SUBMIT), (Right::Admin, ADMIN)] {
             let key = format!("{PREFIX}{}.{key}", queue.path);
             if let Some(value) = self.configuration.get(&key) {

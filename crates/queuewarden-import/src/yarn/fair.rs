@@ -63,8 +63,8 @@ impl Reader<'_> {
             match xml::qualified(element) {
                 "queue" | "pool" => queues.push(element),
                 "queuePlacementPolicy" => {
-                    let place = Location { file: self.file, span: xml::tag_span(element) };
-                    self.findings.push(FileDiagnostic::at(place, placement_left_out()));
+                    let location = Location { file: self.file, span: xml::tag_span(element) };
+                    self.findings.push(FileDiagnostic::at(location, placement_left_out()));
                 }
                 _ => {}
             }
@@ -118,8 +118,8 @@ impl Reader<'_> {
         if depth > MAX_DEPTH || self.queues.len() >= MAX_QUEUES {
             return Err(too_many_queues().at(xml::tag_span(node)).into());
         }
-        let place = Location { file: self.file, span: xml::tag_span(node) };
-        let queue = self.declared(parent, name, Some(place));
+        let location = Location { file: self.file, span: xml::tag_span(node) };
+        let queue = self.declared(parent, name, Some(location));
         let mut seen: Vec<&str> = Vec::new();
         let mut is_parent = node.attribute("type") == Some("parent");
         for field in xml::elements(node) {
@@ -142,19 +142,19 @@ impl Reader<'_> {
     }
 
     /// Returns the queue of this path, which may exist already.
-    fn declared(&mut self, parent: Option<usize>, name: &str, place: Option<Location>) -> usize {
-        let queue = Queue::new(&self.queues, parent, name, place);
+    fn declared(&mut self, parent: Option<usize>, name: &str, location: Option<Location>) -> usize {
+        let queue = Queue::new(&self.queues, parent, name, location);
         let next = self.queues.len();
         let at = *self.by_path.entry(queue.path.clone()).or_insert(next);
         if at == next {
             self.queues.push(queue);
-        } else if let Some(place) = place {
+        } else if let Some(location) = location {
             let message = format!(
                 "the queue {} stands here again: both are one, and of each ACL the last one counts",
                 quoted(&queue.path)
             );
             let finding = Diagnostic::warning(codes::TWICE, message).help("write it once");
-            self.findings.push(FileDiagnostic::at(place, finding));
+            self.findings.push(FileDiagnostic::at(location, finding));
         }
         at
     }
@@ -230,8 +230,8 @@ impl Reader<'_> {
     }
 
     fn warn(&mut self, node: Node<'_, '_>, code: Code, message: impl Into<String>, help: impl Into<String>) {
-        let place = Location { file: self.file, span: xml::tag_span(node) };
-        self.findings.push(FileDiagnostic::at(place, Diagnostic::warning(code, message).help(help)));
+        let location = Location { file: self.file, span: xml::tag_span(node) };
+        self.findings.push(FileDiagnostic::at(location, Diagnostic::warning(code, message).help(help)));
     }
 }
 

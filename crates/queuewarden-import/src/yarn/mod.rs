@@ -59,14 +59,14 @@ pub struct Queue {
 
 impl Queue {
     /// Creates a queue that nothing is set for: the root, or one below another of `queues`.
-    fn new(queues: &[Self], parent: Option<usize>, name: &str, place: Option<Location>) -> Self {
+    fn new(queues: &[Self], parent: Option<usize>, name: &str, location: Option<Location>) -> Self {
         let path = match parent.and_then(|parent| queues.get(parent)) {
             Some(above) => format!("{}.{name}", above.path),
             None => name.to_owned(),
         };
         let unset = Setting::default_of(parent.is_none());
         let acls = ByRight { submit: unset.clone(), admin: unset };
-        Self { path, name: name.to_owned(), parent, location: place, is_parent: false, acls }
+        Self { path, name: name.to_owned(), parent, location, is_parent: false, acls }
     }
 }
 

@@ -71,17 +71,17 @@ impl Setting {
             findings.push(FileDiagnostic::at(value.location, finding));
         }
         let acl = YarnAcl::parse(&value.text, reading);
-        let (place, file) = (Some(value.location), Some(value.location.file));
-        Ok(Self { acl, set: true, location: place, file, verbatim: value.verbatim, text: value.text })
+        let (location, file) = (Some(value.location), Some(value.location.file));
+        Ok(Self { acl, set: true, location, file, verbatim: value.verbatim, text: value.text })
     }
 
     /// Returns the location of a part of the text; the location of the whole text when that is not known.
     pub fn part(&self, part: Option<Span>) -> Option<Location> {
-        let place = self.location?;
+        let location = self.location?;
         let span = match part {
-            Some(part) if self.verbatim => part.shifted(place.span.start),
-            _ => place.span,
+            Some(part) if self.verbatim => part.shifted(location.span.start),
+            _ => location.span,
         };
-        Some(Location { span, ..place })
+        Some(Location { span, ..location })
     }
 }

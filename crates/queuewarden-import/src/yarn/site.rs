@@ -52,9 +52,9 @@ fn report_settings(
         if elsewhere.contains(&diagnostic.code) || diagnostic.message.contains(YARN_ADMIN) {
             continue;
         }
-        let place = values.iter().find(|(key, _)| diagnostic.message.contains(key));
-        let place = place.map(|(_, value)| value.location);
-        findings.push(FileDiagnostic::at(place, Diagnostic { span: None, ..diagnostic }));
+        let location = values.iter().find(|(key, _)| diagnostic.message.contains(key));
+        let location = location.map(|(_, value)| value.location);
+        findings.push(FileDiagnostic::at(location, Diagnostic { span: None, ..diagnostic }));
     }
     if let Rules::Yarn(_, rules) = rules
         && !rules.enabled

@@ -166,17 +166,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_one_that_has_been_idle_longest_makes_room() {
-        let places = Slots::new(3);
-        let first = places.take(PEER).await.unwrap();
+        let slots = Slots::new(3);
+        let first = slots.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
-        let second = places.take(PEER).await.unwrap();
+        let second = slots.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
-        let third = places.take(PEER).await.unwrap();
+        let third = slots.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
         let busy = first.begin();
         let newcomer = tokio::spawn({
-            let places = Arc::clone(&places);
-            async move { places.take(PEER).await }
+            let slots = Arc::clone(&slots);
+            async move { slots.take(PEER).await }
         });
         assert_eq!(second.unused(LONG).await, "evicted");
         assert!(!newcomer.is_finished());
@@ -185,38 +185,38 @@ mod tests {
         // The connection that was idle longest before its request is not any more.
         advance(Duration::from_secs(1)).await;
         drop(busy);
-        places.make_room();
+        slots.make_room();
         assert_eq!(third.unused(LONG).await, "evicted");
         drop((first, fourth));
-        assert_eq!(places.lock().len(), 1);
+        assert_eq!(slots.lock().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_peer_with_most_places_makes_room() {
-        let places = Slots::new(3);
-        let lone = places.take(PEER).await.unwrap();
+        let slots = Slots::new(3);
+        let lone = slots.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
         let other = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let first = places.take(other).await.unwrap();
+        let first = slots.take(other).await.unwrap();
         advance(Duration::from_secs(1)).await;
-        let second = places.take(other).await.unwrap();
-        places.make_room();
+        let second = slots.take(other).await.unwrap();
+        slots.make_room();
         assert_eq!(first.unused(LONG).await, "evicted");
         drop((lone, second));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_without_requests_ends_and_one_with_requests_does_not() {
-        let places = Slots::new(1);
-        let place = places.take(PEER).await.unwrap();
-        let (one, other) = (place.begin(), place.begin());
+        let slots = Slots::new(1);
+        let slot = slots.take(PEER).await.unwrap();
+        let (one, other) = (slot.begin(), slot.begin());
         drop(one);
-        assert!(timeout(LONG * 2, place.unused(LONG)).await.is_err());
-        places.make_room();
-        assert!(timeout(LONG * 2, place.unused(LONG)).await.is_err(), "it has a request under way");
+        assert!(timeout(LONG * 2, slot.unused(LONG)).await.is_err());
+        slots.make_room();
+        assert!(timeout(LONG * 2, slot.unused(LONG)).await.is_err(), "it has a request under way");
         drop(other);
         let begin = Instant::now();
-        assert_eq!(place.unused(LONG).await, "idle");
+        assert_eq!(slot.unused(LONG).await, "idle");
         assert_eq!(begin.elapsed(), LONG);
     }
 }

@@ -30,13 +30,13 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         return Response::default();
     };
     let mut after = snapshot.clone();
-    for (role, place) in [
+    for (role, location) in [
         (YUNIKORN_DEFAULTS, &mut after.defaults),
         (spec.base_config_map.as_str(), &mut after.base),
         (spec.output_config_map.as_str(), &mut after.output),
     ] {
         if role == name {
-            *place = new.cloned().map(Arc::new);
+            *location = new.cloned().map(Arc::new);
         }
     }
     let known = &mut ParseCache::new(snapshot.version());
@@ -116,7 +116,7 @@ fn in_force(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
 /// Returns the problems that would keep it from running the base.
 fn of_base(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     base_text(snapshot)
-        .map(|(place, text)| refused(&text, active, &place, snapshot.version()))
+        .map(|(location, text)| refused(&text, active, &location, snapshot.version()))
         .unwrap_or_default()
 }
 
@@ -142,7 +142,7 @@ fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
 
 /// Returns each reason why the text is refused, hangs the scheduler, or differs from the text that runs after
 /// a restart.
-fn refused(text: &str, active: &[&str], place: &str, version: Version) -> Vec<Trouble> {
+fn refused(text: &str, active: &[&str], location: &str, version: Version) -> Vec<Trouble> {
     let verdict = verdict(text, active, version);
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let mut found: Vec<Trouble> = errors
@@ -150,13 +150,13 @@ fn refused(text: &str, active: &[&str], place: &str, version: Version) -> Vec<Tr
             let line = diagnostic.span.and_then(|span| span.line_in(text));
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
             Trouble {
-                what: one_line(&format!("{place}: {diagnostic}")),
-                message: one_line(&format!("{place}{line}: {diagnostic}")),
+                what: one_line(&format!("{location}: {diagnostic}")),
+                message: one_line(&format!("{location}{line}: {diagnostic}")),
             }
         })
         .collect();
     if found.is_empty() {
-        let what = verdict.refusal().map(|why| one_line(&format!("{place}: {why}")));
+        let what = verdict.refusal().map(|why| one_line(&format!("{location}: {why}")));
         found.extend(what.map(Trouble::new));
     }
     found

@@ -52,8 +52,8 @@ fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
         let shown: Vec<_> = extents.iter().take(SHOWN).map(|reached| extent(&reached.extent)).collect();
         let more = extents.len().saturating_sub(shown.len());
         let more = if more > 0 { format!(", and {}", plural(more, "more subtree")) } else { String::new() };
-        let place = format!("{}{more}{within}", shown.join(", "));
-        let rights = clauses.entry((*direction, place)).or_default().entry(subject.clone()).or_default();
+        let location = format!("{}{more}{within}", shown.join(", "));
+        let rights = clauses.entry((*direction, location)).or_default().entry(subject.clone()).or_default();
         // The names sort in the order in which they are read.
         rights.insert(right.field());
     }
@@ -62,7 +62,7 @@ fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
 /// Builds the sentences. Subjects with the same rights on the same queues share a clause.
 fn sentences(clauses: &Clauses) -> Vec<String> {
     let mut sentences = Vec::new();
-    for ((direction, place), subjects) in clauses {
+    for ((direction, location), subjects) in clauses {
         let mut by_rights: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
         for (subject, rights) in subjects {
             by_rights.entry(rights.iter().copied().collect()).or_default().push(subject.to_string());
@@ -73,7 +73,7 @@ fn sentences(clauses: &Clauses) -> Vec<String> {
                 Direction::Loses => ("takes", "from"),
             };
             let who = listed(&subjects, SHOWN, subjects.len());
-            sentences.push(format!("{verb} {} on {place} {to} {who}", rights.join(" and ")));
+            sentences.push(format!("{verb} {} on {location} {to} {who}", rights.join(" and ")));
         }
     }
     let more = sentences.len().saturating_sub(SHOWN);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Findings, Place, acl_of, codes, list};
+use super::{Findings, LocatedAcl, acl_of, codes, list};
 use crate::check::implied_by;
 use crate::reach::{GrantingEntry, checked, granted_on, stops};
 use crate::tree::{Origin, QueueId, Tree};
@@ -10,104 +10,109 @@ use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
 pub(super) fn find(tree: &Tree, findings: &mut Findings) {
-    for place in Place::each(tree) {
-        if place.node.path.is_root() && place.grants().acl.is_everyone() {
-            root_everyone(tree, place, findings);
+    for acl in LocatedAcl::each(tree) {
+        if acl.node.path.is_root() && acl.grants().acl.is_everyone() {
+            root_everyone(tree, acl, findings);
         }
-        if place.node.path.is_recovery() {
-            recovery(place, findings);
-        } else if place.grants().acl.is_nobody() {
-            closes_nothing(tree, place, findings);
-        } else if let Some(granting) = everyone_anyway(tree, place) {
-            everyone_above(tree, place, granting, findings);
+        if acl.node.path.is_recovery() {
+            recovery(acl, findings);
+        } else if acl.grants().acl.is_nobody() {
+            closes_nothing(tree, acl, findings);
+        } else if let Some(granting) = everyone_anyway(tree, acl) {
+            everyone_above(tree, acl, granting, findings);
         } else {
-            granted_anyway(tree, place, findings);
-            granted_twice(place, findings);
+            granted_anyway(tree, acl, findings);
+            granted_twice(acl, findings);
         }
     }
 }
 
 /// Reports a `*` at the root, the widest grant there is.
-fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
+fn root_everyone(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
     // Administrators may submit, but the right to submit does not let anyone administer.
-    let redundant = |other: &Place<'_>| {
-        other.id != place.id
-            && implied_by(other.right).contains(&place.right)
-            && granted_on(tree, other.right, place.id).contains(other.id.number())
+    let redundant = |other: &LocatedAcl<'_>| {
+        other.id != acl.id
+            && implied_by(other.right).contains(&acl.right)
+            && granted_on(tree, other.right, acl.id).contains(other.id.number())
             && !other.grants().acl.is_nobody()
     };
-    let others = match Place::each(tree).filter(redundant).count() {
+    let others = match LocatedAcl::each(tree).filter(redundant).count() {
         0 => String::new(),
         1 => "; one ACL below it limits nobody".to_owned(),
         more => format!("; {more} ACLs below it limit nobody"),
     };
-    let verb = place.right.verb();
+    let verb = acl.right.verb();
     let message = format!("everyone may {verb} everywhere, by the `*` of the root{others}");
     let help = "to limit access, remove it and grant each queue to those who need it";
-    findings.about_parts(place, codes::ROOT_EVERYONE, &message, help);
+    findings.about_parts(acl, codes::ROOT_EVERYONE, &message, help);
 }
 
 /// Reports any ACL of the recovery queue.
-fn recovery(place: Place<'_>, findings: &mut Findings) {
-    let message = match place.right {
+fn recovery(acl: LocatedAcl<'_>, findings: &mut Findings) {
+    let message = match acl.right {
         Right::Submit => "nobody may submit to the recovery queue, whatever its ACLs say",
         Right::Admin => {
             "the scheduler never asks who administers the recovery queue, and its administrators may not \
              submit to it"
         }
     };
-    findings.about_parts(place, codes::RECOVERY_ACL, message, "remove the ACL");
+    findings.about_parts(acl, codes::RECOVERY_ACL, message, "remove the ACL");
 }
 
 /// The `*` that would give everyone the right without this ACL.
-fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<GrantingEntry<'t>> {
-    let by_admin = (place.right == Right::Submit && place.node.grants(Right::Admin).acl.is_everyone())
-        .then_some(GrantingEntry { queue: place.id, acl: Right::Admin, entry: Match::Everyone });
-    by_admin.or_else(|| all_above(tree, place, Match::Everyone))
+fn everyone_anyway<'t>(tree: &'t Tree, acl: LocatedAcl<'t>) -> Option<GrantingEntry<'t>> {
+    let by_admin = (acl.right == Right::Submit && acl.node.grants(Right::Admin).acl.is_everyone())
+        .then_some(GrantingEntry { queue: acl.id, acl: Right::Admin, entry: Match::Everyone });
+    by_admin.or_else(|| all_above(tree, acl, Match::Everyone))
 }
 
 /// The entry above that grants an entry the right.
-fn above<'t>(tree: &'t Tree, place: Place<'t>, right: Right, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
-    GrantingEntry::of_name(tree, right, place.node.parent?, entry)
+fn above<'t>(
+    tree: &'t Tree,
+    acl: LocatedAcl<'t>,
+    right: Right,
+    entry: Match<'t>,
+) -> Option<GrantingEntry<'t>> {
+    GrantingEntry::of_name(tree, right, acl.node.parent?, entry)
 }
 
 /// As [`above`], for all that the ACL grants: an `adminacl` also grants submit, except below the recovery
 /// queue.
-fn all_above<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
-    above(tree, place, Right::Submit, entry).and_then(|_| above(tree, place, place.right, entry))
+fn all_above<'t>(tree: &'t Tree, acl: LocatedAcl<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
+    above(tree, acl, Right::Submit, entry).and_then(|_| above(tree, acl, acl.right, entry))
 }
 
 /// Reports an ACL beside or below a `*`.
-fn everyone_above(tree: &Tree, place: Place<'_>, granting: GrantingEntry<'_>, findings: &mut Findings) {
-    let (verb, written) = (place.right.verb(), written(tree, granting));
-    let message = format!("{place} changes nothing: everyone may {verb} by {written}");
-    let help = if granting.queue == place.id {
+fn everyone_above(tree: &Tree, acl: LocatedAcl<'_>, granting: GrantingEntry<'_>, findings: &mut Findings) {
+    let (verb, written) = (acl.right.verb(), written(tree, granting));
+    let message = format!("{acl} changes nothing: everyone may {verb} by {written}");
+    let help = if granting.queue == acl.id {
         "remove one of the two: administrators may submit"
     } else {
         "an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here"
     };
-    findings.about_parts(place, codes::EVERYONE_ABOVE, &message, help);
+    findings.about_parts(acl, codes::EVERYONE_ABOVE, &message, help);
 }
 
 /// Reports an ACL of one space that is written to close a queue, but does not.
-fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
-    let grants = place.grants();
+fn closes_nothing(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
+    let grants = acl.grants();
     if grants.text.is_empty() || !grants.text.trim().is_empty() {
         return;
     }
-    let Some(granting) = someone_above(tree, place) else { return };
+    let Some(granting) = someone_above(tree, acl) else { return };
     let who = if granting.entry == Match::Everyone { "everyone" } else { "who is named there" };
-    let (verb, written) = (place.right.verb(), written(tree, granting));
-    let message = format!("{place} has no names, which closes nothing: {who} may {verb} by {written}");
+    let (verb, written) = (acl.right.verb(), written(tree, granting));
+    let message = format!("{acl} has no names, which closes nothing: {who} may {verb} by {written}");
     let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
     let help = "there is no deny; grant less above, and what is needed at the queues below";
-    findings.about_part(place, origin, codes::CLOSES_NOTHING, message, help);
+    findings.about_part(acl, origin, codes::CLOSES_NOTHING, message, help);
 }
 
 /// The nearest ACL above that grants anyone the right.
-fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<GrantingEntry<'t>> {
-    checked(tree, place.right, place.node.parent?).find_map(|(queue, node)| {
-        implied_by(place.right).iter().find_map(|acl| {
+fn someone_above<'t>(tree: &'t Tree, acl: LocatedAcl<'t>) -> Option<GrantingEntry<'t>> {
+    checked(tree, acl.right, acl.node.parent?).find_map(|(queue, node)| {
+        implied_by(acl.right).iter().find_map(|acl| {
             let entry = node.grants(*acl).acl.entries().next()?;
             Some(GrantingEntry { queue, acl: *acl, entry })
         })
@@ -115,42 +120,41 @@ fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<GrantingEntry<'
 }
 
 /// Reports names that are granted the same anyway, and administrators who may submit anyway.
-fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
-    for (origin, part) in place.parts() {
+fn granted_anyway(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
+    for (origin, part) in acl.parts() {
         let (mut inherited, mut repeated) = (ByWay::default(), ByWay::default());
         let mut count = 0;
         for entry in part.entries() {
             count += 1;
-            if let Some(granting) = all_above(tree, place, entry) {
+            if let Some(granting) = all_above(tree, acl, entry) {
                 inherited.add(granting, entry);
-            } else if let Some(granting) = submits_anyway(tree, place, entry) {
+            } else if let Some(granting) = submits_anyway(tree, acl, entry) {
                 repeated.add(granting, entry);
             }
         }
         if inherited.count > 0 {
             let all = if inherited.count == count { "" } else { " for some" };
-            let (verb, granted) = (place.right.verb(), inherited.shown(tree));
+            let (verb, granted) = (acl.right.verb(), inherited.shown(tree));
             let message =
-                format!("{place} adds nothing{all}: they may {verb} by queues above already, {granted}");
+                format!("{acl} adds nothing{all}: they may {verb} by queues above already, {granted}");
             let help = "remove them here; if others should be kept out, grant less above";
-            findings.about_part(place, origin, codes::GRANTED_ABOVE, message, help);
+            findings.about_part(acl, origin, codes::GRANTED_ABOVE, message, help);
         }
         if repeated.count > 0 {
             let all = if repeated.count == count { "" } else { " for some" };
             let granted = repeated.shown(tree);
-            let message =
-                format!("in YuniKorn {place} adds nothing{all}: they may submit already, {granted}");
+            let message = format!("in YuniKorn {acl} adds nothing{all}: they may submit already, {granted}");
             let help = "YuniKorn uses it only to let administrators submit; remove them, unless something \
                 else reads who administers the queue";
-            findings.about_part(place, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
+            findings.about_part(acl, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
         }
     }
 }
 
 /// Reports an object that grants nothing beyond another one, and not for longer. Of two that are the same, it
 /// is the second.
-fn granted_twice(place: Place<'_>, findings: &mut Findings) {
-    let parts: Vec<_> = place.parts().filter(|(origin, _)| origin.object().is_some()).collect();
+fn granted_twice(acl: LocatedAcl<'_>, findings: &mut Findings) {
+    let parts: Vec<_> = acl.parts().filter(|(origin, _)| origin.object().is_some()).collect();
     let mut having: HashMap<Match<'_>, Vec<usize>> = HashMap::new();
     for (index, (_, part)) in parts.iter().enumerate() {
         part.entries().for_each(|entry| having.entry(entry).or_default().push(index));
@@ -166,22 +170,22 @@ fn granted_twice(place: Place<'_>, findings: &mut Findings) {
         let candidates = part.entries().filter_map(|entry| having.get(&entry)).min_by_key(|all| all.len());
         let by = candidates.and_then(|others| parts.get(*others.iter().find(covers)?));
         if let Some((by, _)) = by {
-            let message = format!("{origin} adds nothing to {place}: {by} grants the same");
+            let message = format!("{origin} adds nothing to {acl}: {by} grants the same");
             let help = "delete one of them, or keep each name in one of them";
-            findings.about_part(place, origin, codes::GRANTED_TWICE, message, help);
+            findings.about_part(acl, origin, codes::GRANTED_TWICE, message, help);
         }
     }
 }
 
 /// The entry by which an administrator may submit without being one here.
-fn submits_anyway<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
-    if place.right == Right::Submit || stops(Right::Submit, place.node) {
+fn submits_anyway<'t>(tree: &'t Tree, acl: LocatedAcl<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
+    if acl.right == Right::Submit || stops(Right::Submit, acl.node) {
         return None;
     }
     // Beside a wildcard of the administrators the submit ACL is the one that adds nothing.
-    let own = place.node.grants(Right::Submit).acl.entry_of(entry).filter(|_| entry != Match::Everyone);
-    own.map(|entry| GrantingEntry { queue: place.id, acl: Right::Submit, entry })
-        .or_else(|| above(tree, place, Right::Submit, entry))
+    let own = acl.node.grants(Right::Submit).acl.entry_of(entry).filter(|_| entry != Match::Everyone);
+    own.map(|entry| GrantingEntry { queue: acl.id, acl: Right::Submit, entry })
+        .or_else(|| above(tree, acl, Right::Submit, entry))
 }
 
 /// Entries by what grants them the same.

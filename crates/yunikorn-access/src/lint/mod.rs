@@ -71,7 +71,7 @@ impl Findings {
     }
 
     /// Adds a finding about what each object or text wrote into an ACL.
-    fn about_parts(&mut self, acl: Place<'_>, code: Code, message: &str, help: &str) {
+    fn about_parts(&mut self, acl: LocatedAcl<'_>, code: Code, message: &str, help: &str) {
         for (origin, _) in acl.parts() {
             self.about_part(acl, origin, code, message, help);
         }
@@ -80,7 +80,7 @@ impl Findings {
     /// Adds a finding about what one object or text wrote into an ACL.
     fn about_part(
         &mut self,
-        acl: Place<'_>,
+        acl: LocatedAcl<'_>,
         origin: &Origin,
         code: Code,
         message: impl Into<String>,
@@ -108,13 +108,13 @@ impl Findings {
 
 /// An ACL of a queue.
 #[derive(Clone, Copy)]
-struct Place<'t> {
+struct LocatedAcl<'t> {
     id: QueueId,
     node: &'t Node,
     right: Right,
 }
 
-impl<'t> Place<'t> {
+impl<'t> LocatedAcl<'t> {
     /// Both ACLs of every queue.
     fn each(tree: &'t Tree) -> impl Iterator<Item = Self> {
         tree.queues().flat_map(|(id, node)| Right::ALL.map(|right| Self { id, node, right }))
@@ -136,7 +136,7 @@ impl<'t> Place<'t> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for LocatedAcl<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&acl_of(self.right, &self.node.path))
     }

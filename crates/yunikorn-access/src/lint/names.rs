@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Findings, Place, codes};
+use super::{Findings, LocatedAcl, codes};
 use crate::tree::{Origin, Tree};
 use go_compat::diag::{plural, quoted};
 use go_compat::go_regex::GoRegex;
@@ -57,18 +57,19 @@ impl Name<'_> {
 }
 
 /// The uses of a name: several objects may have written it into one ACL.
-type Uses<'t> = BTreeMap<Name<'t>, Vec<(Place<'t>, &'t Origin)>>;
+type Uses<'t> = BTreeMap<Name<'t>, Vec<(LocatedAcl<'t>, &'t Origin)>>;
 
 pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
     let uses = uses(tree);
     let slips = Slips::new(&uses);
-    for (name, places) in &uses {
+    for (name, locations) in &uses {
         match known.population(*name) {
             Some(population) if !population.has(name.text) => unknown(*name, &uses, population, findings),
             Some(_) => {}
             None => {
-                if !known_otherwise(*name, places, known, findings) && !other_kind(*name, &uses, findings) {
-                    slip(*name, places, &slips, findings);
+                if !known_otherwise(*name, locations, known, findings) && !other_kind(*name, &uses, findings)
+                {
+                    slip(*name, locations, &slips, findings);
                 }
             }
         }
@@ -76,27 +77,27 @@ pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
 }
 
 fn uses(tree: &Tree) -> Uses<'_> {
-    let mut places = Uses::new();
-    for place in Place::each(tree) {
-        for (origin, part) in place.parts() {
+    let mut locations = Uses::new();
+    for acl in LocatedAcl::each(tree) {
+        for (origin, part) in acl.parts() {
             let users = part.users().iter().map(|text| Name { is_group: false, text });
             let groups = part.groups().iter().map(|text| Name { is_group: true, text });
             for name in users.chain(groups) {
-                places.entry(name).or_default().push((place, origin));
+                locations.entry(name).or_default().push((acl, origin));
             }
         }
     }
-    places
+    locations
 }
 
 /// The number of ACLs.
-fn acls(places: &[(Place<'_>, &Origin)]) -> usize {
-    places.chunk_by(|left, right| left.0.is(right.0)).count()
+fn acls(locations: &[(LocatedAcl<'_>, &Origin)]) -> usize {
+    locations.chunk_by(|left, right| left.0.is(right.0)).count()
 }
 
 /// The one ACL, if there is only one.
-fn only<'t>(places: &[(Place<'t>, &'t Origin)]) -> Option<(Place<'t>, &'t Origin)> {
-    places.first().copied().filter(|_| acls(places) == 1)
+fn only<'t>(locations: &[(LocatedAcl<'t>, &'t Origin)]) -> Option<(LocatedAcl<'t>, &'t Origin)> {
+    locations.first().copied().filter(|_| acls(locations) == 1)
 }
 
 /// Reports a name that is none of the known ones, once for all its uses.
@@ -111,9 +112,9 @@ fn unknown(name: Name<'_>, uses: &Uses<'_>, known: &Population, findings: &mut F
             None => format!("write the name as the identity provider sends it, or make the {kind} known"),
         }
     };
-    for (place, origin) in uses.get(&name).into_iter().flatten() {
-        let message = format!("{place} names the {kind} {text}, which is not known");
-        findings.about_part(*place, origin, codes::NAME_UNKNOWN, message, &help);
+    for (acl, origin) in uses.get(&name).into_iter().flatten() {
+        let message = format!("{acl} names the {kind} {text}, which is not known");
+        findings.about_part(*acl, origin, codes::NAME_UNKNOWN, message, &help);
     }
 }
 
@@ -121,7 +122,7 @@ fn unknown(name: Name<'_>, uses: &Uses<'_>, known: &Population, findings: &mut F
 /// known about it.
 fn known_otherwise(
     name: Name<'_>,
-    locations: &[(Place<'_>, &Origin)],
+    locations: &[(LocatedAcl<'_>, &Origin)],
     known: &Known,
     findings: &mut Findings,
 ) -> bool {
@@ -134,10 +135,10 @@ fn known_otherwise(
     } else {
         "write the group behind the space"
     };
-    for (place, origin) in locations {
+    for (acl, origin) in locations {
         let (text, kind, other) = (quoted(name.text), name.kind(), name.other().kind());
-        let message = format!("{text} is a {kind} in {place}, and a {other} is known by that name");
-        findings.about_part(*place, origin, codes::USER_OR_GROUP, message, help);
+        let message = format!("{text} is a {kind} in {acl}, and a {other} is known by that name");
+        findings.about_part(*acl, origin, codes::USER_OR_GROUP, message, help);
     }
     true
 }
@@ -145,32 +146,32 @@ fn known_otherwise(
 /// Reports a user in one ACL that is a group in others, or the other way round. Where one ACL has both, they
 /// count as two names.
 fn other_kind(name: Name<'_>, uses: &Uses<'_>, findings: &mut Findings) -> bool {
-    let (Some(places), Some(others)) = (uses.get(&name), uses.get(&name.other())) else { return false };
-    let (Some((place, origin)), Some((first, _))) = (only(places), others.first()) else { return false };
+    let (Some(locations), Some(others)) = (uses.get(&name), uses.get(&name.other())) else { return false };
+    let (Some((acl, origin)), Some((first, _))) = (only(locations), others.first()) else { return false };
     // Of two names with one use each, the user is reported, because a space that YAML lost makes users of
     // groups.
     let more = acls(others).saturating_sub(1);
     let is_rarer = more > 0 || !name.is_group;
-    if !is_rarer || others.iter().any(|(other, _)| other.is(place)) {
+    if !is_rarer || others.iter().any(|(other, _)| other.is(acl)) {
         return false;
     }
     let more = if more > 0 { format!(" and {}", plural(more, "more ACL")) } else { String::new() };
     let (text, kind, other) = (quoted(name.text), name.kind(), name.other().kind());
-    let message = format!("{text} is a {kind} in {place}, and a {other} in {first}{more}");
+    let message = format!("{text} is a {kind} in {acl}, and a {other} in {first}{more}");
     let help = "users stand before the space, groups behind it; quoted, groups alone begin with a space: `\" \
         devs\"`";
-    findings.about_part(place, origin, codes::USER_OR_GROUP, message, help);
+    findings.about_part(acl, origin, codes::USER_OR_GROUP, message, help);
     true
 }
 
 /// Reports a name with one use that is like one with more uses.
-fn slip(name: Name<'_>, places: &[(Place<'_>, &Origin)], slips: &Slips<'_>, findings: &mut Findings) {
-    let Some((place, origin)) = only(places) else { return };
+fn slip(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], slips: &Slips<'_>, findings: &mut Findings) {
+    let Some((acl, origin)) = only(locations) else { return };
     let Some((near, count)) = slips.meant(name) else { return };
     let case = if near.eq_ignore_ascii_case(name.text) { ": case matters" } else { "" };
     let (kind, text, near, acls) = (name.kind(), quoted(name.text), quoted(near), plural(count, "ACL"));
-    let message = format!("the {kind} {text} stands in {place} only, and {near} in {acls}{case}");
-    findings.about_part(place, origin, codes::NAME_SLIP, message, &format!("write {near} if that is meant"));
+    let message = format!("the {kind} {text} stands in {acl} only, and {near} in {acls}{case}");
+    findings.about_part(acl, origin, codes::NAME_SLIP, message, &format!("write {near} if that is meant"));
 }
 
 /// Names that are in several ACLs, indexed by the text that remains when one letter is taken out: names that
@@ -187,9 +188,9 @@ const MIN_WORD: usize = 4;
 impl<'t> Slips<'t> {
     fn new(uses: &Uses<'t>) -> Self {
         let mut frequent: HashMap<_, Vec<_>> = HashMap::new();
-        for (name, places) in uses.iter().filter(|(_, places)| acls(places) > 1) {
+        for (name, locations) in uses.iter().filter(|(_, locations)| acls(locations) > 1) {
             for key in keys(*name) {
-                frequent.entry(key).or_default().push((name.text, acls(places)));
+                frequent.entry(key).or_default().push((name.text, acls(locations)));
             }
         }
         Self { frequent }

@@ -14,11 +14,11 @@ fn path(tree: &Tree, finding: &Finding) -> String {
 
 /// The findings as `code queue acl`, and the messages.
 fn reported<'f>(tree: &Tree, findings: &'f [Finding]) -> Vec<(String, &'f str)> {
-    let place = |finding: &Finding| {
+    let location = |finding: &Finding| {
         let right = finding.right.map_or("queue", Right::key);
         format!("{} {} {right}", finding.diagnostic.code.number, path(tree, finding))
     };
-    findings.iter().map(|finding| (place(finding), finding.diagnostic.message.as_str())).collect()
+    findings.iter().map(|finding| (location(finding), finding.diagnostic.message.as_str())).collect()
 }
 
 fn nothing_known(tree: &Tree) -> Vec<Finding> {
@@ -31,7 +31,7 @@ fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
     let findings = nothing_known(&tree);
     let reported = reported(&tree, &findings);
     let reported: Vec<(&str, &str)> =
-        reported.iter().map(|(place, message)| (place.as_str(), *message)).collect();
+        reported.iter().map(|(location, message)| (location.as_str(), *message)).collect();
     assert_eq!(reported, expected, "{queues:?}");
 }
 
@@ -173,7 +173,7 @@ fn findings_stand_where_the_entry_is_written() {
     let queues = [("root", "sue", ""), ("root.a", "sue,bob", "")];
     let text = text(&queues);
     let findings = nothing_known(&tree(&queues));
-    let span = findings[0].diagnostic.span.expect("a place");
+    let span = findings[0].diagnostic.span.expect("a span");
     assert_eq!(text.get(span.start..span.end), Some("\"sue,bob\""));
 
     let mut tree = tree(&queues);
@@ -552,24 +552,23 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
         each_tree(&shape, |tree| {
             let findings = nothing_known(tree);
             let mut taken = Vec::new();
-            for place in Place::each(tree).filter(|place| !place.grants().acl.is_nobody()) {
-                let here = |finding: &&Finding| {
-                    (finding.queue, finding.right) == (Some(place.id), Some(place.right))
-                };
+            for acl in LocatedAcl::each(tree).filter(|acl| !acl.grants().acl.is_nobody()) {
+                let here =
+                    |finding: &&Finding| (finding.queue, finding.right) == (Some(acl.id), Some(acl.right));
                 let codes: Vec<Code> =
                     findings.iter().filter(here).map(|finding| finding.diagnostic.code).collect();
                 let said = codes.iter().any(|code| without_effect.contains(code));
-                let (submit, admin) = changes(tree, &[(&place.node.path, place.right)]);
-                let other = if place.right == Right::Submit { Right::Admin } else { Right::Submit };
+                let (submit, admin) = changes(tree, &[(&acl.node.path, acl.right)]);
+                let other = if acl.right == Right::Submit { Right::Admin } else { Right::Submit };
                 // Of two equal ACLs of one queue only one is reported.
-                if place.grants().acl != place.node.grants(other).acl {
-                    assert_eq!(said, !submit, "{:?} {} {codes:?} {tree:?}", place.right, place.node.path);
+                if acl.grants().acl != acl.node.grants(other).acl {
+                    assert_eq!(said, !submit, "{:?} {} {codes:?} {tree:?}", acl.right, acl.node.path);
                 }
                 if codes.contains(&codes::EVERYONE_ABOVE) || codes.contains(&codes::GRANTED_ABOVE) {
                     assert!(!admin, "{codes:?} {tree:?}");
                 }
                 if said {
-                    taken.push((&place.node.path, place.right));
+                    taken.push((&acl.node.path, acl.right));
                 }
             }
             // Following all advice at once takes access from nobody.

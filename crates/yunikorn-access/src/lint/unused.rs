@@ -1,7 +1,7 @@
 //! Finds queues that nobody can submit to, or that no application reaches.
 
 use super::reachable::Reachable;
-use super::{Findings, Place, codes};
+use super::{Findings, LocatedAcl, codes};
 use crate::reach::stops;
 use crate::tree::{Node, QueueId, Tree};
 use go_compat::diag::{Code, plural, quoted};
@@ -11,8 +11,8 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
     let reachable = Reachable::new(tree);
     let used = used(tree, &reachable);
     let is_used = |id: QueueId| used.get(id.index()).copied().unwrap_or(true);
-    for place in Place::each(tree).filter(|place| !is_used(place.id) && !place.node.path.is_recovery()) {
-        unusable(tree, place, &reachable, findings);
+    for acl in LocatedAcl::each(tree).filter(|acl| !is_used(acl.id) && !acl.node.path.is_recovery()) {
+        unusable(tree, acl, &reachable, findings);
     }
     let silent = silent(tree);
     for (id, node) in tree.queues().filter(|(id, _)| is_used(*id)) {
@@ -28,14 +28,14 @@ fn used(tree: &Tree, reachable: &Reachable) -> Vec<bool> {
     any_below(tree, by_itself.collect())
 }
 
-fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut Findings) {
-    let mut subtree = tree.queues().skip(place.id.index()).take(tree.subtree(place.id).len());
+fn unusable(tree: &Tree, acl: LocatedAcl<'_>, reachable: &Reachable, findings: &mut Findings) {
+    let mut subtree = tree.queues().skip(acl.id.index()).take(tree.subtree(acl.id).len());
     let (code, why, help) = if subtree.any(|(_, node)| node.is_leaf) {
-        unreachable(place.node)
+        unreachable(acl.node)
     } else {
-        no_leaf(place.node, reachable)
+        no_leaf(acl.node, reachable)
     };
-    findings.about_parts(place, code, &format!("{place} helps nobody: {why}"), help);
+    findings.about_parts(acl, code, &format!("{acl} helps nobody: {why}"), help);
 }
 
 /// The code, the reason why nobody can use the queue, and the help.

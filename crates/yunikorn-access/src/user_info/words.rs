@@ -43,7 +43,7 @@ pub(super) fn reason(
     refusal: &Refusal,
 ) -> String {
     let Refusal { clause, why } = refusal;
-    let place = if site.location.is_empty() { String::new() } else { format!(" ({})", site.location) };
+    let at = if site.location.is_empty() { String::new() } else { format!(" ({})", site.location) };
     // These two depend on the lists, so an entry there would help.
     let lists = if matches!(*clause, NOT_ALLOWED | IMMUTABLE) {
         let helps = helps(request, access, clause);
@@ -56,9 +56,7 @@ pub(super) fn reason(
     };
     let (user, groups, kind) = (quoted(request.user), groups(request.groups), request.kind);
     let with = if *clause == APPLICATION { String::new() } else { format!(" with this {USER_INFO}") };
-    format!(
-        "user {user} in groups [{groups}] may not create or change this {kind}{place}{with}: {why}{lists}"
-    )
+    format!("user {user} in groups [{groups}] may not create or change this {kind}{at}{with}: {why}{lists}")
 }
 
 /// The first groups, and the number of further ones.
@@ -117,15 +115,15 @@ fn username(request: &Request<'_>, access: &AccessControl, site: &Site) -> Optio
     } else {
         "does not count beside the annotation"
     };
-    let (place, user) = (location(site), quoted(&site.username));
-    Some(format!("{place}: the label {USERNAME} ({user}) {counts}; use {USER_INFO}"))
+    let (at, user) = (location(site), quoted(&site.username));
+    Some(format!("{at}: the label {USERNAME} ({user}) {counts}; use {USER_INFO}"))
 }
 
 fn node_name(request: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {
     let is_new = request.operation == Operation::Create && !request.is_of_controller(access);
-    let (place, node) = (location(site), quoted(&site.node_name));
+    let (at, node) = (location(site), quoted(&site.node_name));
     (is_new && !site.node_name.is_empty()).then(|| {
-        format!("{place}: spec.nodeName ({node}) puts it past the scheduler and the ACLs of its queues")
+        format!("{at}: spec.nodeName ({node}) puts it past the scheduler and the ACLs of its queues")
     })
 }
 

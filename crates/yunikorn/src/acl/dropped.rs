@@ -144,13 +144,13 @@ fn empty(_: List, _: Form, name: &str) -> Option<Diagnostic> {
 }
 
 fn odd_space(_: List, form: Form, name: &str) -> Option<Diagnostic> {
-    let (place, space) = find(name, char::is_whitespace)?;
+    let (span, space) = find(name, char::is_whitespace)?;
     let why = format!("{} is part of the name and separates nothing", space_name(space));
     let help = form.choose(
         "write the ACL on one line: commas between names, one space (U+0020) between users and groups",
         "put each name in an entry of its own, without spaces",
     );
-    Some(reason(codes::ODD_SPACE, place, why, help))
+    Some(reason(codes::ODD_SPACE, span, why, help))
 }
 
 /// A readable name for a white-space character that cannot be seen.
@@ -174,7 +174,7 @@ fn quotes(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     // Quotes of a word processor whose bytes were read in a wrong encoding are any characters but ASCII's.
     let foreign = |c: char| !c.is_ascii();
     let garbled = name.starts_with(foreign) && name.ends_with(foreign) && name.trim_matches(foreign) == "*";
-    let (place, _) = find(name, |c| is_quote(c) || (garbled && foreign(c)))?;
+    let (span, _) = find(name, |c| is_quote(c) || (garbled && foreign(c)))?;
     let bare = if garbled { "*" } else { name.trim_matches(is_quote) };
     let help = match form {
         _ if bare.contains(is_quote) => {
@@ -185,7 +185,7 @@ fn quotes(list: List, form: Form, name: &str) -> Option<Diagnostic> {
         Form::Entries if list.accepts(bare) => format!("write {} without quotes inside", quoted(bare)),
         Form::Entries => "put each name in an entry of its own, without quotes inside".to_owned(),
     };
-    Some(reason(codes::QUOTES, place, "quotes inside the text are part of the name", help))
+    Some(reason(codes::QUOTES, span, "quotes inside the text are part of the name", help))
 }
 
 fn wildcard(_: List, form: Form, name: &str) -> Option<Diagnostic> {
@@ -255,7 +255,7 @@ fn prefix(_: List, form: Form, name: &str) -> Option<Diagnostic> {
         None => name.strip_prefix(['@', '%']).map(|bare| ("g", bare))?,
     };
     user_name_ok(bare).then(|| {
-        let place = Span::new(0, name.len() - bare.len());
+        let span = Span::new(0, name.len() - bare.len());
         let to_groups = form.choose("behind the space", "under `groups`");
         let help = if kind.starts_with(['u', 'U']) {
             format!("write {} {}", quoted(bare), form.choose("before the space", "under `users`"))
@@ -266,7 +266,7 @@ fn prefix(_: List, form: Form, name: &str) -> Option<Diagnostic> {
         } else {
             format!("write {} {to_groups}", quoted(bare))
         };
-        reason(codes::PREFIX, place, "the place tells users from groups, not a prefix", help)
+        reason(codes::PREFIX, span, "the place tells users from groups, not a prefix", help)
     })
 }
 
@@ -280,12 +280,12 @@ fn deny(_: List, _: Form, name: &str) -> Option<Diagnostic> {
         "grant only who should have access; if {} is granted by a queue above, take it away there",
         quoted(denied)
     );
-    let place = Span::new(0, name.len() - denied.len());
-    Some(reason(codes::DENY, place, "there is no deny, an ACL only grants", help))
+    let span = Span::new(0, name.len() - denied.len());
+    Some(reason(codes::DENY, span, "there is no deny, an ACL only grants", help))
 }
 
 fn non_ascii(_: List, form: Form, name: &str) -> Option<Diagnostic> {
-    let (place, c) = find(name, |c| !c.is_ascii())?;
+    let (span, c) = find(name, |c| !c.is_ascii())?;
     let why = format!("{} (U+{:04X}) is not ASCII", quoted(&c.to_string()), u32::from(c));
     let help = match c {
         '\u{ff0c}' | '\u{3001}' | '\u{60c}' | '\u{ff1b}' => {
@@ -298,7 +298,7 @@ fn non_ascii(_: List, form: Form, name: &str) -> Option<Diagnostic> {
         _ if is_invisible(c) => "remove this character, which cannot be seen",
         _ => "grant a group with a plain name",
     };
-    Some(reason(codes::NON_ASCII, place, why, help))
+    Some(reason(codes::NON_ASCII, span, why, help))
 }
 
 /// Returns whether the character has no shape of its own, such as those left by copying from web pages.
@@ -309,11 +309,11 @@ fn is_invisible(c: char) -> bool {
 
 fn user_as_group(list: List, form: Form, name: &str) -> Option<Diagnostic> {
     (list == List::Groups && user_name_ok(name)).then(|| {
-        let (place, c) = find(name, |c| matches!(c, '.' | '@' | '$')).unwrap_or((whole(name), ' '));
+        let (span, c) = find(name, |c| matches!(c, '.' | '@' | '$')).unwrap_or((whole(name), ' '));
         let why = format!("a user may have {} in its name, a group may not", quoted(&c.to_string()));
         let to_users = form.choose("before the space", "under `users`");
         let help = format!("if {} is a user, write it {to_users}; a group needs a plain name", quoted(name));
-        reason(codes::USER_AS_GROUP, place, why, help)
+        reason(codes::USER_AS_GROUP, span, why, help)
     })
 }
 
@@ -322,13 +322,13 @@ fn user_as_group(list: List, form: Form, name: &str) -> Option<Diagnostic> {
 fn submit_only(list: List, _: Form, name: &str) -> Option<Diagnostic> {
     let wider = |c: char| matches!(c, ':' | '/' | '#');
     let plain: String = name.chars().map(|c| if wider(c) { '_' } else { c }).collect();
-    let (place, c) = find(name, wider)?;
+    let (span, c) = find(name, wider)?;
     (!name.starts_with(wider) && user_name_ok(&plain)).then(|| {
         let why =
             format!("a {} with {} may submit, but cannot be granted", list.noun(), quoted(&c.to_string()));
         let help = "let the API server send plain names (the prefixes of its OIDC claims), or grant a group \
             with a plain name";
-        reason(codes::SUBMIT_ONLY, place, why, help)
+        reason(codes::SUBMIT_ONLY, span, why, help)
     })
 }
 
@@ -351,7 +351,7 @@ fn invalid(list: List, form: Form, name: &str) -> Diagnostic {
     let valid = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || (list == List::Users && matches!(c, '.' | '@'))
     };
-    let (place, c) = find(name, |c| !valid(c)).unwrap_or((whole(name), ' '));
+    let (span, c) = find(name, |c| !valid(c)).unwrap_or((whole(name), ' '));
     let help = match c {
         ',' | ';' | '|' | '&' | '+' => form.separate("separate names with commas"),
         '[' | ']' | '{' | '}' | '(' | ')' | '<' | '>' => {
@@ -365,7 +365,7 @@ fn invalid(list: List, form: Form, name: &str) -> Diagnostic {
              name"
         }
     };
-    reason(codes::INVALID_NAME, place, format!("{} cannot stand here", quoted(&c.to_string())), help)
+    reason(codes::INVALID_NAME, span, format!("{} cannot stand here", quoted(&c.to_string())), help)
 }
 
 #[cfg(test)]
@@ -447,12 +447,12 @@ mod tests {
             (Users, "[alice", codes::INVALID_NAME, "[", "brackets"),
             (Users, "CORP\\bob", codes::INVALID_NAME, "\\", "domain"),
         ];
-        for (list, name, code, place, help) in cases {
+        for (list, name, code, fragment, help) in cases {
             assert!(!list.accepts(name), "{name:?}");
             let diagnostic = why_dropped(list, Form::Text, name);
             assert_eq!(diagnostic.code, code, "{name:?}: {diagnostic}");
-            let span = diagnostic.span.expect("a place");
-            assert_eq!(name.get(span.start..span.end), Some(place), "{name:?}");
+            let span = diagnostic.span.expect("a span");
+            assert_eq!(name.get(span.start..span.end), Some(fragment), "{name:?}");
             assert!(
                 diagnostic.help.as_deref().is_some_and(|text| text.contains(help)),
                 "{name:?}: {diagnostic}"
@@ -548,7 +548,7 @@ mod tests {
             let list = if users { List::Users } else { List::Groups };
             let form = if text { Form::Text } else { Form::Entries };
             let diagnostic = why_dropped(list, form, &name);
-            let span = diagnostic.span.expect("a place");
+            let span = diagnostic.span.expect("a span");
             prop_assert!(name.get(span.start..span.end).is_some());
             prop_assert!(diagnostic.help.is_some_and(|help| !help.is_empty()));
             if !name.is_empty() {

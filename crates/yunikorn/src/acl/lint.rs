@@ -346,7 +346,7 @@ mod tests {
     fn reported(text: &str) -> (Vec<(u16, String)>, Option<String>) {
         let analysis = lint(text);
         let places = analysis.diagnostics.iter().map(|diagnostic| {
-            let at = diagnostic.span.expect("a place");
+            let at = diagnostic.span.expect("a span");
             (diagnostic.code.number, text.get(at.start..at.end).expect("within the text").to_owned())
         });
         (places.collect(), analysis.suggestion.map(|acl| acl.canonical()))
@@ -635,7 +635,7 @@ mod tests {
         prop_assert_eq!(&analysis.acl, &acl);
         prop_assert_eq!(analysis.has_errors(), validates(text).is_err() || acl.is_none());
         for diagnostic in &analysis.diagnostics {
-            let at = diagnostic.span.expect("a place");
+            let at = diagnostic.span.expect("a span");
             prop_assert!(text.get(at.start..at.end).is_some(), "{}", diagnostic);
             prop_assert!(diagnostic.help.is_some() && codes::CODES.contains(&diagnostic.code));
         }

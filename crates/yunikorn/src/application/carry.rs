@@ -350,7 +350,7 @@ mod tests {
         ];
         for (text, place) in cases {
             let analysis = lint(text, Reading::Hadoop);
-            let span = analysis.diagnostics.first().and_then(|finding| finding.span).expect("a place");
+            let span = analysis.diagnostics.first().and_then(|finding| finding.span).expect("a span");
             assert_eq!(span.start..span.end, place, "{text:?} {:?}", analysis.diagnostics);
         }
     }
@@ -398,7 +398,7 @@ mod tests {
         #[test]
         fn every_finding_has_a_place_and_a_help(text in any::<String>(), reading in reading()) {
             for finding in lint(&text, reading).diagnostics {
-                let span = finding.span.expect("a place");
+                let span = finding.span.expect("a span");
                 prop_assert!(text.get(span.start..span.end).is_some() && finding.help.is_some());
                 prop_assert_eq!(finding.severity == Severity::Error, finding.code == codes::GROUP_SPACE);
             }

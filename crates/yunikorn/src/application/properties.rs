@@ -162,7 +162,7 @@ mod tests {
         let read: Vec<(String, &str)> = read(text)
             .into_iter()
             .map(|property| {
-                (property.value, text.get(property.span.start..property.span.end).expect("a place"))
+                (property.value, text.get(property.span.start..property.span.end).expect("a span"))
             })
             .collect();
         let expected = [("b", "a=b"), ("d,e", "c=d,\\\r\n e"), ("", "f")];

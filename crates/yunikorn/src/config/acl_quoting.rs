@@ -72,7 +72,7 @@ fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
             .diagnostics
             .iter()
             .map(|finding| {
-                let at = finding.span.expect("a place");
+                let at = finding.span.expect("a span");
                 (finding.code.number, text.get(at.start..at.end).expect("within the text"))
             })
             .collect();
@@ -92,14 +92,14 @@ fn spaces_too_many_start_no_scheduler_however_they_are_quoted() {
         ("|-\n            sue dev ", 1002, "|-\n            sue dev "),
         (">-\n          sue\n\n          dev", 1004, ">-\n          sue\n\n          dev"),
     ];
-    for (written, code, place) in cases {
+    for (written, code, fragment) in cases {
         let (text, verdict) = decided(written);
         assert!(verdict.validates.is_ok(), "{written:?}");
         let refused = code != 1004;
         assert_eq!((verdict.starts.is_err(), verdict.reloads.is_err()), (refused, refused), "{written:?}");
         let first = verdict.diagnostics.first().expect("a finding");
-        let at = first.span.expect("a place");
-        assert_eq!((first.code.number, text.get(at.start..at.end)), (code, Some(place)), "{written:?}");
+        let at = first.span.expect("a span");
+        assert_eq!((first.code.number, text.get(at.start..at.end)), (code, Some(fragment)), "{written:?}");
         assert_eq!(first.is_error(), refused, "{written:?}");
     }
 }

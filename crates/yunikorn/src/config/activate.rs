@@ -189,7 +189,7 @@ fn go_value(rule: &PlacementRule) -> String {
 /// names does not begin with `root`, so that the search for a queue above it runs out of text
 /// (`placement/placement.go:156`).
 pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
-    let (message, place, help) = match to_lower(rule.name.as_str()).as_str() {
+    let (message, span, help) = match to_lower(rule.name.as_str()).as_str() {
         "fixed" if rule.create => {
             let value = to_lower(rule.value.as_str());
             let first = value.split('.').next().unwrap_or_default();
@@ -212,5 +212,5 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
         ),
         _ => return None,
     };
-    Some(Diagnostic::warning(RULE_PANICS, message).at(place).help(help))
+    Some(Diagnostic::warning(RULE_PANICS, message).at(span).help(help))
 }

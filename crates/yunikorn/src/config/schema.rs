@@ -15,7 +15,7 @@ pub type Quantities = Map<Spanned>;
 /// `at` also has its position in the document, and a head: the field to point at when something is wrong.
 macro_rules! records {
     ($(
-        $(#[$doc:meta])* $type:ident = $called:literal $(at $place:ident or $head:ident)? {
+        $(#[$doc:meta])* $type:ident = $called:literal $(at $location:ident or $head:ident)? {
             $($(#[$about:meta])* $key:literal => $field:ident: $value:ty,)*
         }
     )*) => {$(
@@ -24,7 +24,7 @@ macro_rules! records {
         pub struct $type {
             $(
                 /// Its position in the document.
-                pub $place: Location,
+                pub $location: Location,
             )?
             $($(#[$about])* pub $field: $value,)*
         }
@@ -40,8 +40,8 @@ macro_rules! records {
                 }
             }
 
-            $(fn placed(&mut self, place: Location) {
-                self.$place = place;
+            $(fn located(&mut self, location: Location) {
+                self.$location = location;
             })?
         }
 
@@ -49,7 +49,7 @@ macro_rules! records {
             /// The span to point at when something is wrong with it: its name, or its mapping when it has
             /// none.
             pub fn head(&self) -> Span {
-                self.$head.span.unwrap_or(self.$place.span)
+                self.$head.span.unwrap_or(self.$location.span)
             }
         })?
     )*};
@@ -65,7 +65,7 @@ records! {
     }
 
     /// One partition (`config.go:46`).
-    PartitionConfig = "a partition" at place or name {
+    PartitionConfig = "a partition" at location or name {
         /// Its name as written; empty means `default`.
         "name" => name: Spanned,
         /// The queues; `None` is refused, an empty list is not.
@@ -97,7 +97,7 @@ records! {
     }
 
     /// One queue (`config.go:74`).
-    QueueConfig = "a queue" at place or name {
+    QueueConfig = "a queue" at location or name {
         /// Its name as written.
         "name" => name: Spanned,
         /// True if it is declared a parent.
@@ -139,7 +139,7 @@ records! {
     }
 
     /// One placement rule (`config.go:110`).
-    PlacementRule = "a placement rule" at place or name {
+    PlacementRule = "a placement rule" at location or name {
         /// `provided`, `user`, `fixed` or `tag`, in any case.
         "name" => name: Spanned,
         /// True if it may create queues.
@@ -163,7 +163,7 @@ records! {
     }
 
     /// A limit for some users and groups in a queue (`config.go:140`).
-    Limit = "a limit" at place or limit {
+    Limit = "a limit" at location or limit {
         /// A description.
         "limit" => limit: Spanned,
         /// The users.

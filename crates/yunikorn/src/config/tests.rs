@@ -146,11 +146,11 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
         };
         for (index, partition) in config.partitions.iter().enumerate() {
             for queue in partition.queues() {
-                let Some(place) = queue.location.clone().filter(|place| !place.shared) else {
+                let Some(fragment) = queue.location.clone().filter(|fragment| !fragment.shared) else {
                     continue;
                 };
                 let edit = Edit {
-                    path: place.path.steps(),
+                    path: fragment.path.steps(),
                     key: "submitacl".to_owned(),
                     value: "sue devs".to_owned(),
                 };
@@ -280,7 +280,7 @@ fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
 
 #[test]
 fn findings_about_an_acl_point_into_its_text() {
-    for (acl, place) in [
+    for (acl, fragment) in [
         ("a,sue:x", "sue:x"),
         ("'a,sue:x'", "sue:x"),
         ("\"a,sue:x\"", "sue:x"),
@@ -292,7 +292,7 @@ fn findings_about_an_acl_point_into_its_text() {
         let findings = verdict(&text, ACTIVE, Version::V1_8).diagnostics;
         let [finding] = findings.as_slice() else { panic!("{findings:?}") };
         let span = finding.span.unwrap();
-        assert_eq!(text.get(span.start..span.end), Some(place), "{text}");
+        assert_eq!(text.get(span.start..span.end), Some(fragment), "{text}");
     }
 }
 
@@ -382,7 +382,7 @@ fn a_rule_without_create_crashes_nothing() {
 #[test]
 fn a_rule_that_activation_refuses_is_reported_with_what_it_does_to_a_start() {
     let names = "write `provided`, `user`, `fixed` or `tag`";
-    for (rule, place, mend) in [
+    for (rule, fragment, mend) in [
         ("name: fixed", "fixed", "write the queue as `value`"),
         ("name: fixed, value: 'a b'", "'a b'", "write a path of such names as `value`"),
         (
@@ -398,7 +398,7 @@ fn a_rule_that_activation_refuses_is_reported_with_what_it_does_to_a_start() {
         let findings = verdict(&text, ACTIVE, Version::V1_8).diagnostics;
         let finding = findings.iter().find(|finding| finding.code == codes::RULE_INACTIVE).expect(rule);
         let at = finding.span.unwrap();
-        assert_eq!(text.get(at.start..at.end), Some(place), "{text}");
+        assert_eq!(text.get(at.start..at.end), Some(fragment), "{text}");
         let start = "until then a scheduler starts without any placement rule, and rejects every application";
         assert_eq!(finding.help, Some(format!("{mend}: {start}")), "{text}");
     }
@@ -494,7 +494,7 @@ fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
     let queues = |queues: &str| format!("partitions: [{{queues: [{{name: root, queues: [{queues}]}}]}}]\n");
     let rule = |rule: &str| format!("partitions: [{{queues: [], placementrules: [{rule}]}}]\n");
     let limit = |limit: &str| format!("partitions: [{{queues: [{{name: root, limits: [{limit}]}}]}}]\n");
-    for (text, code, place) in [
+    for (text, code, fragment) in [
         (queues("{name: a}, {name: A}"), codes::QUEUE_DUPLICATE, "A"),
         (queues("{name: a}, {maxapplications: 1}"), codes::QUEUE_NAME, "{maxapplications: 1}"),
         ("partitions: [{queues: []}, {name: gpu}]\n".to_owned(), codes::QUEUES_MISSING, "gpu"),
@@ -509,7 +509,7 @@ fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
         let findings = assess(&text, &[], Version::V1_8).diagnostics;
         let finding = findings.iter().find(|finding| finding.code == code).expect(&text);
         let at = finding.span.unwrap();
-        assert_eq!(text.get(at.start..at.end), Some(place), "{text}");
+        assert_eq!(text.get(at.start..at.end), Some(fragment), "{text}");
     }
 }
 

@@ -175,7 +175,7 @@ impl Queue {
         position: u32,
         above: Option<u32>,
     ) -> (Self, Vec<QueueConfig>) {
-        let inserted = written.place.path.is_root();
+        let inserted = written.location.path.is_root();
         let head = (!inserted).then(|| written.head());
         let nested = written.queues.unwrap_or_default();
         let queue = Self {
@@ -183,7 +183,7 @@ impl Queue {
             submit_acl: written.submit_acl,
             admin_acl: written.admin_acl,
             is_leaf: !written.parent && nested.is_empty(),
-            location: (!inserted).then_some(written.place),
+            location: (!inserted).then_some(written.location),
             head,
             position,
             above,

@@ -14,7 +14,7 @@ impl<T: Record> Decode for T {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Mapping(pairs) => {
-                self.placed(Location { path: at.path().clone(), span: node.span, shared: at.shared });
+                self.located(Location { path: at.path().clone(), span: node.span, shared: at.shared });
                 fill(self, pairs, &mut 0, at, decoder);
             }
             _ => decoder.mismatch(node, T::NAME, "write it as `key: value` lines"),

@@ -105,5 +105,5 @@ pub trait Record {
     fn field(&mut self, name: &str) -> Option<&mut dyn Decode>;
 
     /// Called with the place of the mapping that fills it.
-    fn placed(&mut self, _place: Location) {}
+    fn located(&mut self, _location: Location) {}
 }

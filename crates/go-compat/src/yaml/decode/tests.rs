@@ -11,7 +11,7 @@ use crate::yaml::{DECODE, UNSURE};
 /// The type `T` of the oracle: a field of each kind of type that there is in `YuniKorn`'s configuration.
 #[derive(Debug, Default)]
 struct T {
-    place: Location,
+    location: Location,
     name: String,
     acl: Spanned,
     parent: bool,
@@ -45,8 +45,8 @@ impl Record for T {
         })
     }
 
-    fn placed(&mut self, place: Location) {
-        self.place = place;
+    fn located(&mut self, location: Location) {
+        self.location = location;
     }
 }
 
@@ -125,7 +125,7 @@ fn what_go_converts_in_ways_of_its_own_is_unsure() {
 
 #[test]
 fn errors_have_their_place_and_what_to_write() {
-    for (text, place, message, help) in [
+    for (text, location, message, help) in [
         ("submitACL: x", "submitACL", "a thing has no field `submitACL`", "remove it; the fields are name, "),
         ("Max-Apps: 1", "Max-Apps", "a thing has no field `Max-Apps`", "write `maxapps`"),
         ("nam: x", "nam", "a thing has no field `nam`", "write `name`"),
@@ -152,7 +152,7 @@ fn errors_have_their_place_and_what_to_write() {
         let problems = decoded(text).unwrap_err();
         let span = problems[0].span.unwrap();
         assert_eq!((problems.len(), problems[0].code, &*problems[0].message), (1, DECODE, message), "{text}");
-        assert_eq!(text.get(span.start..span.end), Some(place), "{text}");
+        assert_eq!(text.get(span.start..span.end), Some(location), "{text}");
         assert!(problems[0].help.as_ref().unwrap().starts_with(help), "{text}: {problems:?}");
     }
 }
@@ -175,14 +175,14 @@ fn a_map_of_many_keys_has_each_once() {
 #[test]
 fn places_lead_to_the_mappings() {
     let thing = decoded("q:\n- name: a\n- &x {acl: b}\ns: {q: [*x], <<: {s: {name: c}}}\n").unwrap();
-    assert!(thing.place.path.is_root() && !thing.place.shared);
+    assert!(thing.location.path.is_root() && !thing.location.shared);
     let list = items(&thing.q);
-    assert_eq!(list[0].place.path.steps(), [Step::Key("q".into()), Step::Index(0)]);
-    assert!(!list[0].place.shared && list[1].place.shared);
+    assert_eq!(list[0].location.path.steps(), [Step::Key("q".into()), Step::Index(0)]);
+    assert!(!list[0].location.shared && list[1].location.shared);
     let inner = thing.s.unwrap();
     assert_eq!(
-        items(&inner.q)[0].place.path.steps(),
+        items(&inner.q)[0].location.path.steps(),
         [Step::Key("s".into()), Step::Key("q".into()), Step::Index(0)]
     );
-    assert!(items(&inner.q)[0].place.shared && inner.s.unwrap().place.shared && !inner.place.shared);
+    assert!(items(&inner.q)[0].location.shared && inner.s.unwrap().location.shared && !inner.location.shared);
 }

@@ -149,7 +149,7 @@ impl<'o> LocatedPart<'o> {
         };
         let of_metadata = |name: &str| metadata.map_or(Ok(None), |metadata| member(metadata, name));
         let annotations = of_metadata("annotations")?.filter(|annotations| type_of(annotations) != "null");
-        let place = Location {
+        let location = Location {
             pointer,
             leads_to,
             in_list,
@@ -169,7 +169,7 @@ impl<'o> LocatedPart<'o> {
             LeadsTo::Annotated => String::new(),
         };
         let site = Site {
-            location: place.pointer.trim_start_matches('/').replace('/', "."),
+            location: location.pointer.trim_start_matches('/').replace('/', "."),
             given: given(metadata, annotations)?,
             username,
             // One that no other object can belong to counts as none.
@@ -177,7 +177,7 @@ impl<'o> LocatedPart<'o> {
             node_name,
             ..Site::default()
         };
-        Ok(Self { location: place, part, site })
+        Ok(Self { location, part, site })
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Content {
     /// The statements at these locations.
     pub sites: Vec<Site>,
     /// The locations, in the same order.
-    places: Vec<Location>,
+    locations: Vec<Location>,
 }
 
 impl Content {
@@ -81,8 +81,8 @@ pub fn read(request: &Request, templates: &[Template]) -> Result<Content, Diagno
     let now = found(request, request.object.as_deref(), &paths)?;
     let before = found(request, request.old.as_deref(), &paths)?;
     let sites = sites(&now, &before);
-    let places = now.into_iter().map(|found| found.location).collect();
-    Ok(Content { has_templates: !paths.is_empty(), sites, places })
+    let locations = now.into_iter().map(|found| found.location).collect();
+    Ok(Content { has_templates: !paths.is_empty(), sites, locations })
 }
 
 fn found<'o>(
@@ -143,6 +143,6 @@ pub fn notes(decision: &Decision) -> BTreeMap<&'static str, String> {
 pub fn patch(content: &Content, decision: &Decision) -> Vec<Value> {
     let additions = decision.additions.iter();
     additions
-        .filter_map(|addition| Some(content.places.get(addition.site)?.addition(&addition.text)))
+        .filter_map(|addition| Some(content.locations.get(addition.site)?.addition(&addition.text)))
         .collect()
 }

@@ -307,8 +307,8 @@ fn spec() -> BoxedStrategy<Value> {
 /// Removes the annotation from all locations, and the objects that only hold it.
 fn without(content: &Content, object: &Value) -> Value {
     let mut object = object.clone();
-    for place in &content.places {
-        let operation = place.addition("");
+    for location in &content.locations {
+        let operation = location.addition("");
         let path = operation["path"].as_str().unwrap();
         let (parent, key) = path.rsplit_once('/').unwrap();
         let parent = object.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -323,8 +323,8 @@ fn objects_have_places() {
     let mut runner = TestRunner::deterministic();
     let specs = (0..256).map(|_| spec().new_tree(&mut runner).unwrap().current());
     let of = ("ray.io", "RayCluster", "rayclusters");
-    let places: usize = specs.map(|spec| guarded(of, &json!({"spec": spec})).0.sites.len()).sum();
-    assert!(places > 256, "{places}");
+    let locations: usize = specs.map(|spec| guarded(of, &json!({"spec": spec})).0.sites.len()).sum();
+    assert!(locations > 256, "{locations}");
 }
 
 proptest! {

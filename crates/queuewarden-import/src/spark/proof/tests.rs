@@ -139,7 +139,10 @@ fn a_later_file_counts_before_an_earlier_one() {
     let files = [LOGGED_IN, "spark.admin.acls a\nspark.modify.acls b", "spark.admin.acls c\r\n"];
     let spark = Spark::read(&files, &mut findings).expect("read");
     assert_eq!((spark.rules.admin.users.text.as_str(), spark.rules.modify.users.text.as_str()), ("c", "b"));
-    assert_eq!(spark.location("spark.admin.acls").map(|place| (place.file, place.span.start)), Some((2, 0)));
+    assert_eq!(
+        spark.location("spark.admin.acls").map(|location| (location.file, location.span.start)),
+        Some((2, 0))
+    );
     assert!(findings.is_empty(), "{findings:?}");
 }
 

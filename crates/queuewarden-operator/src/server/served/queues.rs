@@ -52,9 +52,9 @@ pub(super) async fn list(
     let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
     // Thousands of queues with hundreds of names each take a while, for which other requests need not wait.
-    let place = Arc::clone(&memory.lists).acquire_owned().await;
+    let permit = Arc::clone(&memory.lists).acquire_owned().await;
     let made = tokio::task::spawn_blocking(move || {
-        let _place = place;
+        let _permit = permit;
         let mut queues = view.queues(|queue| selector.name().is_none_or(|name| name == queue.path));
         queues.retain(|queue| selector.selects(queue));
         match table_version {

@@ -43,7 +43,7 @@ const DOUBT: &str = "unknown";
 /// The state that an endpoint has between requests; clones share it.
 #[derive(Debug, Clone)]
 struct Memory {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     audit: Audit,
 }
 
@@ -58,7 +58,7 @@ pub fn config_map_router() -> Router<Arc<ServerState>> {
 }
 
 fn memory(endpoint: &'static str, at_once: usize) -> Extension<Memory> {
-    Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::new(endpoint) })
+    Extension(Memory { permits: Arc::new(Semaphore::new(at_once)), audit: Audit::new(endpoint) })
 }
 
 async fn validate(
@@ -68,7 +68,7 @@ async fn validate(
 ) -> Json<Value> {
     let answer = match problem {
         Some(why) => unreadable(&why),
-        None => contained(own(&state, &memory.places, &request))
+        None => contained(own(&state, &memory.permits, &request))
             .await
             .unwrap_or_else(|fault| Err(fault.to_string()))
             .unwrap_or_else(|why| refused(DOUBT, &why)),
@@ -84,7 +84,7 @@ async fn config_map(
     let answer = match problem {
         Some(why) if state.published().is_some_and(|known| counts(&known, &request)) => unreadable(&why),
         Some(_) => Response::default(),
-        None => contained(guarded(&state, &memory.places, &request))
+        None => contained(guarded(&state, &memory.permits, &request))
             .await
             .unwrap_or_else(|fault| Err(fault.to_string()))
             .unwrap_or_else(|why| Response {
@@ -146,7 +146,7 @@ fn verb(operation: &str) -> &'static str {
 }
 
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
-async fn own(state: &ServerState, places: &Arc<Semaphore>, request: &Request) -> Result<Response, String> {
+async fn own(state: &ServerState, permits: &Arc<Semaphore>, request: &Request) -> Result<Response, String> {
     let change = match change(request) {
         Ok(change) => change,
         Err(answer) => return Ok(answer),
@@ -168,13 +168,13 @@ async fn own(state: &ServerState, places: &Arc<Semaphore>, request: &Request) ->
         };
     };
     let request = admit::Review { by: request.by.clone(), may_escalate, change };
-    planned(places, known, move |known| admit::admit(&known.snapshot, &request)).await
+    planned(permits, known, move |known| admit::admit(&known.snapshot, &request)).await
 }
 
 /// Answers a change of a `ConfigMap`; an error is a doubt.
 async fn guarded(
     state: &ServerState,
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
     request: &Request,
 ) -> Result<Response, String> {
     let known = state.published().ok_or("it has not read the cluster yet")?;
@@ -182,7 +182,7 @@ async fn guarded(
         return Ok(Response::default());
     }
     let (namespace, name, new) = (request.namespace.clone(), request.name.clone(), request.object.clone());
-    planned(places, known, move |known| match new.as_deref().map(part::object::<ConfigMap>).transpose() {
+    planned(permits, known, move |known| match new.as_deref().map(part::object::<ConfigMap>).transpose() {
         Ok(new) => {
             let new = new.as_ref().map(config_map::state);
             admit::config_map::admit(&known.snapshot, &namespace, &name, new.as_ref())
@@ -194,14 +194,14 @@ async fn guarded(
 
 /// Runs work on a thread where it blocks no other request.
 async fn planned(
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
     known: Arc<Published>,
     work: impl FnOnce(&Published) -> Response + Send + 'static,
 ) -> Result<Response, String> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(|error| error.to_string())?;
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(|error| error.to_string())?;
     let decided = spawn_blocking(move || {
         // Kept by the work itself, which goes on when the request is dropped.
-        let _place = place;
+        let _permit = permit;
         work(&known)
     });
     decided.await.map_err(|error| {

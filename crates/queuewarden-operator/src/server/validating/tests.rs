@@ -69,17 +69,17 @@ async fn a_fault_in_deciding_is_a_doubt() {
 #[tokio::test]
 async fn work_that_nobody_waits_for_keeps_its_place() {
     let known = open().publisher.borrow().clone().unwrap();
-    let places = Arc::new(Semaphore::new(1));
+    let permits = Arc::new(Semaphore::new(1));
     let (end, ended) = std::sync::mpsc::channel::<()>();
-    let mut left = Box::pin(planned(&places, known, move |_| {
+    let mut left = Box::pin(planned(&permits, known, move |_| {
         let _ = ended.recv();
         Response::default()
     }));
     assert!(futures::poll!(&mut left).is_pending());
     drop(left);
-    assert_eq!(places.available_permits(), 0);
+    assert_eq!(permits.available_permits(), 0);
     drop(end);
-    assert!(places.acquire().await.is_ok());
+    assert!(permits.acquire().await.is_ok());
 }
 
 #[tokio::test]
