@@ -21,8 +21,14 @@ use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
 use yunikorn_access::{Tree, who_can};
 
+/// The file if none is given.
+const DEFAULT_FILE: &str = "queue-access.html";
+
 /// Help text on privacy and exit codes.
 const HELP: &str = "\
+Without -o it writes the page to queue-access.html in the current folder, in place of an older one, and prints \
+the name.
+
 A page is one file that needs no network. It holds names of users and groups and what they may do: give it \
 to those who may know it.
 
@@ -36,10 +42,10 @@ line is wrong, 3 it could not be decided.";
 pub struct Args {
     /// File to write, in the format of its ending: .html, .json, .yaml, .csv, .mmd or .dot; or one of html,
     /// json, yaml, csv, mermaid and dot for standard output
-    #[arg(short = 'o', long = "output", value_name = "FILE|FORMAT", required_unless_present = "serve")]
+    #[arg(short = 'o', long = "output", value_name = "FILE|FORMAT")]
     output: Option<Output>,
     /// Format of the file, if its name does not end in one
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "output")]
     format: Option<Format>,
     /// Serve a cluster's page to a browser on this machine and follow changes, at this address, such as
     /// 127.0.0.1:8001, or at a free port
@@ -142,7 +148,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if let Some(address) = args.serve {
         return serve::run(&args.source, address, console);
     }
-    let output = args.output.as_ref().ok_or_else(|| Failure::Usage("-o says what to write".to_owned()))?;
+    let default = Output::File(PathBuf::from(DEFAULT_FILE));
+    let output = args.output.as_ref().unwrap_or(&default);
     let format = output.format(args.format)?;
     let session = args.source.open(console)?;
     let tree = session.tree()?;
@@ -151,6 +158,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Output::Stdout(_) => console.out(&written)?,
         Output::File(path) => atomic::write(path, written.as_bytes())
             .map_err(|error| Failure::Output(format!("cannot write {}: {error}", path.display())))?,
+    }
+    if args.output.is_none() {
+        console.out(&format!("{DEFAULT_FILE}\n"))?;
     }
     others(&session.configuration, tree).for_each(|note| console.note(&note));
     Ok(Exit::Clean)
