@@ -19,21 +19,22 @@ const STORY: [(&str, &str); 16] = [
     ("docs/rbac-mirror.md", "kubectl apply --server-side -k manifests/rbac-mirror"),
     ("docs/rbac-mirror.md", "kubectl apply --server-side -k manifests/submission-policy "),
     ("docs/gitops.md", "kubectl patch configmap argocd-cm"),
-    ("docs/report.md", "queuewarden report -o access.html"),
+    ("docs/report.md", "queuewarden report  "),
     ("docs/webhooks.md", "kubectl apply --server-side -k examples/https"),
     ("docs/submission.md", "kubectl apply --server-side -k manifests/submission"),
     ("docs/submission.md", "kubectl patch admissionpolicy default"),
     ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
     ("docs/identity.md", "kubectl patch admissionpolicy default"),
     // From here on the API server calls a Service without endpoints.
-    ("docs/delegation.md", "kubectl patch yunikornconfig default"),
+    ("docs/delegation.md", "kubectl apply --server-side -k manifests/delegation"),
     ("docs/gitops.md", "queuewarden validate --strict"),
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 9] = [
+const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
+    ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints decide it: validating/delegation.rs"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
@@ -151,10 +152,9 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
             .kubectl(&["get", "configmap", "argocd-cm", "--namespace", "argocd", "-o", "json"])
             .await?;
         ensure!(checks.matches("resource.customizations.health.queuewarden.dev_").count() >= 4, "{checks}");
-        let page = std::fs::read_to_string(folder.path().join("access.html"))?;
+        let page = std::fs::read_to_string(folder.path().join("queue-access.html"))?;
         ensure!(page.contains("root.prod"), "{page}");
         cluster.kubectl(&["delete", "namespace", "argocd", "--wait=false"]).await?;
-        cluster.kubectl(&["delete", "clusterrolebinding", "queue-administrators"]).await?;
         drop(operator);
         cluster.remove_webhooks().await?;
         cluster.remove_admission_policies().await?;
