@@ -1,6 +1,7 @@
 //! `queuewarden can-i`: answers yes or no.
 
 use super::application;
+use super::console::{Emphasis, Look};
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, AnswerFormat};
 use super::query::request::{self, AnyVerb};
@@ -96,7 +97,7 @@ impl RequestArgs {
             }
             let text = || match show {
                 Show::Everything => explain::text(&answers, &decision, &answer, console.look_out().width),
-                _ => line(allowed, &answer.reason),
+                _ => line(allowed, &answer.reason, console.look_out()),
             };
             console.out(&self.format.show(text, || &answer)?)?;
         }
@@ -105,6 +106,9 @@ impl RequestArgs {
 }
 
 /// Returns `yes`, or `no` and the reason.
-pub(super) fn line(allowed: bool, reason: &str) -> String {
-    if allowed { "yes\n".to_owned() } else { format!("no - {}\n", output::visible(reason)) }
+pub(super) fn line(allowed: bool, reason: &str, look: Look) -> String {
+    if allowed {
+        return look.emphasize(Emphasis::Yes, "yes") + "\n";
+    }
+    format!("{} - {}\n", look.emphasize(Emphasis::No, "no"), output::visible(reason))
 }

@@ -30,6 +30,32 @@ pub struct Look {
     pub width: Option<usize>,
 }
 
+/// The look of a word.
+#[derive(Debug, Clone, Copy)]
+pub enum Emphasis {
+    /// A yes.
+    Yes,
+    /// A no, like the label of an error.
+    No,
+    /// A name.
+    Name,
+}
+
+impl Look {
+    /// Emphasizes a word, if the stream takes colours.
+    pub fn emphasize(self, emphasis: Emphasis, word: &str) -> String {
+        if !self.color {
+            return word.to_owned();
+        }
+        let style = match emphasis {
+            Emphasis::Yes => "1;92",
+            Emphasis::No => "1;91",
+            Emphasis::Name => "1",
+        };
+        format!("\u{1b}[{style}m{word}\u{1b}[0m")
+    }
+}
+
 /// The two output streams of the process.
 #[derive(Debug, Clone, Copy)]
 pub struct Console {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::iter;
 
+use super::console::Look;
 use super::query::output::{Format, FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
@@ -58,7 +59,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let is_for_people = matches!(args.output.format, Format::Table | Format::Wide);
     let show = if is_for_people { letters } else { words };
-    let shown = args.output.show(None, &answer, |_| table(&answer, show), String::new)?;
+    let shown = args.output.show(Look::default(), &answer, |_| table(&answer, show), String::new)?;
     console.out(&shown)?;
     if is_for_people {
         if let Some(note) = console.look_out().width.and_then(|width| too_wide(&shown, width)) {

@@ -81,7 +81,7 @@ use yunikorn::version::Version;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Use of colours in messages
+    /// Use of colours
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
 }

@@ -61,7 +61,7 @@ fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswe
 /// Builds a row for each subject with its nearest grant, and the end of its right. The wide table has a row
 /// for each grant, with the end of that.
 fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
-    let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN", UNTIL]);
+    let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN", UNTIL]).with_names(1);
     for Grantee { named, grants, until: end } in &answer.subjects {
         let shown = if wide { grants.len() } else { 1 };
         for grant in grants.iter().take(shown) {

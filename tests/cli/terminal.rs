@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use nix::pty::{Winsize, openpty};
 
-use super::process::command;
+use super::process::{acl as grant, command, out, run};
 
 const EXPECTED: &str = "tests/cli/terminal.txt";
 const COLUMNS: u16 = 80;
@@ -90,4 +90,35 @@ fn on_80_columns_no_word_is_broken() {
     }
     let expected = fs::read_to_string(EXPECTED).unwrap_or_default();
     assert_eq!(printed, expected, "run with UPDATE=1, and read the difference");
+}
+
+#[test]
+fn answers_have_colours_only_where_the_option_or_a_terminal_wants_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("queues.yaml", super::process::BASE.to_owned()), ("acl.yaml", grant("sue"))];
+    files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+    for (line, plain, coloured) in [
+        ("can-i submit root.a --as sue", "yes\n", "\u{1b}[1;92myes\u{1b}[0m\n"),
+        ("can-i submit root.a --as ann", "no - ", "\u{1b}[1;91mno\u{1b}[0m - "),
+        ("who-can submit root.a --no-headers", "User   sue ", "User   \u{1b}[1msue\u{1b}[0m "),
+    ] {
+        let printed = |color: &[&str]| {
+            let args: Vec<_> = line.split(' ').chain(["-f", "queues.yaml", "-f", "acl.yaml"]).collect();
+            out(&run(&[&args[..], color].concat(), folder.path(), ""))
+        };
+        assert!(printed(&["--color=always"]).starts_with(coloured), "{line}");
+        assert!(printed(&[]).starts_with(plain), "{line}: a pipe is no terminal");
+        assert!(printed(&["--color=never"]).starts_with(plain), "{line}");
+    }
+}
+
+#[test]
+fn report_without_output_replaces_its_file_and_prints_the_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("queue-access.html");
+    fs::write(folder.path().join("queues.yaml"), super::process::BASE).unwrap();
+    fs::write(&file, "an older one").unwrap();
+    let printed = run(&["report", "-f", "queues.yaml"], folder.path(), "");
+    assert_eq!((printed.status.code(), out(&printed).as_str()), (Some(0), "queue-access.html\n"));
+    assert!(fs::read_to_string(&file).unwrap().starts_with("<!DOCTYPE html>"));
 }

@@ -134,7 +134,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
         };
         let text = || match show {
             Show::Everything => text::everything(&answers, &decision, &answer, console.look_out().width),
-            _ => can_i::line(allowed, &answer.reason),
+            _ => can_i::line(allowed, &answer.reason, console.look_out()),
         };
         console.out(&format.show(text, || &answer)?)?;
     }

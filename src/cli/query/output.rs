@@ -4,6 +4,7 @@ use std::iter;
 
 use serde::Serialize;
 
+use crate::cli::console::{Emphasis, Look};
 use crate::cli::{Console, Failure};
 use go_compat::diag::{cut, plural, show};
 
@@ -80,17 +81,16 @@ impl FormatArgs {
         table: impl FnOnce(bool) -> Table,
         names: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
-        Ok(console.out(&self.show(console.look_out().width, answer, table, names)?)?)
+        Ok(console.out(&self.show(console.look_out(), answer, table, names)?)?)
     }
 
-    /// Formats a list: as a table, which may be wide, for a terminal of this width, as names, or for
-    /// programs.
+    /// Formats a list: as a table, which may be wide, with this look, as names, or for programs.
     ///
     /// # Errors
     /// As [`json`].
     pub fn show(
         self,
-        width: Option<usize>,
+        look: Look,
         answer: &impl Serialize,
         table: impl FnOnce(bool) -> Table,
         names: impl FnOnce() -> String,
@@ -98,7 +98,7 @@ impl FormatArgs {
         match self.format {
             Format::Table | Format::Wide => {
                 let table = table(self.format == Format::Wide);
-                Ok(table.text(!self.no_headers && !table.is_empty(), width))
+                Ok(table.with_look(!self.no_headers && !table.is_empty(), look))
             }
             Format::Csv => Ok(table(true).csv(!self.no_headers)),
             Format::Markdown => Ok(table(false).markdown()),
@@ -119,6 +119,8 @@ pub const UNTIL: &str = "UNTIL";
 pub struct Table {
     header: Vec<String>,
     rows: Vec<Row>,
+    /// The column with the names that are emphasized.
+    names: Option<usize>,
 }
 
 /// The cells of a row, and the texts below it.
@@ -132,6 +134,12 @@ impl Table {
     /// Creates a table with these columns.
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// Emphasizes the names in a column.
+    #[must_use]
+    pub fn with_names(self, column: usize) -> Self {
+        Self { names: Some(column), ..self }
     }
 
     /// Adds a row.
@@ -173,6 +181,12 @@ impl Table {
     /// Aligns the columns, three spaces apart, as kubectl does. Columns that do not fit into the width stand
     /// below each row, by their names. Control characters are escaped.
     pub fn text(&self, headers: bool, width: Option<usize>) -> String {
+        self.with_look(headers, Look { color: false, width })
+    }
+
+    /// As [`Self::text`], with emphasized names.
+    fn with_look(&self, headers: bool, look: Look) -> String {
+        let width = look.width;
         let shown = |cells: &[String]| cells.iter().map(|cell| visible(cell)).collect::<Vec<_>>();
         let header = shown(&self.header);
         let rows: Vec<_> = self.rows.iter().map(|row| shown(&row.cells)).collect();
@@ -187,8 +201,13 @@ impl Table {
             Some(end)
         });
         let fitting = ends.take_while(|end| width.is_none_or(|width| *end <= width)).count().max(1);
-        let aligned = |cells: &Vec<String>| {
-            let cells = cells.iter().zip(&widths).take(fitting).map(|(cell, width)| format!("{cell:width$}"));
+        let aligned = |cells: &Vec<String>, names: Option<usize>| {
+            let cells = cells.iter().zip(&widths).take(fitting).enumerate().map(|(column, (cell, width))| {
+                let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
+                let is_name = names == Some(column);
+                let cell = if is_name { look.emphasize(Emphasis::Name, cell) } else { cell.clone() };
+                cell + &padding
+            });
             format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())
         };
         let row = |(cells, row): (&Vec<String>, &Row)| {
@@ -200,9 +219,13 @@ impl Table {
             let others = Some(named.collect::<Vec<_>>().join("; ")).filter(|others| !others.is_empty());
             let below = others.into_iter().chain(row.below.iter().map(|text| visible(text)));
             let below = below.map(|text| format!("  {}\n", wrapped(&text, 2, width)));
-            iter::once(aligned(cells)).chain(below).collect::<String>()
+            iter::once(aligned(cells, self.names)).chain(below).collect::<String>()
         };
-        headers.then(|| aligned(&header)).into_iter().chain(rows.iter().zip(&self.rows).map(row)).collect()
+        headers
+            .then(|| aligned(&header, None))
+            .into_iter()
+            .chain(rows.iter().zip(&self.rows).map(row))
+            .collect()
     }
 
     /// Formats the first rows as Markdown, each cell as [`code`].
@@ -341,6 +364,19 @@ Group   devs
         assert!(whole.starts_with("KIND    NAME   WRITTEN IN    ") && whole.contains("\n  granted twice"));
         let csv = "KIND,NAME,WRITTEN IN,UNTIL\nUser,sue,deploy/base.yaml:7:28 and QueueAcl/prod,";
         assert!(table.csv(true).starts_with(csv));
+    }
+
+    #[test]
+    fn names_are_emphasized_only_with_colours_and_columns_stay_aligned() {
+        let mut table = Table::new(["KIND", "NAME", "QUEUE"]).with_names(1);
+        table.row(["User", "sue", "root"]);
+        table.row(["Group", "d\u{1b}[31mevs", "root"]);
+        let coloured = table.with_look(true, Look { color: true, width: None });
+        let plain = table.text(true, None);
+        assert!(coloured.contains("User    \u{1b}[1msue\u{1b}[0m "), "{coloured:?}");
+        assert!(coloured.starts_with("KIND    NAME "), "{coloured:?}");
+        assert_eq!(coloured.replace("\u{1b}[1m", "").replace("\u{1b}[0m", ""), plain);
+        assert!(!plain.contains('\u{1b}') && !coloured.contains("[31m\u{1b}"), "{plain:?}");
     }
 
     /// A long name is whole, on a line that nothing shares with it.
