@@ -211,6 +211,16 @@ fn every_alert_has_a_page() {
     assert_eq!(named, pages);
 }
 
+/// An increase is only seen from a series that was there before.
+#[test]
+fn counters_of_alerts_about_the_history_begin_at_zero() {
+    let text = Metrics::default().text(&[]);
+    for result in ["error", "lost"] {
+        let series = format!("queuewarden_history_record_total{{result=\"{result}\"}} 0\n");
+        assert!(text.contains(&series), "{text}");
+    }
+}
+
 /// promtool's tests cover all alerts.
 #[test]
 fn every_alert_fires_in_a_test() {

@@ -81,6 +81,12 @@ impl Default for Metrics {
         let r = &mut registry;
         let build: Family<Labels, Gauge> = begun(r, "build_info", "Always 1; the version is a label");
         build.get_or_create(&labels([("version", env!("CARGO_PKG_VERSION"))])).set(1);
+        let history: Family<Labels, Counter> =
+            begun(r, "history_record", "Attempts to record a revision of the output, by how they ended");
+        // An increase shows from a series that is there before it.
+        for result in ["recorded", "error", "lost"] {
+            drop(history.get_or_create(&labels([("result", result)])));
+        }
         Self {
             leader: begun(r, "leader", "1 while this replica leads"),
             reconciles: begun(r, "reconcile", "Runs of the loop, by how they ended"),
@@ -105,11 +111,7 @@ impl Default for Metrics {
             ),
             applies: begun(r, "config_apply", "Writes of the output ConfigMap, by how they ended"),
             mirror: begun(r, "rbac_mirror_write", "Writes of the RBAC mirror, by how they ended"),
-            history: begun(
-                r,
-                "history_record",
-                "Attempts to record a revision of the output, by how they ended",
-            ),
+            history,
             drifts: begun(
                 r,
                 "config_drift",
