@@ -1,5 +1,7 @@
-//! `queuewarden history`: lists the revisions of the text that the operator wrote, shows one, or compares
-//! two.
+//! `queuewarden history`: lists the revisions of what the operator wrote, shows one, or compares two.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::ControllerRevision;
@@ -8,25 +10,29 @@ use kube::{Api, Client};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::diff::{self, OnlyArgs};
 use super::query::ServerArgs;
 use super::query::cluster::Cluster;
-use super::query::configuration::{Configuration, Written};
+use super::query::configuration::{Around, Configuration, Written};
 use super::query::files;
 use super::query::output::{Format, FormatArgs, Table};
 use super::query::texts::Text;
-use super::{Console, Exit, Failure, diff};
+use super::{Console, Exit, Failure};
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::history::{LABEL, unpack};
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_plan::release::Release;
+use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;
 
 /// Help text on the revisions and the exit codes.
 const HELP: &str = "\
 Without a revision it lists all of them, the newest last; with one it prints the text of that revision; with \
-two it shows who gained and who lost access from the first to the second, as queuewarden diff does. A \
-revision is named by its number, which is also in the text and in the status of the YuniKornConfig, or by the \
-name of its ControllerRevision.
+two it shows who gained and who lost access from the first to the second, as queuewarden diff does. With --as \
+or --partition the list has only those that differ from the one before for this user, or in this partition, \
+and those that cannot be compared; the oldest has none before it. A revision is named by its number, which is \
+also in the text and in the status of the YuniKornConfig, or by the name of its ControllerRevision: where only \
+keys of an AdmissionPolicy changed, two have the same number, and it means the newer one.
 
 Exit codes: 0 there is something to list, the text is printed, or the two grant the same; 1 there is no \
 revision, or the two differ; 2 the command line is wrong; 3 it could not be decided.";
@@ -38,7 +44,7 @@ const MAX_READ: usize = 500;
 
 /// List the texts that the operator wrote, with who gained and who lost access; show one, or compare two
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
 pub struct Args {
     /// The revision to print, or the two to compare
     #[arg(value_name = "REVISION", num_args = 0..=2)]
@@ -48,6 +54,8 @@ pub struct Args {
     /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
     #[arg(long, value_name = "NAME")]
     cluster_namespace: Option<String>,
+    #[command(flatten)]
+    only: OnlyArgs,
     #[command(flatten)]
     output: FormatArgs,
 }
@@ -79,6 +87,9 @@ pub struct RevisionAnswer {
     /// The text; absent in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The access keys of the admission controller beside the text; absent in a list, and if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub admission: BTreeMap<String, String>,
 }
 
 /// Runs the command.
@@ -91,15 +102,26 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let spec = cluster.run(async |_| cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await)?;
     console.notes(&notes);
     let namespace = &spec.namespace;
-    let all = cluster.run(async |client| list(client, namespace, &args.revisions).await);
+    let wants = |revision: &RevisionAnswer| {
+        args.only.is_given()
+            || args.revisions.iter().any(|named| is_named(&revision.name, revision.revision, named))
+    };
+    let all = cluster.run(async |client| list(client, namespace, wants).await);
     let all = all.map_err(|error| refused(&cluster, namespace, &error))?;
     let version = Release::new(spec.version, None).version;
     match args.revisions.as_slice() {
+        [] if args.only.is_given() => {
+            args.list(differing(all, &args.only, version, console)?, namespace, console)
+        }
         [] => args.list(all, namespace, console),
+        [_] if args.only.is_given() => Err(Failure::Usage(
+            "--as and --partition are for the list, and for two revisions: one is printed whole".to_owned(),
+        )),
         [one] => args.show(find(&all, one)?, console),
         [old, new, ..] => {
             let read = |named| configuration(find(&all, named)?, version, console);
-            Ok(Exit::yes(!diff::between(&read(old)?, &read(new)?, args.output, console)?))
+            let differ = diff::between((&read(old)?, &read(new)?), &args.only, args.output, console)?;
+            Ok(Exit::yes(!differ))
         }
     }
 }
@@ -107,13 +129,16 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 impl Args {
     fn list(
         &self,
-        revisions: Vec<RevisionAnswer>,
+        mut revisions: Vec<RevisionAnswer>,
         namespace: &str,
         console: Console,
     ) -> Result<Exit, Failure> {
+        revisions.iter_mut().for_each(RevisionAnswer::shorten);
         let answer = HistoryAnswer { version: VERSION, revisions };
         self.print(&answer, console)?;
-        if answer.revisions.is_empty() {
+        if answer.revisions.is_empty() && self.only.is_given() {
+            console.note("no revision changes anything for this user, or in this partition");
+        } else if answer.revisions.is_empty() {
             console.note(&format!(
                 "there is no revision in namespace {namespace}: queuewarden records one with each text that it \
                  writes"
@@ -156,11 +181,39 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
     table
 }
 
-/// Returns all revisions, the newest last, with the texts of those that are named.
+impl RevisionAnswer {
+    /// Removes what is long.
+    fn shorten(&mut self) {
+        self.text = None;
+        self.admission.clear();
+    }
+}
+
+/// Returns the revisions that differ from the one before, and those that cannot be compared.
+fn differing(
+    all: Vec<RevisionAnswer>,
+    only: &OnlyArgs,
+    version: Version,
+    console: Console,
+) -> Result<Vec<RevisionAnswer>, Failure> {
+    let read = |revision: &RevisionAnswer| configuration(revision, version, Console::silent()).ok();
+    let newest = all.iter().rev().find_map(read);
+    let who = newest.map(|newest| only.who(&newest, console)).transpose()?.flatten();
+    let mut last: Option<Configuration> = None;
+    let mut differs = |revision: &RevisionAnswer| {
+        let Some(now) = read(revision) else { return true };
+        let differs = last.as_ref().is_some_and(|last| only.differs(last, &now, who.as_ref()));
+        last = Some(now);
+        differs
+    };
+    Ok(all.into_iter().filter(|revision| differs(revision)).collect())
+}
+
+/// Returns all revisions, the newest last, with the texts of those that are wanted.
 async fn list(
     client: &Client,
     namespace: &str,
-    named: &[String],
+    wants: impl Fn(&RevisionAnswer) -> bool,
 ) -> Result<Vec<RevisionAnswer>, call::Error> {
     let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
     let mut params = ListParams::default().labels(LABEL).limit(PAGE);
@@ -169,8 +222,8 @@ async fn list(
         let page = call(api.list(&params)).await?;
         for object in &page.items {
             let mut revision = answer(object);
-            if !named.iter().any(|named| is_named(&revision.name, revision.revision, named)) {
-                revision.text = None;
+            if !wants(&revision) {
+                revision.shorten();
             }
             all.push((object.metadata.creation_timestamp.clone(), revision));
         }
@@ -179,7 +232,9 @@ async fn list(
             None => break,
         }
     }
-    all.sort_by(|(was, left), (is, right)| (left.revision, was).cmp(&(right.revision, is)));
+    all.sort_by(|(was, left), (is, right)| {
+        (left.revision, was, left.at).cmp(&(right.revision, is, right.at))
+    });
     Ok(all.into_iter().map(|(_, revision)| revision).collect())
 }
 
@@ -193,6 +248,7 @@ fn answer(object: &ControllerRevision) -> RevisionAnswer {
         access: None,
         problem: None,
         text: None,
+        admission: BTreeMap::new(),
     };
     match unpack(object) {
         Ok(read) => RevisionAnswer {
@@ -200,6 +256,7 @@ fn answer(object: &ControllerRevision) -> RevisionAnswer {
             causes: read.causes,
             access: read.access,
             text: Some(read.text),
+            admission: read.admission,
             ..unreadable
         },
         Err(problem) => RevisionAnswer { problem: Some(problem.to_owned()), ..unreadable },
@@ -238,7 +295,15 @@ fn configuration(
     console: Console,
 ) -> Result<Configuration, Failure> {
     let text = Text::whole(format!("revision {}", revision.revision), text(revision)?.to_owned());
-    let read = Configuration::from_written(Written::text_alone(text, version));
+    let output = ConfigMapState {
+        name: YUNIKORN_CONFIGS.to_owned(),
+        data: revision.admission.clone(),
+        ..ConfigMapState::default()
+    };
+    let beside =
+        Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
+    let around = Around::new(&beside, &beside);
+    let read = Configuration::from_written(Written { around, ..Written::text_alone(text, version) });
     read.map_err(|refused| files::refuse(&refused, console))
 }
 
@@ -256,6 +321,7 @@ fn refused(cluster: &Cluster, namespace: &str, error: &call::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::query::identity::IdentityArgs;
     use queuewarden_api::history::pack;
     use queuewarden_plan::history::Revision;
 
@@ -265,6 +331,7 @@ mod tests {
             at: Timestamp::UNIX_EPOCH,
             causes: access.map(|_| "QueueAcl/prod".to_owned()).into_iter().collect(),
             access: access.map(str::to_owned),
+            admission: BTreeMap::new(),
             text: format!("# Generated by queuewarden x\n# revision: {number}\n"),
         };
         pack(&revision).unwrap().0
@@ -284,6 +351,44 @@ REVISION   WRITTEN                CAUSE           ACCESS
 ";
         assert_eq!(table(&answer, false).text(true, None), expected);
         assert!(table(&answer, true).text(true, None).contains("   queuewarden-2-"));
+    }
+
+    #[test]
+    fn list_for_one_user_has_what_changes_for_them_and_what_cannot_be_compared() {
+        let keys = |bypass: &str| {
+            BTreeMap::from([("admissionController.accessControl.bypassAuth".to_owned(), bypass.to_owned())])
+        };
+        let revision = |number: u64, submit: &str, admission| {
+            let text = format!(
+                "# Generated by queuewarden x\n# revision: {number}\npartitions: [{{name: default, queues: [{{name: root, submitacl: '{submit}'}}]}}]\n"
+            );
+            let (at, causes, access) = (Timestamp::UNIX_EPOCH, Vec::new(), None);
+            answer(&pack(&Revision { number, at, causes, access, text, admission }).unwrap().0)
+        };
+        let broken =
+            RevisionAnswer { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
+        let all = vec![
+            revision(1, "ann", keys("false")),
+            revision(2, "ann,bob", keys("false")),
+            revision(3, "bob", keys("false")),
+            broken,
+            revision(5, "bob,cy", keys("false")),
+            revision(6, "bob,cy", keys("true")),
+        ];
+        let listed = |partition: Option<&str>, user: Option<&str>| {
+            let identity = IdentityArgs {
+                user: user.map(str::to_owned),
+                groups: user.map(|_| "none".to_owned()).into_iter().collect(),
+                ..IdentityArgs::default()
+            };
+            let only = OnlyArgs { partition: partition.map(str::to_owned), identity };
+            let found = differing(all.clone(), &only, Version::V1_8, Console::silent()).unwrap();
+            found.into_iter().map(|revision| revision.revision).collect::<Vec<_>>()
+        };
+        assert_eq!(listed(None, Some("bob")), [2, 4, 6]);
+        assert_eq!(listed(None, Some("ann")), [3, 4, 6]);
+        assert_eq!(listed(Some("default"), None), [2, 3, 4, 5, 6]);
+        assert_eq!(listed(Some("gpu"), None), [4]);
     }
 
     #[test]

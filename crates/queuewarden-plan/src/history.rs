@@ -1,21 +1,25 @@
 //! The history of the output: the revision that a write becomes, and the revisions that make room for it.
 //!
 //! A revision is a text of queuewarden's with the number in its header, so that status, text and history
-//! count alike. Its name follows from the text: a text that is recorded again, or twice at the same time, is
-//! found there.
+//! count alike. Beside it are the access keys of the admission controller: a write of those alone is a
+//! revision with the number of the text that stays. Its name has a checksum of both and
+//! the time: what is recorded again, or twice at the same time, is found there.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::conditions::cut;
+use super::environment::is_queues_key;
 use super::output::Inputs;
 use super::ownership::Claim;
 use super::record::Record;
 use super::snapshot::{Mode, Snapshot};
 use super::{Plan, Write, header};
 use go_compat::diag::{listed, quoted};
+use yunikorn::admission;
 use yunikorn::config::{Config, checksum};
 
 /// The most revisions that are stored.
@@ -26,6 +30,8 @@ pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 pub const PREFIX: &str = "queuewarden-";
 /// The cause of a revision whose write was not recorded.
 const FOUND: &str = "found in the ConfigMap: its write was not recorded";
+/// The cause of access keys that go.
+const NO_POLICY: &str = "no AdmissionPolicy any more";
 /// The most causes of a revision that are named.
 const MAX_CAUSES: usize = 20;
 /// The most bytes of the sentence about access.
@@ -44,17 +50,30 @@ pub struct Revision {
     pub access: Option<String>,
     /// The text.
     pub text: String,
+    /// The access keys of the admission controller beside it.
+    pub admission: BTreeMap<String, String>,
 }
 
 impl Revision {
-    /// Makes the revision of a write; `gone` are the objects that the text before was made from, and that do
-    /// not exist any more. `None` if it wrote no such text.
-    pub fn of_write(write: &Write, at: Timestamp, access: Option<&str>, gone: &[Arc<str>]) -> Option<Self> {
-        let (_, text) = write.queue_tree()?;
-        let gone = few(gone.iter().map(|name| format!("QueueAcl/{name} deleted")).collect());
+    /// Makes the revision of a write after which the output has this `data`; `gone` are the objects that the
+    /// text before was made from, and that do not exist any more. `None` if it wrote neither queues nor
+    /// access keys, or the text is none of queuewarden's.
+    pub fn of_write(
+        write: &Write,
+        data: &BTreeMap<String, String>,
+        at: Timestamp,
+        access: Option<&str>,
+        gone: &[Arc<str>],
+    ) -> Option<Self> {
+        let is_text = |(key, text): &(&String, &String)| is_queues_key(key) && number(text).is_some();
+        let beside = || data.iter().find(is_text).filter(|_| write.admission().next().is_some());
+        let wrote = write.queue_tree();
+        let (_, text) = wrote.or_else(beside)?;
+        let gone = gone.iter().filter(|_| wrote.is_some());
+        let gone = few(gone.map(|name| format!("QueueAcl/{name} deleted")).collect());
         let causes = write.causes.iter().cloned().chain(gone).collect();
         let access = access.map(|access| cut(access, MAX_ACCESS).into_owned());
-        Some(Self { number: number(text)?, at, causes, access, text: text.clone() })
+        Some(Self { number: number(text)?, at, causes, access, text: text.clone(), admission: keys(data) })
     }
 
     /// Makes the revision of the text in the output, if queuewarden wrote it and it stays.
@@ -64,19 +83,36 @@ impl Revision {
         let stays = enforces && plan.write.is_none() && snapshot.claim(key) == Claim::Ours;
         let text = snapshot.output_text(key).filter(|_| stays)?;
         let causes = vec![FOUND.to_owned()];
-        Some(Self { number: number(text)?, at: snapshot.now, causes, access: None, text: text.clone() })
+        let admission = snapshot.output.as_deref().map(|output| keys(&output.data)).unwrap_or_default();
+        let (number, at) = (number(text)?, snapshot.now);
+        Some(Self { number, at, causes, access: None, text: text.clone(), admission })
     }
 
-    /// Returns the name under which it is stored.
+    /// Returns the name under which it is stored: its number, what it is, and its time in milliseconds.
     pub fn name(&self) -> String {
-        let hash = checksum(&self.text).to_ascii_lowercase();
-        format!("{PREFIX}{}-{}", self.number, hash.get(..10).unwrap_or(&hash))
+        let keys = self.admission.iter().map(|(key, value)| format!("{key}\n{value}\n"));
+        let hash = checksum(&std::iter::once(self.text.clone()).chain(keys).collect::<String>());
+        let hash = hash.to_ascii_lowercase();
+        let time = self.at.as_millisecond();
+        format!("{PREFIX}{}-{}-{time}", self.number, hash.get(..10).unwrap_or(&hash))
     }
+}
+
+/// Splits the name of a revision into what it is and its time.
+fn parts(name: &str) -> (&str, i64) {
+    let (what, time) = name.rsplit_once('-').unwrap_or((name, ""));
+    (what, time.parse().unwrap_or_default())
 }
 
 /// Returns the number in the header of a text of queuewarden's.
 pub fn number(text: &str) -> Option<u64> {
     header::split(text).map(|parts| parts.revision)
+}
+
+/// Returns the access keys of the admission controller in the output.
+fn keys(data: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let set = data.iter().filter(|(key, _)| admission::KEYS.contains(&key.as_str()));
+    set.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// Returns the first causes, and how many there are besides.
@@ -86,18 +122,24 @@ fn few(causes: Vec<String>) -> Vec<String> {
     causes.into_iter().take(MAX_CAUSES).chain(more).collect()
 }
 
-/// Names what makes the difference between the text in the output and that of `write`: the objects whose
-/// part in it changes, another base, and what is put back. A partial text has the queues `partial`.
+/// Names what makes the difference between the output and that of `write`: the objects whose part in the
+/// text changes, another base, the policy of changed keys, and what is put back. A partial text has the
+/// queues `partial`.
 pub(super) fn causes(inputs: &Inputs<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
     let output = inputs.snapshot.output.as_deref();
     let record = Record { output, tree: None };
-    let objects = inputs.objects.iter().filter(|object| record.differs(partial, object));
+    let tree = write.queue_tree().is_some();
+    let objects = inputs.objects.iter().filter(|object| tree && record.differs(partial, object));
     let mut causes: Vec<String> =
         objects.map(|object| format!("QueueAcl/{}", object.entry.meta.name)).collect();
     causes.sort_unstable();
     let last = inputs.snapshot.last_base.as_ref();
-    let base = inputs.from.as_ref().filter(|base| !write.partial && !base.is(last));
+    let base = inputs.from.as_ref().filter(|base| tree && !write.partial && !base.is(last));
     causes.extend(base.map(|base| base.source.clone()));
+    if write.admission().next().is_some() && !write.repair {
+        let name = inputs.policies.counting.as_ref();
+        causes.push(name.map_or_else(|| NO_POLICY.to_owned(), |name| format!("AdmissionPolicy/{name}")));
+    }
     if write.repair {
         let others: Vec<String> = write.other_writers(output).iter().map(|other| quoted(other)).collect();
         let by = if others.is_empty() { "" } else { " by " };
@@ -134,13 +176,16 @@ pub struct Changes {
 }
 
 /// Decides which revisions make room for one of this name and size: the oldest ones. They are removed before
-/// it is created, so that there is room even if one of the two fails for ever.
+/// it is created, so that there is room even if one of the two fails for ever. What the newest one is, too, is
+/// not created again.
 pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> Changes {
     stored.retain(|revision| revision.name.starts_with(PREFIX));
-    let create = !stored.iter().any(|revision| revision.name == name);
     // Numbers may begin again, and anybody may choose one; nobody but the API server says when it was
     // created.
-    stored.sort_unstable_by_key(|revision| Reverse((revision.created, revision.number)));
+    stored
+        .sort_by_cached_key(|revision| Reverse((revision.created, revision.number, parts(&revision.name).1)));
+    let newest = stored.first().map(|revision| parts(&revision.name).0);
+    let create = newest != Some(parts(name).0) && !stored.iter().any(|revision| revision.name == name);
     let (mut count, mut sum) = if create { (1_usize, bytes) } else { (0, 0) };
     let fits = |revision: &&Stored| {
         count = count.saturating_add(1);
@@ -205,6 +250,17 @@ mod tests {
         assert_eq!(changes(3, 1), Changes { remove: Vec::new(), create: false });
         let over = changes(101, 1);
         assert_eq!((over.create, over.remove), (false, Vec::new()));
+    }
+
+    /// Within a second the API server's clock does not tell which revision is the newest.
+    #[test]
+    fn keys_that_change_and_change_back_are_three_revisions() {
+        let mut all = stored(2, 10);
+        for (revision, name) in all.iter_mut().zip(["queuewarden-1-aa-5", "queuewarden-1-bb-6"]) {
+            *revision = Stored { name: name.to_owned(), number: 1, created: None, ..revision.clone() };
+        }
+        assert!(changes(all.clone(), "queuewarden-1-aa-7", 10).create);
+        assert!(!changes(all, "queuewarden-1-bb-7", 10).create, "it is the newest already");
     }
 
     /// The API server's clock decides, because everybody chooses a number.

@@ -174,6 +174,12 @@ impl Write {
         set.find(|(key, _)| environment::is_queues_key(key))
     }
 
+    /// Returns the access keys of the admission controller that it sets or removes.
+    fn admission(&self) -> impl Iterator<Item = (&String, Option<&String>)> {
+        let keys = self.data.iter().filter(|(key, _)| yunikorn::admission::KEYS.contains(&key.as_str()));
+        keys.map(|(key, value)| (key, value.as_ref()))
+    }
+
     /// Returns the other managers that own its keys in `map`, each once.
     fn other_writers(&self, map: Option<&ConfigMapState>) -> Vec<String> {
         let owners = map.into_iter().flat_map(|map| self.data.keys().filter_map(|key| map.owners.get(key)));

@@ -373,9 +373,7 @@ fn propose(
         partial,
         causes: Vec::new(),
     };
-    if queue_tree {
-        write.causes = history::causes(inputs, &write, tree.filter(|_| partial));
-    }
+    write.causes = history::causes(inputs, &write, tree.filter(|_| partial));
     decision.write = Some(write);
 }
 

@@ -30,9 +30,17 @@ impl Replacement {
         Self { write: write.clone(), replaced, queues }
     }
 
-    /// Describes in one line who gains and who loses access by it; `None` if it wrote no queues.
+    /// Describes in one line who gains and who loses access by it, and the access keys of the admission
+    /// controller that it changes; `None` if it wrote neither.
     pub fn access(&self) -> Option<String> {
-        self.queues.as_ref().map(|(before, after)| access_changed(before.as_deref(), Some(after)))
+        let queues = self.queues.as_ref();
+        let queues = queues.map(|(before, after)| access_changed(before.as_deref(), Some(after)));
+        let keys = self.write.admission().map(|(key, value)| match value {
+            Some(value) => format!("sets {key} to {}", quoted(value)),
+            None => format!("removes {key}"),
+        });
+        let parts: Vec<String> = queues.into_iter().chain(keys).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Makes the event for a write that put back what somebody else changed: who it was by the owners of the
@@ -57,6 +65,7 @@ impl Replacement {
 mod tests {
     use super::*;
     use crate::snapshot::{FIELD_MANAGER, Owner};
+    use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
     use yunikorn::version::Version;
 
     const KEY: &str = "queues.yaml";
@@ -95,6 +104,17 @@ mod tests {
             Some("grants submit on root to user bob; nobody loses access; 1 queue new")
         );
         assert_eq!(access(Some(&ann), "no: queues"), None);
+        let keys = [(EXTERNAL_USERS, Some("^a$")), (BYPASS_AUTH, None), ("log.level", Some("DEBUG"))];
+        let data = keys.map(|(key, value)| (key.to_owned(), value.map(str::to_owned))).into();
+        let write = Write { data, ..Write::default() };
+        let said = Replacement::new(&write, None, &mut ParseCache::new(Version::V1_8)).access();
+        assert_eq!(
+            said.as_deref(),
+            Some(
+                "removes admissionController.accessControl.bypassAuth; sets \
+                 admissionController.accessControl.externalUsers to `^a$`"
+            )
+        );
     }
 
     #[test]

@@ -67,6 +67,15 @@ async fn each_text_that_is_written_becomes_a_revision() -> Result<()> {
             ensure!(cause == of && access.contains(says), "{number}: {cause}; {access}");
         }
 
+        let policy = "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: p}\nspec: {bypassAuth: false}\n";
+        apply(cluster, policy).await?;
+        let of_policy = "sets admissionController.accessControl.bypassAuth to `false`";
+        let found = recorded_until(cluster, 5).await?;
+        ensure!(found.contains(&(4, "AdmissionPolicy/p".into(), of_policy.into())), "{found:?}");
+        delete(cluster, "admissionpolicy", "p").await?;
+        let found = recorded_until(cluster, 6).await?;
+        ensure!(found.iter().any(|(_, cause, _)| cause == "no AdmissionPolicy any more"), "{found:?}");
+
         // A deletion by hand harms nothing, and the newest text is found again after a restart.
         let all = revisions(cluster)?;
         all.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;

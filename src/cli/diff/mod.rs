@@ -20,6 +20,7 @@ use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
 use answer::{Compared, DiffAnswer, SettingAnswer, StillAnswer};
 use go_compat::diag::{plural, quoted};
 use queuewarden_plan::{ObjectRef, ResourceKind};
+use yunikorn::identity::Identity;
 use yunikorn::version::Version;
 use yunikorn_access::tree::Tree;
 
@@ -72,11 +73,8 @@ pub struct Args {
     /// that is given, or else the strictest of both
     #[arg(long, value_name = "VERSION", value_parser = yunikorn_version)]
     yunikorn_version: Option<Version>,
-    /// Compare only this partition
-    #[arg(long, value_name = "NAME")]
-    partition: Option<String>,
     #[command(flatten)]
-    identity: IdentityArgs,
+    only: OnlyArgs,
     /// Exit with 1 only if someone may do more than before
     #[arg(long)]
     fail_on_widening: bool,
@@ -87,16 +85,66 @@ pub struct Args {
     output: FormatArgs,
 }
 
+/// Options for a part of the differences.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct OnlyArgs {
+    /// Compare only this partition
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// The user that the differences are about.
+    #[command(flatten)]
+    pub identity: IdentityArgs,
+}
+
+impl OnlyArgs {
+    /// Returns whether any is given.
+    pub fn is_given(&self) -> bool {
+        self.partition.is_some() || self.identity != IdentityArgs::default()
+    }
+
+    /// Returns the user that is given, if any, as `YuniKorn` would see it with this configuration.
+    ///
+    /// # Errors
+    /// When the name is invalid, or the groups cannot be resolved.
+    pub fn who(&self, configuration: &Configuration, console: Console) -> Result<Option<Identity>, Failure> {
+        let claimed = self.identity.given()?;
+        claimed.map(|claimed| self.identity.identified(&claimed, configuration, console)).transpose()
+    }
+
+    /// Returns whether two configurations differ for the user.
+    pub fn differs(&self, old: &Configuration, new: &Configuration, who: Option<&Identity>) -> bool {
+        let compared = Compared { old, new, change: &ObjectChange::default(), who };
+        // A partition that neither has is the same in both.
+        self.answer(compared).is_ok_and(|answer| !answer.is_empty())
+    }
+
+    fn answer(&self, compared: Compared<'_>) -> Result<DiffAnswer, Failure> {
+        let Compared { old, new, .. } = compared;
+        Ok(compared.answer(&self.trees(old, new)?, &self.trees(new, old)?))
+    }
+
+    /// Returns the partitions to compare; one that only one of the two has is a difference, too.
+    fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
+        match &self.partition {
+            None => Ok(of.trees().to_vec()),
+            Some(partition) => match (of.tree(partition), other.tree(partition)) {
+                (Ok(tree), _) => Ok(vec![tree.clone()]),
+                (Err(_), Ok(_)) => Ok(Vec::new()),
+                (Err(failure), Err(_)) => Err(failure),
+            },
+        }
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// When one of the two cannot be read or evaluated, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (old, new, change) = args.configurations(console)?;
-    let who = args.identity.given()?;
-    let who = who.map(|claimed| args.identity.identified(&claimed, &new, console)).transpose()?;
+    let who = args.only.who(&new, console)?;
     let compared = Compared { old: &old, new: &new, change: &change, who: who.as_ref() };
-    let answer = compared.answer(&args.trees(&old, &new)?, &args.trees(&new, &old)?);
+    let answer = args.only.answer(compared)?;
     print(compared, &answer, args.output, console)?;
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
     Ok(Exit::yes(!counts && answer.refused.is_empty()))
@@ -105,15 +153,16 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// Prints the differences between two configurations; returns whether there are any.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// When the user or the partition is unknown, or the output cannot be written.
 pub fn between(
-    old: &Configuration,
-    new: &Configuration,
+    (old, new): (&Configuration, &Configuration),
+    only: &OnlyArgs,
     output: FormatArgs,
     console: Console,
 ) -> Result<bool, Failure> {
-    let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
-    let answer = compared.answer(old.trees(), new.trees());
+    let who = only.who(new, console)?;
+    let compared = Compared { old, new, change: &ObjectChange::default(), who: who.as_ref() };
+    let answer = only.answer(compared)?;
     print(compared, &answer, output, console)?;
     Ok(!answer.is_empty())
 }
@@ -182,18 +231,6 @@ impl Args {
         let Self { recursive, now, yunikorn_version, .. } = *self;
         let inputs = FileArgs { recursive, base: None, now, yunikorn_version }.read(paths, None)?;
         Given::from_inputs(inputs, now, console)
-    }
-
-    /// Returns the partitions to compare; one that only one of the two has is a difference, too.
-    fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
-        match &self.partition {
-            None => Ok(of.trees().to_vec()),
-            Some(partition) => match (of.tree(partition), other.tree(partition)) {
-                (Ok(tree), _) => Ok(vec![tree.clone()]),
-                (Err(_), Ok(_)) => Ok(Vec::new()),
-                (Err(failure), Err(_)) => Err(failure),
-            },
-        }
     }
 }
 

@@ -50,7 +50,7 @@ impl GroupsArgs {
 }
 
 /// Options for the user that a question is about.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct IdentityArgs {
     /// The user to ask about; with a cluster, you by default
     #[arg(long = "as", value_name = "USER")]

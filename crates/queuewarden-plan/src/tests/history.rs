@@ -3,11 +3,15 @@
 use super::*;
 use crate::history::Revision;
 use crate::{Write, simulate};
+use yunikorn::admission::BYPASS_AUTH;
 
 /// Returns the write of the plan, and its revision.
 fn written(snapshot: &Snapshot) -> (Write, Revision) {
     let write = plan(snapshot).write.unwrap();
-    let revision = Revision::of_write(&write, now(), Some("nobody gains"), &[]).unwrap();
+    let mut after = snapshot.output.as_deref().map(|output| output.data.clone()).unwrap_or_default();
+    after.extend(write.data.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?))));
+    after.retain(|key, _| write.data.get(key) != Some(&None));
+    let revision = Revision::of_write(&write, &after, now(), Some("nobody gains"), &[]).unwrap();
     (write, revision)
 }
 
@@ -61,7 +65,7 @@ fn causes_are_the_objects_whose_part_changes() {
     deleted.queue_acls.pop();
     let write = plan(&deleted).write.unwrap();
     assert_eq!(write.causes, [""; 0], "the plan does not know an object that is gone");
-    let revision = Revision::of_write(&write, now(), None, &["b".into()]).unwrap();
+    let revision = Revision::of_write(&write, &BTreeMap::new(), now(), None, &["b".into()]).unwrap();
     assert_eq!(revision.causes, ["QueueAcl/b deleted"]);
 }
 
@@ -118,9 +122,38 @@ fn a_text_of_ours_is_found_unless_it_is_about_to_change() {
 }
 
 #[test]
-fn a_write_without_queues_is_no_revision() {
+fn a_write_of_access_keys_is_recorded_with_its_policy_and_the_number_of_the_text() {
+    let mut snapshot = granted();
+    let before = Revision::found(&snapshot, &plan(&snapshot)).unwrap();
+    snapshot.policies =
+        vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(true), ..Default::default() })];
+    let (write, revision) = written(&snapshot);
+    assert_eq!(write.data.len(), 1, "the queues stay");
+    assert_eq!((revision.number, &revision.text), (before.number, &before.text));
+    assert_eq!(revision.admission, [(BYPASS_AUTH.to_owned(), "true".to_owned())].into());
+    assert_eq!(revision.causes, ["AdmissionPolicy/p"]);
+    assert_ne!(revision.name(), before.name());
+
+    let mut done = simulate::settle(snapshot).snapshot;
+    assert_eq!(Revision::found(&done, &plan(&done)).unwrap().admission, revision.admission);
+    done.policies.clear();
+    let removed = written(&done).1;
+    assert_eq!(removed.causes, ["no AdmissionPolicy any more"]);
+    assert_eq!(removed.admission, BTreeMap::new());
+
+    let foreign = [(KEY.to_owned(), BASE.to_owned())].into();
+    assert_eq!(
+        Revision::of_write(&write, &foreign, now(), None, &[]),
+        None,
+        "the queues are somebody else's"
+    );
+}
+
+#[test]
+fn a_write_without_queues_and_access_keys_is_no_revision() {
+    let data = granted().output.unwrap().data.clone();
     let write = Write { data: [("x".to_owned(), Some("y".to_owned()))].into(), ..Write::default() };
-    assert_eq!(Revision::of_write(&write, now(), None, &[]), None);
+    assert_eq!(Revision::of_write(&write, &data, now(), None, &[]), None);
     let foreign = Write { data: [(KEY.to_owned(), Some(BASE.to_owned()))].into(), ..Write::default() };
-    assert_eq!(Revision::of_write(&foreign, now(), None, &[]), None, "a text without a number");
+    assert_eq!(Revision::of_write(&foreign, &data, now(), None, &[]), None, "a text without a number");
 }

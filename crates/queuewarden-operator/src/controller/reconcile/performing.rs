@@ -1,6 +1,6 @@
 //! Performs the actions of the machine: each returns the event with its result, if it has one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -72,8 +72,9 @@ impl Reconciler {
         let replaced = replaced.filter(|map| Some(&map.resource_version) == write.resource_version.as_ref());
         match apply::write(&self.client, namespace, write).await {
             Ok(map) => {
+                let data = map.data.clone().unwrap_or_default();
                 self.world.learn_config_map(map, moment);
-                self.log_write(namespace, write, replaced).await;
+                self.log_write(namespace, write, replaced, &data).await;
                 Outcome::Done
             }
             Err(outcome) => {
@@ -90,8 +91,15 @@ impl Reconciler {
         }
     }
 
-    /// Logs a write with the access that it changes. What somebody else changed has an event, too.
-    async fn log_write(&mut self, namespace: &str, write: &Write, replaced: Option<Arc<ConfigMapState>>) {
+    /// Logs a write, after which the output has this `data`, with the access that it changes, and records it.
+    /// What somebody else changed has an event, too.
+    async fn log_write(
+        &mut self,
+        namespace: &str,
+        write: &Write,
+        replaced: Option<Arc<ConfigMapState>>,
+        data: &BTreeMap<String, String>,
+    ) {
         let replacement = Replacement::new(write, replaced, &mut self.left.known);
         let repaired = write.repair && !self.left.created;
         // With large configurations it takes long.
@@ -102,7 +110,7 @@ impl Reconciler {
         let keys: Vec<_> = write.data.keys().collect();
         let Write { name, repair, reassert, partial, .. } = write;
         tracing::info!(namespace, name, ?keys, repair, reassert, partial, access, "Wrote the ConfigMap");
-        let revision = Revision::of_write(write, clock::now(), access.as_deref(), &self.gone());
+        let revision = Revision::of_write(write, data, clock::now(), access.as_deref(), &self.gone());
         if let Some(revision) = revision {
             self.history.record(namespace, revision);
         }
