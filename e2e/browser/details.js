@@ -95,6 +95,7 @@ describe('the lists', () => {
             wanted.filter(Boolean).forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));
         }));
         assert.equal(await page.innerText('#tab-findings-number'), String(report.findings.length + report.withoutEffect.length));
+        assert.equal(await page.locator('.figures dd').last().innerText(), await page.innerText('#tab-findings-number'), 'at a glance');
     }));
 
     it('tell every object without effect, with the reason', () => withReport('small', { at: 'view=findings' }, async (page) => {

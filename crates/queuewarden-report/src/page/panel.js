@@ -147,13 +147,12 @@ function overview(page) {
     const { model } = page;
     const open = model.starts[SUBMIT].get(model.everyone) ?? [];
     const kinds = (kind) => model.subjects.filter((subject) => subject.kind === kind).length;
-    const findings = model.report.findings;
     const latest = model.report.changes.slice(0, 3);
-    const { withoutEffect } = model.report;
+    const { findings, withoutEffect } = model.report;
     return [
         h('h2', null, 'At a glance'),
         h('dl', { class: 'figures' }, [
-            ['queue', model.queues.length], ['user', kinds('user')], ['group', kinds('group')], ['finding', findings.length],
+            ['queue', model.queues.length], ['user', kinds('user')], ['group', kinds('group')], ['finding', findings.length + withoutEffect.length],
         ].map(([what, number]) => h('div', null, h('dd', null, numbers.format(number)), h('dt', null, number === 1 ? what : `${what}s`)))),
         section('Open to everyone', open.length === 0
             ? h('p', null, 'No queue lets everyone submit.')
