@@ -174,6 +174,7 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
             Some(problem) => format!("unreadable: {problem}"),
             None => access.clone().unwrap_or_else(unknown),
         };
+        let at = at.and_then(|at| Timestamp::from_second(at.as_second()).ok());
         let at = at.map_or_else(unknown, |at| at.to_string());
         let cells = [revision.to_string(), at, causes, access, name.clone()];
         table.row(cells.into_iter().take(columns));
@@ -328,7 +329,7 @@ mod tests {
     fn object(number: u64, access: Option<&str>) -> ControllerRevision {
         let revision = Revision {
             number,
-            at: Timestamp::UNIX_EPOCH,
+            at: Timestamp::from_millisecond(500).unwrap(),
             causes: access.map(|_| "QueueAcl/prod".to_owned()).into_iter().collect(),
             access: access.map(str::to_owned),
             admission: BTreeMap::new(),

@@ -110,7 +110,8 @@ impl Reconciler {
         let keys: Vec<_> = write.data.keys().collect();
         let Write { name, repair, reassert, partial, .. } = write;
         tracing::info!(namespace, name, ?keys, repair, reassert, partial, access, "Wrote the ConfigMap");
-        let revision = Revision::of_write(write, data, clock::now(), access.as_deref(), &self.gone());
+        // Two writes of a second are two revisions.
+        let revision = Revision::of_write(write, data, clock::precise(), access.as_deref(), &self.gone());
         if let Some(revision) = revision {
             self.history.record(namespace, revision);
         }
