@@ -14,6 +14,8 @@ use yunikorn_access::near_misses;
 
 /// Maximum length of an ACL in the output, in characters; longer ones are cut.
 const MAX_ACL: usize = 48;
+/// Columns of a number before a change: `1. `.
+const NUMBER: usize = 3;
 /// Maximum number of groups that are listed; more are counted.
 const MAX_GROUPS: usize = 8;
 
@@ -42,7 +44,7 @@ pub(super) fn text(
     width: Option<usize>,
 ) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
-    let reason = visible_lines(&format!("{verdict}: {}", answer.reason), width);
+    let reason = visible_lines(&format!("{verdict}: {}", answer.reason), 0, width);
     let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
     let page = page(&reason, &facts(answers, answer), &steps(answers, decision), remedies, width);
     page + &command(answer).unwrap_or_default()
@@ -68,14 +70,14 @@ pub(super) fn page(
 ) -> String {
     let steps = if steps.is_empty() { String::new() } else { format!("\n{}", steps.text(true, width)) };
     let numbered = remedies.into_iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
-    let numbered = visible_lines(&numbered.collect::<String>(), width);
+    let numbered = visible_lines(&numbered.collect::<String>(), NUMBER, width);
     let title = if numbered.is_empty() { "" } else { "\nTo allow it, the smallest change first:\n" };
     format!("{reason}\n{}{steps}{title}{numbered}", facts.text(false, width))
 }
 
-/// Escapes control characters in every line, and breaks it between words.
-fn visible_lines(text: &str, width: Option<usize>) -> String {
-    let line = |line| output::wrapped(&output::visible(line), 0, width) + "\n";
+/// Escapes control characters in every line, and breaks it between words; what follows is indented.
+fn visible_lines(text: &str, indent: usize, width: Option<usize>) -> String {
+    let line = |line| output::wrapped(&output::visible(line), indent, width) + "\n";
     text.lines().map(line).collect()
 }
 

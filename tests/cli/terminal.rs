@@ -96,7 +96,9 @@ fn on_80_columns_no_word_is_broken() {
 fn answers_have_colours_only_where_the_option_or_a_terminal_wants_them() {
     let folder = tempfile::tempdir().unwrap();
     let files = [("queues.yaml", super::process::BASE.to_owned()), ("acl.yaml", grant("sue"))];
-    files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
     for (line, plain, coloured) in [
         ("can-i submit root.a --as sue", "yes\n", "\u{1b}[1;92myes\u{1b}[0m\n"),
         ("can-i submit root.a --as ann", "no - ", "\u{1b}[1;91mno\u{1b}[0m - "),

@@ -67,9 +67,9 @@ impl Revision {
     ) -> Option<Self> {
         let is_text = |(key, text): &(&String, &String)| is_queues_key(key) && number(text).is_some();
         let beside = || data.iter().find(is_text).filter(|_| write.admission().next().is_some());
-        let wrote = write.queue_tree();
-        let (_, text) = wrote.or_else(beside)?;
-        let gone = gone.iter().filter(|_| wrote.is_some());
+        let tree = write.queue_tree();
+        let (_, text) = tree.or_else(beside)?;
+        let gone = gone.iter().filter(|_| tree.is_some());
         let gone = few(gone.map(|name| format!("QueueAcl/{name} deleted")).collect());
         let causes = write.causes.iter().cloned().chain(gone).collect();
         let access = access.map(|access| cut(access, MAX_ACCESS).into_owned());
