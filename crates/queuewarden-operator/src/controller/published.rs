@@ -1,7 +1,7 @@
 //! The state that all endpoints answer from: the cluster as the reconciler observed it in its last round.
 //! Each replica has its own, leader or not; two that were made from the same input have the same hash.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use queuewarden_plan::{ParseCache, Plan, Running, base_tree, merged, user_info};
 use yunikorn::admission::Conf;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
+use yunikorn::right::Right;
 use yunikorn::version::Version;
-use yunikorn_access::alias::Aliased;
+use yunikorn_access::alias::{Aliased, is_alias};
 use yunikorn_access::{Tree, user_info};
 
 /// The state at one moment.
@@ -40,7 +41,7 @@ pub struct Published {
 
 /// The namespace that is always left alone, whatever the selectors of webhooks let through: a cluster
 /// repairs itself there, and by default `YuniKorn` leaves it alone, too.
-const LEFT_ALONE: &str = "kube-system";
+pub const LEFT_ALONE: &str = "kube-system";
 
 /// The queues that the scheduler runs.
 #[derive(Debug)]
@@ -49,7 +50,12 @@ pub struct Queues {
     pub config: Arc<Config>,
     /// The queues of each partition, with the objects that grant.
     pub trees: Vec<Tree>,
+    /// The aliases that their ACLs name.
+    granted_aliases: BTreeSet<String>,
 }
+
+/// No alias.
+static NO_ALIASES: BTreeSet<String> = BTreeSet::new();
 
 impl Queues {
     /// Returns the queues of a configuration, and the objects that wrote the ACLs in it.
@@ -69,7 +75,8 @@ impl Queues {
             tree.name_aliases(Arc::clone(aliased));
             tree.make_ready();
         }
-        Ok(Self { config, trees })
+        let granted_aliases = granted_aliases(&trees);
+        Ok(Self { config, trees, granted_aliases })
     }
 
     /// Returns the queues of one partition; its name is matched without case.
@@ -105,6 +112,11 @@ impl Published {
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
     }
 
+    /// Returns the aliases that the ACLs name which the scheduler runs; none while these are unknown.
+    pub fn granted_aliases(&self) -> &BTreeSet<String> {
+        self.queues.as_ref().map_or(&NO_ALIASES, |queues| &queues.granted_aliases)
+    }
+
     /// Returns whether requests in this namespace are left alone: `YuniKorn`'s own namespace,
     /// queuewarden's, and those of the cluster.
     pub fn leaves_alone(&self, namespace: &str) -> bool {
@@ -113,6 +125,12 @@ impl Published {
             || self.own_namespace.as_deref() == Some(namespace)
             || LEFT_ALONE == namespace
     }
+}
+
+fn granted_aliases(trees: &[Tree]) -> BTreeSet<String> {
+    let nodes = trees.iter().flat_map(Tree::queues).map(|(_, node)| node);
+    let acls = nodes.flat_map(|node| Right::ALL.map(|right| &node.grants(right).acl));
+    acls.flat_map(|acl| acl.groups().iter()).filter(|group| is_alias(group)).map(str::to_owned).collect()
 }
 
 /// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
@@ -190,7 +208,7 @@ pub type Knows = watch::Receiver<Option<Arc<Published>>>;
 mod tests {
     use super::*;
     use yunikorn::queue::QueuePath;
-    use yunikorn::right::Right;
+    use yunikorn_access::alias::{Kind, alias};
 
     fn text(acl: &str) -> String {
         format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n")
@@ -215,6 +233,15 @@ mod tests {
             let why = queues_of(&text("a  b"), running).unwrap_err();
             assert!(why.contains("multiple spaces found"), "{why}");
         }
+    }
+
+    #[test]
+    fn granted_aliases_are_those_in_the_acls() {
+        let spark = alias(Kind::User, "system:serviceaccount:spark:driver");
+        let text = text(&format!("sue devs,{spark}"));
+        let running = Running { text: Ok(&text), proven: None };
+        let queues = super::queues_of(&running, &[], None, &mut ParseCache::new(Version::V1_8)).unwrap();
+        assert_eq!(queues.granted_aliases, BTreeSet::from([spark]));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::alias::unescaped;
 use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, place};
 use super::review::{Application, Lookup};
 use super::submission::may_exist;
@@ -111,7 +112,7 @@ pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'
 /// The owner. The user `nobody` is not a person of that name: a pod without a named user belongs to nobody.
 fn owner(submitter: Submitter) -> String {
     match submitter.source {
-        Source::Annotation | Source::Label => submitter.user,
+        Source::Annotation | Source::Label => unescaped(&submitter.user).into_owned(),
         Source::AnnotationWithoutUser | Source::AnnotationUnreadable(_) | Source::Nothing => String::new(),
     }
 }

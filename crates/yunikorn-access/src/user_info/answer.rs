@@ -13,7 +13,7 @@ pub enum Outcome {
     Unchanged,
     /// The user that it names is accepted.
     Kept,
-    /// A missing user is added.
+    /// A missing user is added, or the aliases of the one that it names are.
     Added,
     /// The request is refused.
     Refused,
@@ -32,7 +32,7 @@ impl Outcome {
     }
 }
 
-/// A text for a site that has none.
+/// A text for a site that has none, or one whose aliases are not those of its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
     /// The position of the site in the request.

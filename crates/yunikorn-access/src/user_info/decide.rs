@@ -3,18 +3,19 @@
 //! A name is right if it is the requester's own, or if the lists of the `AdmissionPolicy` let the requester
 //! set others (k8shim `metadata/usergroup.go`, `IsAnnotationAllowed`); and once it is written, only users on
 //! the lists may change it. So nobody's pods run in a name that is neither theirs nor theirs to give.
-
-use std::collections::BTreeSet;
+//!
+//! Aliases are no part of a name. While texts can be changed, each that is allowed gets the aliases of its
+//! names instead of those that it has; in the end, one with an alias that does not follow from its names is
+//! refused.
 
 use super::answer::{Addition, Decision, Outcome};
 use super::json;
+use super::names::{Names, Written};
 use super::request::{Given, Moment, Request, Site};
 use super::words::{self, APPLICATION, IMMUTABLE, NOT_ALLOWED, Refusal};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
-use yunikorn::admission::{
-    Access as MaySet, AccessControl, EXTERNAL_USERS, Operation, SYSTEM_USERS, UserInfo,
-};
+use yunikorn::admission::{Access as MaySet, AccessControl, EXTERNAL_USERS, Operation, SYSTEM_USERS};
 
 /// Decides a request by these keys.
 pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
@@ -22,13 +23,16 @@ pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
     if request.operation == Operation::Other || request.sites.is_empty() {
         return Decision { warnings: words::nowhere(request), ..decision };
     }
-    let own = UserInfo { user: request.user.to_owned(), groups: request.groups.to_vec() };
-    let profile = StrictProfile { request, access, own };
+    let profile = StrictProfile { request, access, own: Names::authenticated(request.user, request.groups) };
+    let mut cut = None;
     for (index, site) in request.sites.iter().enumerate() {
         match profile.site(site).and_then(|end| profile.application(site, end)) {
-            Ok(End { outcome, clause, text }) => {
+            Ok(End { outcome, clause, written }) => {
                 decision.note(outcome, clause);
-                decision.additions.extend(text.map(|text| Addition { site: index, text }));
+                if let Some(Written { text, is_cut }) = written {
+                    cut = cut.or_else(|| is_cut.then_some(site));
+                    decision.additions.push(Addition { site: index, text });
+                }
             }
             Err(refusal) => {
                 let reason = words::reason(request, access, site, &refusal);
@@ -36,7 +40,7 @@ pub fn decide(request: &Request<'_>, access: &AccessControl) -> Decision {
             }
         }
     }
-    decision.warnings = words::warnings(request, access);
+    decision.warnings = words::warnings(request, access, profile.own.aliases(), cut);
     decision.user = profile.named(&decision);
     decision
 }
@@ -46,16 +50,16 @@ struct End {
     outcome: Outcome,
     clause: &'static str,
     /// The text that is written into the site.
-    text: Option<String>,
+    written: Option<Written>,
 }
 
 impl End {
     fn new(outcome: Outcome, clause: &'static str) -> Self {
-        Self { outcome, clause, text: None }
+        Self { outcome, clause, written: None }
     }
 
-    fn added(clause: &'static str, text: String) -> Self {
-        Self { outcome: Outcome::Added, clause, text: Some(text) }
+    fn added(clause: &'static str, written: Written) -> Self {
+        Self { outcome: Outcome::Added, clause, written: Some(written) }
     }
 }
 
@@ -63,8 +67,8 @@ impl End {
 struct StrictProfile<'a> {
     request: &'a Request<'a>,
     access: &'a AccessControl,
-    /// The requester, in the form of the annotation.
-    own: UserInfo,
+    /// The requester.
+    own: Names,
 }
 
 impl StrictProfile<'_> {
@@ -76,7 +80,7 @@ impl StrictProfile<'_> {
                 Err(Refusal::new("form", format!("it is no text but {what}; write {}", json::FORM)))
             }
             (Given::Text(text), Given::Absent) => self.given(site, text),
-            (Given::Text(text), _) => self.changed(text),
+            (Given::Text(text), old) => self.changed(text, old),
             (Given::Absent, old) => self.removed(old),
         }
     }
@@ -88,12 +92,12 @@ impl StrictProfile<'_> {
         if site.application.is_empty() || !is_new {
             return Ok(end);
         }
-        let user = match (&end.text, &site.given) {
-            (Some(text), _) | (None, Given::Text(text)) => json::read(text).map(|info| info.user).ok(),
+        let user = match (&end.written, &site.given) {
+            (Some(Written { text, .. }), _) | (None, Given::Text(text)) => user(text),
             // Without the annotation the label names the user.
-            _ => Some(site.username.clone()),
+            _ => site.username.clone(),
         };
-        match request.running.objection(&site.application, request.namespace, &user.unwrap_or_default()) {
+        match request.running.objection(&site.application, request.namespace, &user) {
             None => Ok(end),
             Some(of_others) => Err(Refusal::new(APPLICATION, format!("it names {of_others}"))),
         }
@@ -116,7 +120,7 @@ impl StrictProfile<'_> {
             return Err(Refusal::new("nobody", "it is missing, and who asks has no name to add"));
         }
         match self.request.moment {
-            Moment::Mutating => Ok(End::added("missing", self.own.write())),
+            Moment::Mutating => Ok(End::added("missing", self.own.write(self.request.granted))),
             Moment::Final if self.request.operation == Operation::Update => {
                 Ok(End::new(Outcome::Unchanged, "unchanged"))
             }
@@ -130,38 +134,73 @@ impl StrictProfile<'_> {
 
     /// Decides about a new annotation where there was none.
     fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
-        if self.is_own(text) {
-            return Ok(End::new(Outcome::Kept, "own"));
+        let names = Names::read(text);
+        if let Ok(names) = &names {
+            if names.are_the_same_as(&self.own) {
+                return self.allowed("own", names);
+            }
+            // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
+            let creators = self.request.running.creators_user_info().and_then(|text| Names::read(text).ok());
+            if site.location.is_empty() && creators.is_some_and(|creators| creators.are_the_same_as(names)) {
+                return self.allowed("own_pod", names);
+            }
         }
-        // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
-        let creators = self.request.running.creators_user_info();
-        if site.location.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
-            return Ok(End::new(Outcome::Kept, "own_pod"));
-        }
-        let clause = self.may_set(NOT_ALLOWED, || match json::read(text) {
-            Ok(info) => format!("it names user {}", quoted(&info.user)),
+        let clause = self.may_set(NOT_ALLOWED, || match &names {
+            Ok(names) => format!("it names user {}", quoted(names.user())),
             Err(_) => "it names somebody else".to_owned(),
         })?;
-        well_formed(text)?;
-        Ok(End::new(Outcome::Kept, clause))
+        self.allowed(clause, &names.map_err(not_well_formed)?)
     }
 
-    /// Decides about a changed annotation.
-    fn changed(&self, text: &str) -> Result<End, Refusal> {
+    /// Decides about a changed annotation. Whoever changes only aliases changes no name.
+    fn changed(&self, text: &str, old: &Given) -> Result<End, Refusal> {
+        let names = Names::read(text);
+        if let (Ok(names), Given::Text(old)) = (&names, old)
+            && Names::read(old).is_ok_and(|old| old.are_the_same_as(names))
+        {
+            return self.allowed("aliases", names);
+        }
         let clause = self.may_set(IMMUTABLE, || "it was set before and would be changed".to_owned())?;
-        well_formed(text)?;
-        Ok(End::new(Outcome::Kept, clause))
+        self.allowed(clause, &names.map_err(not_well_formed)?)
     }
 
     /// Decides about a removed annotation. Users who leave their own name out lose nothing.
     fn removed(&self, old: &Given) -> Result<End, Refusal> {
         if let (Given::Text(old), Moment::Mutating) = (old, self.request.moment)
-            && self.is_own(old)
+            && let Ok(names) = Names::read(old)
+            && names.are_the_same_as(&self.own)
         {
-            return Ok(End::added("own", old.clone()));
+            let same = || Written { text: old.clone(), is_cut: false };
+            let written = names.foreign().map_or_else(same, |_| names.write(self.request.granted));
+            return Ok(End::added("own", written));
         }
         let clause = self.may_set(IMMUTABLE, || "it was set before and would be taken away".to_owned())?;
         Ok(End::new(Outcome::Kept, clause))
+    }
+
+    /// Decides about the aliases of a text whose names are allowed by this clause.
+    fn allowed(&self, clause: &'static str, names: &Names) -> Result<End, Refusal> {
+        let request = self.request;
+        // If the ReplicaSet of a Deployment's controller were changed, the Deployment would make another one.
+        // Its pods get their aliases at their own creation.
+        let is_fixed = request.is_replica_set && request.is_of_controller(self.access);
+        if request.moment == Moment::Mutating && !is_fixed {
+            return Ok(match names.rewritten(request.granted) {
+                Some(written) => End::added(clause, written),
+                None => End::new(Outcome::Kept, clause),
+            });
+        }
+        match names.foreign() {
+            None => Ok(End::new(Outcome::Kept, clause)),
+            Some(alias) => {
+                let why = format!(
+                    "its group {} is an alias of none of its names, and only queuewarden writes aliases; leave \
+                     the group out",
+                    quoted(alias)
+                );
+                Err(Refusal::new("alias", why))
+            }
+        }
     }
 
     /// Returns the clause by which the lists let the requester set any name, or the refusal.
@@ -183,11 +222,6 @@ impl StrictProfile<'_> {
         }
     }
 
-    /// Returns whether a text names the requester, with all of their groups and no others.
-    fn is_own(&self, text: &str) -> bool {
-        json::read(text).is_ok_and(|info| names_the_same(&info, &self.own))
-    }
-
     /// The user of the first pods, as far as the sites name one.
     fn named(&self, decision: &Decision) -> String {
         let text = decision.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
@@ -196,22 +230,15 @@ impl StrictProfile<'_> {
                 _ => None,
             })
         });
-        let user = text.and_then(|text| json::read(text).ok()).map(|info| info.user);
-        visible(&user.unwrap_or_default())
+        visible(&text.map(user).unwrap_or_default())
     }
 }
 
-/// Returns whether two texts name the same user with the same groups.
-fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (json::read(one), json::read(other));
-    one.is_ok_and(|one| other.is_ok_and(|other| names_the_same(&one, &other)))
+/// Returns the user that a text names; empty if it names none.
+fn user(text: &str) -> String {
+    Names::read(text).map(|names| names.user().to_owned()).unwrap_or_default()
 }
 
-fn names_the_same(one: &UserInfo, other: &UserInfo) -> bool {
-    let groups = |info: &UserInfo| info.groups.iter().cloned().collect::<BTreeSet<_>>();
-    one.user == other.user && groups(one) == groups(other)
-}
-
-fn well_formed(text: &str) -> Result<UserInfo, Refusal> {
-    json::read(text).map_err(|why| Refusal::new("form", format!("{why}; write {}", json::FORM)))
+fn not_well_formed(why: String) -> Refusal {
+    Refusal::new("form", format!("{why}; write {}", json::FORM))
 }

@@ -9,6 +9,7 @@
 //! * `request`, `answer`: the request and the answer.
 //! * `decide`: profile strict.
 //! * `json`: the annotation's text.
+//! * `names`: the names in it, and their aliases.
 //! * `words`: the messages for people.
 //! * `path`: the positions of pod templates in objects of other people's kinds.
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 mod answer;
 mod decide;
 mod json;
+mod names;
 mod path;
 mod request;
 #[cfg(test)]

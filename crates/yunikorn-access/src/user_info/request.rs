@@ -1,6 +1,8 @@
 //! The input of the user-info policy: the requester, the operation on an object, and each site in it that
 //! names the user of pods.
 
+use std::collections::BTreeSet;
+
 use crate::running::joins::Running;
 use yunikorn::admission::{AccessControl, Operation};
 
@@ -10,7 +12,7 @@ pub const MAX_SITES: usize = 256;
 /// The moment of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// While mutating webhooks run: a missing annotation can be added.
+    /// While mutating webhooks run: a missing annotation, and missing aliases, can be added.
     Mutating,
     /// After all mutating webhooks: the object will be stored as it is.
     Final,
@@ -38,6 +40,8 @@ pub struct Request<'a> {
     pub namespace: &'a str,
     /// The applications that run, as far as the sites name them, and the pod that makes the request.
     pub running: &'a Running,
+    /// The aliases that ACLs in force name.
+    pub granted: &'a BTreeSet<String>,
     /// The moment of the request.
     pub moment: Moment,
 }
@@ -79,4 +83,12 @@ pub enum Given {
     Text(String),
     /// A value that is not text, as JSON.
     Odd(String),
+}
+
+impl Given {
+    /// Returns whether it may have an alias: its text has the beginning of all aliases, or an escape of JSON
+    /// that can stand for it. The manifests in `manifests/user-info` send such texts to the webhook.
+    pub fn may_have_aliases(&self) -> bool {
+        matches!(self, Self::Text(text) if text.contains("qw-") || text.contains("\\u"))
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use proptest::prelude::*;
 
 use super::*;
+use crate::alias::{Kind, MAX_ALIASES, alias, is_alias};
 use crate::running::Pod;
 use crate::running::joins::Running;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
@@ -17,6 +18,10 @@ use yunikorn::version::Version;
 const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
 const ALICE: &str = r#"{"user":"alice","groups":["devs","system:authenticated"]}"#;
 const BOB: &str = r#"{"user":"bob","groups":["ops"]}"#;
+/// An alias of a user who is in no test.
+const OF_BOSS: &str = "qw-u-boss-00112233445566778899aabbccddeeff";
+/// No alias that an ACL names.
+static NO_ALIAS: BTreeSet<String> = BTreeSet::new();
 
 fn access(keys: &[(&str, &str)]) -> AccessControl {
     let keys = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -72,6 +77,7 @@ impl Case {
             sites: std::slice::from_ref(&self.site),
             namespace: "jobs",
             running: &self.running,
+            granted: &NO_ALIAS,
             moment: self.moment,
         };
         decide(&request, &access(keys))
@@ -409,6 +415,7 @@ fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
         operation,
         namespace: "jobs",
         running: &running,
+        granted: &NO_ALIAS,
         kind: "SparkApplication",
         is_replica_set: false,
         user: "alice",
@@ -438,9 +445,38 @@ fn given() -> impl Strategy<Value = Given> {
         1 => Just(text(r#"{"user":"alice"}"#)),
         1 => Just(text(r#"{"User":"bob"}"#)),
         1 => r#"\{"user":"(alice|bob|)","groups":\["(devs|ops)"(,"system:authenticated")?\]\}"#.prop_map(Given::Text),
+        3 => aliased().prop_map(Given::Text),
         1 => r"\PC{0,12}".prop_map(Given::Text),
         1 => Just(Given::Odd("a number".to_owned())),
     ]
+}
+
+/// Names that need aliases, and those that they are mixed with.
+const NAMES: [&str; 5] = ["alice", "CN=Ann", "devs", "team.a", "system:authenticated"];
+
+/// A text with aliases: those of its names, or others.
+fn aliased() -> impl Strategy<Value = String> {
+    let name = || prop::sample::select(&NAMES[..]);
+    let kind = prop_oneof![Just(Kind::User), Just(Kind::Group)];
+    let aliases = prop::collection::vec((kind, name()).prop_map(|(kind, name)| alias(kind, name)), 0..3);
+    let user = prop_oneof![name().prop_map(str::to_owned), Just("qw-user:CN#3dAnn".to_owned())];
+    (user, prop::collection::vec(name().prop_map(str::to_owned), 0..3), aliases)
+        .prop_map(|(user, groups, aliases)| UserInfo { user, groups: [groups, aliases].concat() }.write())
+}
+
+/// The names in a text, as the specification reads them: the user, the groups, and the aliases.
+fn parts(text: &str) -> (String, BTreeSet<String>, BTreeSet<String>) {
+    let UserInfo { user, groups } = UserInfo::read(text).unwrap();
+    let (aliases, groups) = groups.into_iter().partition(|group| is_alias(group));
+    (if user == "qw-user:CN#3dAnn" { "CN=Ann".to_owned() } else { user }, groups, aliases)
+}
+
+/// Returns whether each alias in a text is one of its own names.
+fn aliases_follow(text: &str) -> bool {
+    let (user, groups, aliases) = parts(text);
+    let mut own: BTreeSet<String> = groups.iter().map(|group| alias(Kind::Group, group)).collect();
+    own.insert(alias(Kind::User, &user));
+    aliases.is_subset(&own)
 }
 
 fn site() -> impl Strategy<Value = Site> {
@@ -470,9 +506,11 @@ prop_compose! {
 }
 
 fn who() -> impl Strategy<Value = (&'static str, Vec<String>)> {
-    let groups =
-        prop::collection::vec(prop_oneof![Just("devs"), Just("ops"), Just("system:authenticated")], 0..3);
-    let users = prop_oneof![4 => Just("alice"), 2 => Just("bob"), 2 => Just(CONTROLLER), 1 => Just("")];
+    let groups = prop::sample::select(&["devs", "ops", "system:authenticated", "team.a", OF_BOSS][..]);
+    let groups = prop::collection::vec(groups, 0..3);
+    let users = prop_oneof![
+        4 => Just("alice"), 2 => Just("bob"), 2 => Just(CONTROLLER), 2 => Just("CN=Ann"), 1 => Just("")
+    ];
     (users, groups).prop_map(|(user, groups)| (user, groups.into_iter().map(str::to_owned).collect()))
 }
 
@@ -494,6 +532,7 @@ fn job<'a>(
         sites,
         namespace: "jobs",
         running: &NOTHING,
+        granted: &NO_ALIAS,
         moment,
     }
 }
@@ -518,14 +557,22 @@ proptest! {
         }
         let may_set = access.bypass_auth
             || matches!(access.is_annotation_allowed(user, &groups), yunikorn::admission::Access::Allowed(_));
-        let set = |groups: &[String]| groups.iter().cloned().collect::<BTreeSet<_>>();
+        let real: BTreeSet<String> = groups.iter().filter(|group| !is_alias(group)).cloned().collect();
         for site in &sites {
             let same = site.given == site.old;
             match &site.given {
+                Given::Text(_) if !create && same => {}
                 Given::Text(text) => {
                     // The scheduler's reading, which is not strict.
-                    let is_own = UserInfo::read(text).is_ok_and(|info| info.user == user && set(&info.groups) == set(&groups));
-                    prop_assert!(may_set || is_own || (!create && same), "{text} of {user}");
+                    let (named, groups, _) = parts(text);
+                    let is_own = named == user && groups == real;
+                    let is_same = |old: &str| {
+                        let (before, before_groups, _) = parts(old);
+                        (&before, &before_groups) == (&named, &groups)
+                    };
+                    let is_same = matches!(&site.old, Given::Text(old) if UserInfo::read(old).is_ok() && is_same(old));
+                    prop_assert!(may_set || is_own || is_same, "{text} of {user}");
+                    prop_assert!(aliases_follow(text), "{text}");
                 }
                 Given::Absent => prop_assert!(may_set || same, "{site:?} of {user}"),
                 Given::Odd(_) => prop_assert!(!create && same),
@@ -552,8 +599,12 @@ proptest! {
         }
         let mut seen = BTreeSet::new();
         for addition in &first.additions {
-            prop_assert_eq!(&sites[addition.site].given, &Given::Absent);
-            prop_assert!(seen.insert(addition.site));
+            let site = &sites[addition.site];
+            match &site.given {
+                Given::Text(text) => prop_assert_eq!(&parts(text).0, &parts(&addition.text).0),
+                given => prop_assert_eq!(given, &Given::Absent),
+            }
+            prop_assert!(aliases_follow(&addition.text) && seen.insert(addition.site));
             sites[addition.site].given = Given::Text(addition.text.clone());
         }
         for moment in [Moment::Mutating, Moment::Final] {
@@ -561,6 +612,168 @@ proptest! {
             prop_assert!(again.additions.is_empty() && again.outcome != Outcome::Refused, "{:?}", again);
         }
     }
+}
+
+/// Returns the annotation of this user with these groups.
+fn info(user: &str, groups: &[&str]) -> String {
+    UserInfo { user: user.into(), groups: groups.iter().map(ToString::to_string).collect() }.write()
+}
+
+/// Returns the text that a case writes; `None` if it writes none, and is not refused.
+fn rewritten(case: &Case, keys: &[(&str, &str)]) -> Option<String> {
+    let decision = case.decision(keys);
+    assert_ne!(decision.outcome, Outcome::Refused, "{}", decision.reason);
+    decision.additions.first().map(|addition| addition.text.clone())
+}
+
+const ACCOUNT: &str = "system:serviceaccount:jobs:spark";
+const OF_ACCOUNT: &str = "system:serviceaccounts:jobs";
+
+fn of_account(more: &[&str]) -> String {
+    let aliases = [alias(Kind::User, ACCOUNT), alias(Kind::Group, OF_ACCOUNT)];
+    let aliases = aliases.iter().map(String::as_str);
+    info(ACCOUNT, &[OF_ACCOUNT].into_iter().chain(aliases).chain(more.iter().copied()).collect::<Vec<_>>())
+}
+
+fn by_account(mut case: Case) -> Case {
+    case.groups = vec![OF_ACCOUNT.to_owned()];
+    case
+}
+
+#[test]
+fn a_text_gets_the_aliases_of_its_names_instead_of_those_that_it_has() {
+    let lists = &[(EXTERNAL_USERS, "^airflow$")][..];
+    let plain = info(ACCOUNT, &[OF_ACCOUNT]);
+    let forged = info(ACCOUNT, &[OF_ACCOUNT, OF_BOSS]);
+    let other = info("airflow", &[]);
+    let canonical = of_account(&[]);
+    for (user, given, expected) in [
+        (ACCOUNT, Given::Absent, Some(&canonical)),
+        (ACCOUNT, text(&plain), Some(&canonical)),
+        (ACCOUNT, text(&forged), Some(&canonical)),
+        (ACCOUNT, text(&of_account(&[OF_BOSS])), Some(&canonical)),
+        (ACCOUNT, text(&canonical), None),
+        // Those who may name others, and controllers that copy templates.
+        ("airflow", text(&plain), Some(&canonical)),
+        ("airflow", text(&forged), Some(&canonical)),
+        ("airflow", text(&canonical), None),
+        (CONTROLLER, text(&plain), Some(&canonical)),
+        (CONTROLLER, text(&forged), Some(&canonical)),
+        ("airflow", text(&info("airflow", &[OF_BOSS])), Some(&other)),
+    ] {
+        let case = by_account(created(user, given.clone()));
+        assert_eq!(rewritten(&case, lists).as_ref(), expected, "{user} {given:?}");
+    }
+}
+
+#[test]
+fn a_foreign_alias_is_refused_in_the_end() {
+    let lists = &[(EXTERNAL_USERS, "^airflow$")][..];
+    let forged = of_account(&[OF_BOSS]);
+    for case in [
+        created(ACCOUNT, text(&forged)),
+        created("airflow", text(&forged)),
+        created(CONTROLLER, text(&forged)),
+        updated(ACCOUNT, text(&of_account(&[])), text(&forged)),
+        Case { is_replica_set: true, ..created(CONTROLLER, text(&forged)) },
+    ] {
+        let decision = by_account(case).at_the_end().decision(lists);
+        assert_eq!((decision.outcome, decision.clause), (Outcome::Refused, "alias"));
+        assert!(
+            decision.reason.contains(&format!("its group `{OF_BOSS}` is an alias of none of its names"))
+                && decision.reason.ends_with("leave the group out"),
+            "{}",
+            decision.reason
+        );
+    }
+    for (given, clause) in [(of_account(&[]), "own"), (info(ACCOUNT, &[OF_ACCOUNT]), "own")] {
+        let case = by_account(created(ACCOUNT, text(&given))).at_the_end();
+        assert_eq!(case.decided(&[]), (Outcome::Kept, clause), "{given}");
+    }
+}
+
+#[test]
+fn a_change_of_aliases_alone_is_no_change_of_the_name() {
+    let (plain, canonical) = (info(ACCOUNT, &[OF_ACCOUNT]), of_account(&[]));
+    for (old, given, written) in [
+        (&plain, &canonical, None),
+        (&canonical, &plain, Some(canonical.clone())),
+        (&plain, &of_account(&[OF_BOSS]), Some(canonical.clone())),
+    ] {
+        let case = updated("alice", text(old), text(given));
+        assert_eq!(rewritten(&case, &[]), written, "{given}");
+        assert_eq!(case.decision(&[]).clause, "aliases");
+    }
+    let case = updated("alice", text(&canonical), text(&info(ACCOUNT, &[OF_ACCOUNT, "ops"])));
+    assert_eq!(case.decided(&[]), (Outcome::Refused, "immutable"));
+    // Texts from before stay where nobody changes them, and come back without what does not follow.
+    let forged = of_account(&[OF_BOSS]);
+    let kept = updated("alice", text(&forged), text(&forged));
+    assert_eq!(kept.decided(&[]), (Outcome::Unchanged, "unchanged"));
+    let removed = by_account(updated(ACCOUNT, text(&forged), Given::Absent));
+    assert_eq!(rewritten(&removed, &[]), Some(canonical));
+}
+
+#[test]
+fn the_replica_set_of_a_deployment_keeps_a_text_without_aliases() {
+    let plain = info(ACCOUNT, &[OF_ACCOUNT]);
+    let case = Case { is_replica_set: true, ..created(CONTROLLER, text(&plain)) };
+    assert_eq!(rewritten(&case, &[]), None);
+    assert_eq!(case.at_the_end().decided(&[]), (Outcome::Kept, "system_users"));
+}
+
+#[test]
+fn a_group_of_the_form_of_an_alias_is_nobodys() {
+    let mut case = created("alice", Given::Absent);
+    case.groups = ["devs", OF_BOSS].map(str::to_owned).to_vec();
+    assert_eq!(rewritten(&case, &[]), Some(info("alice", &["devs"])));
+    let warnings = case.decision(&[]).warnings;
+    assert!(warnings[0].contains(&format!("the groups [{OF_BOSS}] of user `alice`")), "{warnings:?}");
+    case.site.given = text(&info("alice", &["devs", OF_BOSS]));
+    assert_eq!(rewritten(&case, &[]), Some(info("alice", &["devs"])));
+    assert_eq!(case.at_the_end().decided(&[]), (Outcome::Refused, "alias"));
+}
+
+#[test]
+fn a_user_that_yunikorn_refuses_is_escaped() {
+    let named = info("qw-user:CN#3dAnn", &["devs", &alias(Kind::User, "CN=Ann")]);
+    let case = |given| Case { groups: vec!["devs".to_owned()], ..created("CN=Ann", given) };
+    for given in [Given::Absent, text(&info("CN=Ann", &["devs"])), text(&info("qw-user:CN#3dAnn", &["devs"]))]
+    {
+        assert_eq!(rewritten(&case(given.clone()), &[]), Some(named.clone()), "{given:?}");
+    }
+    assert_eq!(case(text(&named)).decided(&[]), (Outcome::Kept, "own"));
+    // Nobody can be authenticated as what is escaped.
+    let eve = created("qw-user:CN#3dAnn", text(&named));
+    assert_eq!(eve.decided(&[]), (Outcome::Refused, "not_allowed"));
+}
+
+#[test]
+fn the_alias_of_everybody_is_written_where_it_is_granted() {
+    let everybody = alias(Kind::Group, "system:authenticated");
+    let granted = BTreeSet::from([everybody.clone()]);
+    let names = super::names::Names::authenticated("alice", &["system:authenticated".to_owned()]);
+    assert_eq!(names.write(&granted).text, info("alice", &["system:authenticated", &everybody]));
+    assert_eq!(names.write(&NO_ALIAS).text, info("alice", &["system:authenticated"]));
+}
+
+#[test]
+fn many_names_have_the_granted_aliases_and_a_warning() {
+    let mut case = created(ACCOUNT, Given::Absent);
+    case.groups = (0..MAX_ALIASES).map(|number| format!("team.{number}")).collect();
+    let decision = case.decision(&[]);
+    let text = &decision.additions[0].text;
+    assert_eq!(parts(text).2.len(), MAX_ALIASES);
+    assert!(decision.warnings[0].contains("more than 32 of its names need an alias"), "{decision:?}");
+    // The longest names that Kubernetes gives accounts and namespaces.
+    let long = format!("system:serviceaccount:{}:{}", "n".repeat(63), "a".repeat(253));
+    let groups: Vec<String> =
+        (0..MAX_ALIASES).map(|number| format!("{}.{number}", "g".repeat(253))).collect();
+    let longest = super::names::Names::authenticated(&long, &groups).write(&NO_ALIAS);
+    let aliases: usize = parts(&longest.text).2.iter().map(|alias| alias.len() + 3).sum();
+    assert!(aliases <= 2400, "{aliases} bytes of aliases");
+    case.groups.pop();
+    assert!(case.decision(&[]).warnings.is_empty());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! but risky.
 
 use super::request::{Given, Request, Site};
+use crate::alias::MAX_ALIASES;
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
@@ -92,17 +93,37 @@ pub(super) fn nowhere(request: &Request<'_>) -> Vec<String> {
     if is_new { vec![visible(&warning)] } else { Vec::new() }
 }
 
-/// Warnings about what is allowed but risky.
-pub(super) fn warnings(request: &Request<'_>, access: &AccessControl) -> Vec<String> {
-    let mut warnings: Vec<String> = request
+/// Warnings about what is allowed but risky, about groups of the requester that are `dropped` because they
+/// have the form of an alias, and about the first site whose aliases are `cut`.
+pub(super) fn warnings(
+    request: &Request<'_>,
+    access: &AccessControl,
+    dropped: &[String],
+    cut: Option<&Site>,
+) -> Vec<String> {
+    let risks = request
         .sites
         .iter()
         .flat_map(|site| [username(request, access, site), node_name(request, access, site)])
-        .flatten()
-        .map(|warning| visible(&warning))
-        .collect();
+        .flatten();
+    let about_aliases = [aliases_as_groups(request, dropped), cut.map(cut_aliases)].into_iter().flatten();
+    let mut warnings: Vec<String> = about_aliases.chain(risks).map(|warning| visible(&warning)).collect();
     warnings.truncate(MAX_WARNINGS);
     warnings
+}
+
+fn aliases_as_groups(request: &Request<'_>, dropped: &[String]) -> Option<String> {
+    let (user, groups) = (quoted(request.user), groups(dropped));
+    (!dropped.is_empty()).then(|| {
+        format!("the groups [{groups}] of user {user} have the form of queuewarden's aliases, and count for nothing")
+    })
+}
+
+fn cut_aliases(site: &Site) -> String {
+    let place = location(site);
+    format!(
+        "{place}: more than {MAX_ALIASES} of its names need an alias; those that no queue grants are left out first"
+    )
 }
 
 fn username(request: &Request<'_>, access: &AccessControl, site: &Site) -> Option<String> {

@@ -54,6 +54,7 @@ impl Content {
         &'a self,
         request: &'a Request,
         running: &'a Running,
+        granted: &'a BTreeSet<String>,
         moment: Moment,
     ) -> user_info::Request<'a> {
         user_info::Request {
@@ -66,6 +67,7 @@ impl Content {
             sites: &self.sites,
             namespace: &request.namespace,
             running,
+            granted,
             moment,
         }
     }

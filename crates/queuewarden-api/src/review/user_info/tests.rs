@@ -66,7 +66,8 @@ fn guarded(of: (&str, &str, &str), object: &Value) -> (Content, Vec<Value>) {
 fn decided(of: (&str, &str, &str), object: &Value) -> (Content, Decision) {
     let request = request(of, object, &Value::Null);
     let content = read(&request, &templates()).unwrap();
-    let decision = decide(&content.at(&request, &Running::default(), Moment::Mutating), &access());
+    let decision =
+        decide(&content.at(&request, &Running::default(), &BTreeSet::new(), Moment::Mutating), &access());
     (content, decision)
 }
 
@@ -178,7 +179,8 @@ fn elements_of_a_list_are_known_again() {
         let request = request(of, &cluster(new), &cluster(old));
         let content = read(&request, &templates()).unwrap();
         assert_eq!(
-            decide(&content.at(&request, &Running::default(), Moment::Mutating), &access()).outcome,
+            decide(&content.at(&request, &Running::default(), &BTreeSet::new(), Moment::Mutating), &access())
+                .outcome,
             outcome,
             "{old:?} {new:?}"
         );
@@ -365,7 +367,7 @@ proptest! {
         let said = guarded(of, &old).0;
         let request = request(of, &new, &old);
         let content = read(&request, &templates()).unwrap();
-        if decide(&content.at(&request, &Running::default(), Moment::Final), &access()).outcome == Outcome::Refused {
+        if decide(&content.at(&request, &Running::default(), &BTreeSet::new(), Moment::Final), &access()).outcome == Outcome::Refused {
             return Ok(());
         }
         let texts = |content: &Content| -> Vec<Given> {

@@ -21,7 +21,7 @@ use super::ServerState;
 use super::audit::{Audit, AuditRecord};
 use super::refusal::Refusal;
 use super::review::Review;
-use crate::controller::published::Published;
+use crate::controller::published::{LEFT_ALONE, Published};
 use go_compat::diag::Diagnostic;
 use parity::Registration;
 use queuewarden_api::review::envelope::{self, Request};
@@ -47,21 +47,26 @@ async fn answer(
     review: Review,
 ) -> Result<Json<Value>, Refusal> {
     let request = &review.request;
-    let Some(known) = looked_at(&state, request, moment)? else {
-        // Allowed without a message.
-        return Ok(Json(envelope::response(&request.uid, None, &[])));
-    };
+    let allowed_silently = || Ok(Json(envelope::response(&request.uid, None, &[])));
+    let Some(known) = looked_at(&state, request, moment)? else { return allowed_silently() };
     let settings = &known.user_info;
     let content = match review.read(|request| read(request, &settings.templates)) {
         Ok(content) => content,
         Err(why) => return Ok(Json(refused(&audit, &state, request, &why, settings.mode))),
     };
+    // Here only what the API server cannot compare is checked.
+    if known.leaves_alone(&request.namespace)
+        && !content.sites.iter().any(|site| site.given.may_have_aliases())
+    {
+        return allowed_silently();
+    }
     if settings.profile == Profile::YuniKorn {
         return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
     }
     let running = state.applications.running(&content.applications(), request.creator(), known.conf.version);
     let running = running.map_err(Refusal::unavailable)?;
-    let mut decision = user_info::decide(&content.at(request, &running, moment), &known.conf.access);
+    let evaluated = content.at(request, &running, known.granted_aliases(), moment);
+    let mut decision = user_info::decide(&evaluated, &known.conf.access);
     if moment == Moment::Final {
         decision.warnings.clear();
     }
@@ -73,7 +78,8 @@ async fn answer(
 
 /// Returns the state for a request; `None` where it is not evaluated. It is not evaluated a second time in
 /// mode Audit, where nothing was added, and the refusal is already in the log; nor in profile yunikorn,
-/// because `YuniKorn` has no second check.
+/// because `YuniKorn` has no second check. In `YuniKorn`'s namespace and queuewarden's only the second
+/// evaluation takes place, and that for aliases: the policy of the API server leaves these to the webhook.
 fn looked_at(
     state: &ServerState,
     request: &Request,
@@ -85,7 +91,11 @@ fn looked_at(
         Moment::Mutating => *mode != Mode::Off,
         Moment::Final => *mode == Mode::Enforce && *profile == Profile::Strict,
     };
-    let is_looked_at = at_this_moment && !known.leaves_alone(&request.namespace);
+    let is_left_alone = match moment {
+        Moment::Mutating => known.leaves_alone(&request.namespace),
+        Moment::Final => request.namespace == LEFT_ALONE,
+    };
+    let is_looked_at = at_this_moment && !is_left_alone;
     Ok(is_looked_at.then_some(known))
 }
 

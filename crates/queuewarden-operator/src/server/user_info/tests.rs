@@ -13,6 +13,7 @@ use crate::server::testing::{self, TestService, client, defaults, not_found, rep
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, Entry, Meta, Snapshot};
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::testing::is_same_refusal;
+use yunikorn_access::alias::{Kind, alias};
 use yunikorn_access::user_info::Settings;
 
 const STRICT: Settings = Settings { mode: Mode::Enforce, profile: Profile::Strict, templates: Vec::new() };
@@ -297,6 +298,39 @@ async fn namespaces_of_the_cluster_are_left_alone() {
             assert_eq!(answer, json!({"uid": "u1", "allowed": true}), "{namespace}");
         }
     }
+}
+
+/// The policy of the API server leaves texts to the webhook that it cannot compare.
+#[tokio::test]
+async fn namespaces_of_the_operators_have_no_foreign_aliases() {
+    let forged = r#"{"user":"alice","groups":["devs","qw-u-boss-00112233445566778899aabbccddeeff"]}"#;
+    let escaped = forged.replace("qw-", r"\u0071w-");
+    for (namespace, text, allowed) in [
+        (testing::OWN_NAMESPACE, forged, false),
+        (testing::OWN_NAMESPACE, &escaped, false),
+        (testing::OWN_NAMESPACE, OWN, true),
+        ("kube-system", forged, true),
+        ("jobs", &escaped, false),
+    ] {
+        let review = created("Pod", namespace, &json!({USER_INFO: text}));
+        let answer = service(STRICT).ask("/user-info/check", &review).await;
+        assert_eq!(answer["allowed"], allowed, "{namespace} {text}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_without_aliases_is_replaced() {
+    let mut review =
+        created("Pod", "jobs", &json!({"a": "b", USER_INFO: r#"{"user":"alice","groups":["team.a"]}"#}));
+    review["request"]["userInfo"]["groups"] = json!(["team.a"]);
+    let answer = service(STRICT).ask("/user-info", &review).await;
+    let text = format!(r#"{{"user":"alice","groups":["team.a","{}"]}}"#, alias(Kind::Group, "team.a"));
+    assert_eq!(
+        patch(&answer),
+        json!([{"op": "add", "path": "/metadata/annotations/yunikorn.apache.org~1user.info", "value": text}])
+    );
+    let yunikorns = service(PARITY).ask("/user-info", &review).await;
+    assert_eq!(yunikorns["allowed"], false, "{yunikorns}");
 }
 
 /// An error lets `failurePolicy` decide.
