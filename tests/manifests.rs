@@ -215,6 +215,29 @@ fn the_identity_guard_comes_behind_yunikorn_and_is_in_nobodys_way() {
     );
 }
 
+/// The policy leaves aliases to this webhook, so it is called wherever the policy holds, and no answer of it
+/// is a no.
+#[test]
+fn the_webhook_of_aliases_is_called_for_all_that_the_policy_leaves_to_it() {
+    let policy = &read("manifests/user-info/policy.yaml")[0]["spec"];
+    let webhook = &read("manifests/user-info/validating.yaml")[0]["webhooks"][2];
+    assert_eq!(
+        (&webhook["name"], &webhook["failurePolicy"]),
+        (&"alias.user-info.queuewarden.dev".into(), &"Fail".into())
+    );
+    assert_eq!(webhook["namespaceSelector"], policy["matchConstraints"]["namespaceSelector"]);
+    let mut rules = policy["matchConstraints"]["resourceRules"].clone();
+    let exempt = ["pods/binding", "controllerrevisions"];
+    for rule in rules.as_array_mut().unwrap() {
+        let resources = rule["resources"].as_array_mut().unwrap();
+        resources.retain(|resource| !exempt.contains(&resource.as_str().unwrap()));
+    }
+    assert_eq!(webhook["rules"], rules);
+    assert!(
+        policy["variables"].to_string().contains("request.kind.kind in ['Binding', 'ControllerRevision']")
+    );
+}
+
 #[test]
 fn the_page_names_all_that_the_api_server_asks() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/webhooks.md")).unwrap();
