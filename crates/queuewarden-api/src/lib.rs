@@ -10,6 +10,7 @@
 //! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
 //! * [`access_test`]: a `QueueAccessTest` as the plan's input.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
+//! * [`identity_webhook`]: the registration of the user-info webhook, and whether all pods get their aliases.
 //! * [`history`]: a revision of the output's history, stored and read.
 //! * [`pod`]: a pod as the evaluator's plain data.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
@@ -25,6 +26,7 @@ pub mod config_map;
 pub mod convert;
 pub mod crd;
 pub mod history;
+pub mod identity_webhook;
 pub mod mirror;
 pub mod pod;
 pub mod review;

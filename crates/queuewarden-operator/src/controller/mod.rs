@@ -2,7 +2,8 @@
 //!
 //! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine
 //!   [`queuewarden_plan::machine`].
-//! * [`world`], [`watch`], [`cache`], [`current_object`]: the objects in the API server.
+//! * [`world`], [`watch`], [`cache`], [`current_object`]: the objects in the API server;
+//!   [`identity_webhook`]: the registration of the user-info webhook.
 //! * [`served`], [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes, and the check
 //!   before them, with time limits from [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
@@ -23,6 +24,7 @@ pub mod current_object;
 pub mod events;
 pub mod health;
 pub mod history;
+pub mod identity_webhook;
 pub mod last_base;
 pub mod leader;
 pub mod metrics;

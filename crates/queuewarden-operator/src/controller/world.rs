@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::cache::{Cache, Cached, Moment};
 use super::current_object::{CurrentObject, Object, keep};
 use super::watch::{Progress, Watch};
-use super::{clock, mirror};
+use super::{clock, identity_webhook, mirror};
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
@@ -29,6 +29,7 @@ use queuewarden_plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigEntry, ConfigMapState, ConfigSpec, Entry, QueueAclEntry,
     QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
+use yunikorn_access::user_info::Mode;
 
 /// A ConfigMap that the `YuniKornConfig` names may not be read.
 pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
@@ -37,7 +38,7 @@ pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
 pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
 
 /// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
-const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
+pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 
 /// Returns the API of all objects of a kind.
 pub fn api(kind: ResourceKind, client: Client) -> Api<DynamicObject> {
@@ -70,6 +71,7 @@ struct Watches {
     access_tests: Objects<AccessTestSpec, ()>,
     maps: Option<Maps>,
     mirror: Option<mirror::Watches>,
+    identity_webhook: Option<identity_webhook::Watches>,
     /// The time when the watches were started.
     begun: Instant,
 }
@@ -117,6 +119,12 @@ impl World {
     /// once.
     pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         self.current.snapshot(now)
+    }
+
+    /// Returns whether the user-info webhook writes the aliases of all pods, or the reason why not; `None` while
+    /// no policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
+    pub fn identity_webhook(&self, now: Timestamp, left_alone: &[&str]) -> Option<Result<(), String>> {
+        Some(self.current.identity_webhook.as_ref()?.observed(now, left_alone))
     }
 
     /// Returns the watch that has failed for longest, of those without which a plan may be wrong.
@@ -191,13 +199,14 @@ impl World {
         self.current.follow_mirror();
     }
 
-    /// Returns the progress of all watches but that of the tests while it is denied, or the kind not
-    /// installed, and it has never worked: alerts on stalled watches would report it for ever.
+    /// Returns the progress of all watches but those of the tests and of webhooks while they are denied, or the
+    /// kind not installed, and they have never worked: alerts on stalled watches would report them for ever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
-        let tests = Some(self.current.access_tests.progress());
-        let tests = tests.filter(|tests| !tests.is_refused() || tests.succeeded() > 0);
-        self.current.needed().chain(tests).chain(mirror).cloned().collect()
+        let webhooks = self.current.identity_webhook.iter().flat_map(identity_webhook::Watches::progress);
+        let optional = webhooks.chain([self.current.access_tests.progress()]);
+        let optional = optional.filter(|watch| !watch.is_refused() || watch.succeeded() > 0);
+        self.current.needed().chain(optional).chain(mirror).cloned().collect()
     }
 }
 
@@ -210,6 +219,7 @@ impl Watches {
             access_tests: objects(&client, ResourceKind::QueueAccessTest, keep_access_test, &changed),
             maps: None,
             mirror: None,
+            identity_webhook: None,
             begun: Instant::now(),
             client,
             changed,
@@ -239,7 +249,10 @@ impl Watches {
                 config.spec = Err(vec![maps.forbidden(now)?]);
             }
         }
-        if self.mirror.as_ref().is_some_and(mirror::Watches::reading) {
+        self.follow_identity_webhook();
+        if self.mirror.as_ref().is_some_and(mirror::Watches::reading)
+            || self.identity_webhook.as_ref().is_some_and(|watches| watches.reading(now))
+        {
             return None;
         }
         Some(Snapshot {
@@ -281,6 +294,23 @@ impl Watches {
         } else if self.mirror.is_none() {
             tracing::info!("Watching the RBAC mirror");
             self.mirror = Some(mirror::Watches::start(&self.client, &self.changed));
+        }
+    }
+
+    /// Watches the registration of the user-info webhook while a policy says that it enforces names.
+    fn follow_identity_webhook(&mut self) {
+        let enforces = |spec: &AdmissionPolicySpec| {
+            spec.user_info.as_ref().is_some_and(|settings| settings.mode == Mode::Enforce)
+        };
+        let needed = self.policies.cache().objects().any(|policy| {
+            let Entry { spec, in_force, .. } = &*policy.entry;
+            spec.as_ref().is_ok_and(enforces) || in_force.as_ref().is_some_and(enforces)
+        });
+        if !needed {
+            self.identity_webhook = None;
+        } else if self.identity_webhook.is_none() {
+            tracing::info!("Watching the registration of the user-info webhook");
+            self.identity_webhook = Some(identity_webhook::Watches::start(&self.client, &self.changed));
         }
     }
 

@@ -22,6 +22,7 @@ use tower::limit::ConcurrencyLimitLayer;
 
 use super::caller::Caller;
 use super::permission::Permission;
+use queuewarden_api::identity_webhook::YUNIKORN;
 use yunikorn::admission::request::Texts;
 
 /// Requests to the API server at once.
@@ -35,10 +36,6 @@ const LEAST: u32 = 4096;
 
 /// The time for one lookup of annotations; the whole answer has 3 seconds.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The name of the registration of `YuniKorn`'s admission controller (k8shim
-/// `pkg/admission/webhook_manager.go:47`).
-pub(super) const YUNIKORN: &str = "yunikorn-admission-controller-mutations";
-
 /// Makes the client of the endpoints.
 ///
 /// # Errors

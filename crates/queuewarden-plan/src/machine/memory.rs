@@ -263,7 +263,8 @@ impl Memory {
     /// Adds the observations to a snapshot, and ensures that no revision is used twice, because the scheduler
     /// skips a text that it knows.
     pub(super) fn fill(&self, snapshot: &mut Snapshot) {
-        snapshot.observed = self.observed.clone();
+        let identity_webhook = snapshot.observed.identity_webhook.take();
+        snapshot.observed = Observed { identity_webhook, ..self.observed.clone() };
         if let Some(memory) = snapshot.config.as_mut().and_then(|config| config.in_force.as_mut()) {
             memory.revision = memory.revision.max(self.revision);
         }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use jiff::Timestamp;
+
 use super::Reconciler;
 use crate::controller::mirror::{self, Answer};
 use crate::controller::{apply, clock};
@@ -39,10 +41,7 @@ impl Reconciler {
             Action::ReadQueues { scheduler, partitions } => {
                 Event::Queues(self.scheduler.queues(&scheduler, partitions).await)
             }
-            Action::Observe => match self.world.snapshot(clock::now()) {
-                Some(snapshot) => Event::Observed(Box::new(snapshot)),
-                None => Event::Unready,
-            },
+            Action::Observe => self.observe(clock::now()),
             Action::Create { namespace, map } => Event::Created(self.create(&namespace, &map).await),
             Action::Write { namespace, write } => Event::Written(self.write(&namespace, &write).await),
             Action::Reread { namespace, name } => Event::Reread(self.reread(&namespace, &name).await),
@@ -51,6 +50,16 @@ impl Reconciler {
             Action::Report(snapshot, plan) => self.report(&snapshot, &plan).await,
             Action::Wait(_) => return None,
         })
+    }
+
+    /// Takes a snapshot.
+    fn observe(&mut self, now: Timestamp) -> Event {
+        let Some(mut snapshot) = self.world.snapshot(now) else { return Event::Unready };
+        let spec = snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+        let namespaces = [spec.map(|spec| &*spec.namespace), self.own_namespace.as_deref()];
+        let left_alone: Vec<&str> = namespaces.into_iter().flatten().collect();
+        snapshot.observed.identity_webhook = self.world.identity_webhook(now, &left_alone);
+        Event::Observed(Box::new(snapshot))
     }
 
     /// Creates a ConfigMap; one that exists is left alone.

@@ -14,13 +14,14 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::controller::call::{self, call};
+use queuewarden_api::identity_webhook;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// The `ValidatingWebhookConfiguration`s.
 pub const VALIDATING: [&str; 4] =
-    ["queuewarden", "queuewarden-configmaps", "queuewarden-submission", "queuewarden-user-info"];
+    ["queuewarden", "queuewarden-configmaps", "queuewarden-submission", identity_webhook::VALIDATING];
 /// The `MutatingWebhookConfiguration`s.
-pub const MUTATING: [&str; 1] = ["zz-queuewarden-user-info"];
+pub const MUTATING: [&str; 1] = [identity_webhook::MUTATING];
 /// The `APIService`.
 pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 

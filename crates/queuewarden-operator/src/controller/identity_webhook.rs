@@ -1,0 +1,100 @@
+//! Watches the registration of the user-info webhook, by which the plan knows whether pods get their
+//! aliases.
+//!
+//! The rights to it come with manifests/user-info. So it is watched only while an `AdmissionPolicy` says that
+//! names are enforced.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use kube::api::{ApiResource, DynamicObject};
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::Notify;
+
+use super::cache::Cached;
+use super::watch::{Problem, Progress, Watch};
+use super::world::FORBIDDEN_FOR;
+use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN, check, webhooks};
+
+/// The watches of the configurations, one by one, because the shipped ClusterRole allows no more.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Watches {
+    mutating: Watch<Vec<Webhook>>,
+    validating: Watch<Vec<Webhook>>,
+    yunikorn: Watch<Vec<Webhook>>,
+}
+
+impl Watches {
+    /// Starts to watch.
+    pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
+        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+        let watch = |kind: &ApiResource, name: &str, label: &'static str| {
+            let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+            Watch::start(client, |client| Api::all_with(client, kind), config, keep, label, changed)
+        };
+        Self {
+            mutating: watch(&mutating, MUTATING, "mutatingwebhookconfigurations-user-info"),
+            validating: watch(&validating, VALIDATING, "validatingwebhookconfigurations-user-info"),
+            yunikorn: watch(&mutating, YUNIKORN, "mutatingwebhookconfigurations-yunikorn"),
+        }
+    }
+
+    /// Returns whether the configurations are still being read. A watch that is denied, or fails for long,
+    /// does not count, because withdrawals are more important.
+    pub fn reading(&self, now: Timestamp) -> bool {
+        let waits =
+            |problem: Problem| problem.code != Some(403) && now.duration_since(problem.since) < FORBIDDEN_FOR;
+        let is_read =
+            |watch: &Watch<_>| watch.cache().synced() || !watch.progress().problem().is_none_or(waits);
+        !self.all().iter().all(|(watch, _)| is_read(watch))
+    }
+
+    /// Returns success if pods get their aliases, or the reason why not. `left_alone` are `YuniKorn`'s
+    /// namespace and queuewarden's. While a watch fails that has worked, the last state counts, unless it is
+    /// denied for long.
+    pub fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
+        for (watch, name) in self.all() {
+            let is_denied = |problem: &Problem| {
+                problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
+            };
+            let synced = watch.cache().synced();
+            if let Some(problem) = watch.progress().problem().filter(|problem| !synced || is_denied(problem))
+            {
+                return Err(format!(
+                    "queuewarden cannot read the webhook configuration {name}; install manifests/user-info, \
+                     whose ClusterRole lets it: {}",
+                    problem.message
+                ));
+            }
+        }
+        let [mutating, validating, yunikorn] = self.all().map(|(watch, name)| watch.get(name));
+        let [mutating, validating, yunikorn] =
+            [&mutating, &validating, &yunikorn].map(|webhooks| webhooks.as_deref().map(Vec::as_slice));
+        check(mutating, validating, yunikorn, left_alone)
+    }
+
+    /// Returns the progress of the watches.
+    pub fn progress(&self) -> [&Arc<Progress>; 3] {
+        self.all().map(|(watch, _)| watch.progress())
+    }
+
+    fn all(&self) -> [(&Watch<Vec<Webhook>>, &'static str); 3] {
+        [(&self.mutating, MUTATING), (&self.validating, VALIDATING), (&self.yunikorn, YUNIKORN)]
+    }
+}
+
+/// Converts a configuration for the cache.
+fn keep(object: DynamicObject) -> Cached<Vec<Webhook>> {
+    let resource_version = object.resource_version().unwrap_or_default();
+    Cached {
+        name: object.name_any(),
+        stamp: resource_version.clone(),
+        resource_version,
+        value: Arc::new(webhooks(&object.data)),
+    }
+}
