@@ -1,6 +1,7 @@
 //! Tests how the submitter of a workload is identified: by `YuniKorn`'s admission controller with its gaps,
 //! by the user-info webhook that closes them, and by the real scheduler.
 
+mod aliases;
 mod alice;
 mod applications;
 mod beside;
