@@ -30,6 +30,7 @@ pub mod history;
 pub mod import;
 pub mod input;
 pub mod installed;
+pub mod ldap_groups;
 pub mod lint;
 pub mod man;
 pub mod manifest;

@@ -1,7 +1,7 @@
 //! One lookup: the messages to send, and what the server's messages mean (RFC 4511).
 //!
-//! As `YuniKorn`'s resolver, it binds, searches once, follows no referral and uses no pages. Other than there,
-//! the answer has a bound.
+//! As `YuniKorn`'s resolver, it binds, searches once, follows no referral and uses no pages. Other than
+//! there, the answer has a bound.
 
 use super::ber::{
     BOOLEAN, ENUMERATED, Elements, INTEGER, OCTETS, SEQUENCE, SET, Start, constructed, element, number, start,

@@ -1,7 +1,7 @@
 //! The filter of the search, with a gap for the user's name.
 //!
-//! `YuniKorn` writes the name into the text with Go's `fmt.Sprintf`, and its LDAP client reads the result. Here
-//! the text is read first, and the name is only ever put where a value is. What this reader takes (RFC 4515),
+//! `YuniKorn` writes the name into the text with Go's `fmt.Sprintf`, and its LDAP client reads the result.
+//! Here the text is read first, and the name is only put where a value is. What this reader takes (RFC 4515),
 //! `YuniKorn`'s client reads in the same way.
 
 use super::ber::{OCTETS, SEQUENCE, constructed, element};
@@ -180,6 +180,8 @@ impl Reader<'_> {
             Filter::Branch(0xa1, self.list(depth)?)
         } else if self.takes("!") {
             Filter::Branch(0xa2, vec![self.filter(depth.saturating_add(1))?])
+        } else if self.peek() == Some(Symbol::Char('(')) {
+            self.filter(depth.saturating_add(1))?
         } else {
             self.item()?
         };
@@ -371,6 +373,7 @@ mod tests {
                 "a0[a3[4:objectClass 4:person] a1[a3[4:uid 4:sue] a3[4:mail 4:sue@example.org]]]",
             ),
             ("(&(uid=%s)(!(memberOf=*)))", "a0[a3[4:uid 4:sue] a2[87:memberOf]]"),
+            ("(((uid=%s)))", "a3[4:uid 4:sue]"),
             ("(uid=a*%s*b*)", "a4[4:uid 30[80:a 81:sue 81:b]]"),
             ("(uid=*%s)", "a4[4:uid 30[82:sue]]"),
             ("(&(n>=1)(n<=9)(n~=x)(uid=%s))", "a0[a5[4:n 4:1] a6[4:n 4:9] a8[4:n 4:x] a3[4:uid 4:sue]]"),

@@ -1,18 +1,18 @@
-//! Groups from a directory service, for a scheduler whose `usergroupresolver` is `ldap` (yunikorn-core v1.8.0
-//! and v1.9.0 `pkg/common/security/usergroup_ldap_resolver.go`).
+//! Groups from a directory service, for a scheduler whose `usergroupresolver` is `ldap` (yunikorn-core
+//! v1.8.0 and v1.9.0 `pkg/common/security/usergroup_ldap_resolver.go`).
 //!
 //! `YuniKorn` reads ten files in [`DIRECTORY`], once, when it starts. For each user it connects, binds, and
 //! searches the whole tree below `BaseDN` with the user's name in `Filter`. Then:
 //!
 //! * Every user exists, and is in the group of their own name, also where the search finds nobody.
 //! * All entries that are found count, not just the first.
-//! * Groups are the values of `memberOf`, spelled like that, whatever `GroupAttr` says. A server that leaves it
-//!   out, because `ReturnAttr` does, gives no groups.
-//! * A value is cut at its first comma, and the group is what follows `CN=` in that piece. `CN=ops\, day,OU=x`
-//!   is the group `ops\`. Groups of groups do not count.
+//! * Groups are the values of `memberOf`, spelled like that, whatever `GroupAttr` says. A server that leaves
+//!   it out, because `ReturnAttr` does, gives no groups.
+//! * A value is cut at its first comma, and the group is what follows `CN=` in that piece.
+//!   `CN=ops\, day,OU=x` is the group `ops\`. Groups of groups do not count.
 //! * A value without `CN=` in its first piece, such as `cn=devs,ou=groups`, crashes the scheduler.
 //! * A failed connection, a refused bind and a refused search refuse the user.
-//! * The name goes into the filter as it is. Parentheses, asterisks and backslashes in it make another filter.
+//! * The name goes into the filter as it is: parentheses, asterisks and backslashes make another filter.
 //!
 //! This module has everything but the connection: it takes the bytes that a server sends, and gives those to
 //! send. It refuses to decide where `YuniKorn` would crash or search for something else.

@@ -31,8 +31,8 @@ pub const SETTINGS: [&str; 10] = [
 ];
 
 go_compat::codes! {
-    /// A setting of YuniKorn's LDAP resolver is missing or invalid: the scheduler does not start with it, or
-    /// resolves nobody.
+    /// A setting of YuniKorn's LDAP resolver is missing or invalid: the scheduler does not start with it,
+    /// resolves nobody, or has another meaning for it than is known here.
     pub const INVALID: Code = Code::new(7003, "ldap-setting-invalid");
     /// A setting of YuniKorn's LDAP resolver is not read, or does not do what it says.
     pub const WITHOUT_EFFECT: Code = Code::new(7004, "ldap-setting-effect");
