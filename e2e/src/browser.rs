@@ -63,7 +63,7 @@ fn chromium() -> Result<PathBuf> {
 }
 
 /// Returns the first of these programs that is installed.
-fn in_path(names: &[&str]) -> Option<PathBuf> {
+pub(crate) fn in_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let programs = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));

@@ -8,6 +8,7 @@ mod identity;
 mod mutate;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -19,7 +20,7 @@ use serde_json::Value;
 use crate::assets;
 use crate::line_program::LineProgram;
 use ::yunikorn::version::Version;
-pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion};
+pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion, LdapAnswer, LdapAnswers, LdapQuestion};
 pub use mutate::{MutateAnswer, MutateQuestion, PodFacts, without_wording};
 
 /// A running oracle.
@@ -330,6 +331,16 @@ impl Oracle {
     /// When it cannot be built or started.
     pub fn with_core(release: &str) -> Result<Self> {
         Ok(Self { program: LineProgram::start(&mut Command::new(assets::oracle(release)?))? })
+    }
+
+    /// Starts another oracle of this version, which trusts these authorities of certificates instead of the
+    /// machine's.
+    ///
+    /// # Errors
+    /// When it cannot be built or started.
+    pub fn trusting(version: Version, authorities: &Path) -> Result<Self> {
+        let mut command = Command::new(assets::oracle(assets::release(version)?)?);
+        Ok(Self { program: LineProgram::start(command.env("SSL_CERT_FILE", authorities))? })
     }
 
     /// Evaluates ACL strings.

@@ -36,6 +36,11 @@ const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints decide it: validating/delegation.rs"),
+    (
+        "docs/ask.md",
+        "queuewarden can-i submit root.prod --as sue",
+        "a directory answers it: agreement/ldap.rs",
+    ),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
         "docs/authorizer.md",

@@ -13,6 +13,7 @@ mod config;
 mod fixture;
 mod flatten;
 mod identity;
+mod ldap;
 pub(crate) mod mutate;
 mod placement;
 mod placement_vectors;
