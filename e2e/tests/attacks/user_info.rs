@@ -88,6 +88,17 @@ fn kinds() -> Vec<Attack> {
             &[BOSS, "(spec.executor)"],
         ),
         added(
+            "a key of annotations that spark-submit splits into the key and another name",
+            &review(
+                ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications"),
+                &nest(
+                    "spec.driver.annotations",
+                    json!({(format!(r#"{INFO}={{"user":"boss","groups":["a"#)): r#"b"]}"#}),
+                ),
+            ),
+            &["(spec.driver)", "is none that annotations have"],
+        ),
+        added(
             "a replica of a PyTorchJob whose name is part of a pointer",
             &review(
                 ("kubeflow.org", "PyTorchJob", "pytorchjobs"),

@@ -73,6 +73,16 @@ struct StrictProfile<'a> {
 
 impl StrictProfile<'_> {
     fn site(&self, site: &Site) -> Result<End, Refusal> {
+        if site.changed && !site.odd_key.is_empty() {
+            return Err(Refusal::new(
+                "form",
+                format!(
+                    "the key {} beside it is none that annotations have, so it may become another one on the way \
+                 to the pods; write keys of letters, digits, `-`, `_`, `.` and `/`",
+                    quoted(&site.odd_key)
+                ),
+            ));
+        }
         match (&site.given, &site.old) {
             (Given::Absent, Given::Absent) => self.missing(site),
             (given, old) if given == old => Ok(End::new(Outcome::Unchanged, "unchanged")),

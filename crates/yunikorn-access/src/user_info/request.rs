@@ -65,6 +65,8 @@ pub struct Site {
     pub old: Given,
     /// True if any part of it is changed.
     pub changed: bool,
+    /// The first key of its annotations that no pod can have; empty for none.
+    pub odd_key: String,
     /// The label `yunikorn.apache.org/username`; empty where it is absent.
     pub username: String,
     /// The application that it names; empty for none, and for one that nobody else can have.

@@ -137,6 +137,27 @@ fn at_creation_only_ones_own_name_is_right_unless_a_list_says_so() {
     assert_eq!(odd.decided(&[users]), (Refused, "form"));
 }
 
+/// The key becomes another one on the way, so its author would name anybody.
+#[test]
+fn a_key_that_no_pod_has_is_refused_where_it_is_written() {
+    let odd = |case: Case| {
+        let odd_key = format!("{USER_INFO}={{}}");
+        Case { site: Site { odd_key, ..case.site.clone() }, ..case }
+    };
+    let refused = (Outcome::Refused, "form");
+    for keys in [&[][..], &[(EXTERNAL_USERS, "^alice$")]] {
+        assert_eq!(odd(created("alice", Given::Absent)).decided(keys), refused);
+        assert_eq!(odd(created("alice", text(ALICE))).decided(keys), refused);
+        assert_eq!(odd(updated("alice", text(ALICE), text(BOB))).decided(keys), refused);
+        assert_eq!(
+            odd(updated("bob", text(BOB), text(BOB))).decided(keys),
+            (Outcome::Unchanged, "unchanged")
+        );
+    }
+    let reason = odd(created("alice", Given::Absent)).decision(&[]).reason;
+    assert!(reason.contains("the key `yunikorn.apache.org/user.info={}` beside it is none"), "{reason}");
+}
+
 #[test]
 fn what_is_set_stays_unless_a_list_says_otherwise() {
     use Outcome::{Kept, Refused, Unchanged};

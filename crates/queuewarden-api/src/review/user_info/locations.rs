@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::part::{member, some_entries, text, text_at, type_of};
+use super::super::part::{entries, member, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::{APP_ID, APPLICATION_ID, Pod, SPARK_APP_SELECTOR, USER_INFO, USERNAME};
 use yunikorn_access::placement::Workload;
@@ -172,6 +172,7 @@ impl<'o> LocatedPart<'o> {
             location: location.pointer.trim_start_matches('/').replace('/', "."),
             given: given(metadata, annotations)?,
             username,
+            odd_key: odd_key(annotations)?,
             // One that no other object can belong to counts as none.
             application: workload.named_application().to_owned(),
             node_name,
@@ -185,6 +186,16 @@ impl<'o> LocatedPart<'o> {
 fn texts(of: Option<&RawValue>, keys: &[&str]) -> Result<BTreeMap<String, String>, Diagnostic> {
     let Some(of) = of else { return Ok(BTreeMap::new()) };
     keys.iter().map(|key| Ok(((*key).to_owned(), text_at(of, &[key])?))).collect()
+}
+
+/// Returns the first key of annotations that the API server would refuse on a pod. Operators do not always
+/// pass keys on as they are: spark-operator writes `KEY=VALUE` (`submission.go`, `driverConfOption`), and
+/// `spark-submit` splits that at the first `=`.
+fn odd_key(annotations: Option<&RawValue>) -> Result<String, Diagnostic> {
+    let of_keys = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let annotations = annotations.filter(|annotations| type_of(annotations) == "an object");
+    let odd = entries(annotations, "an object")?.into_iter().find(|(key, _)| !key.chars().all(of_keys));
+    Ok(odd.map(|(key, _)| key.into_owned()).unwrap_or_default())
 }
 
 fn given(metadata: Option<&RawValue>, annotations: Option<&RawValue>) -> Result<Given, Diagnostic> {

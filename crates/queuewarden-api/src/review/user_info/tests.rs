@@ -158,6 +158,24 @@ fn what_an_object_says_is_read_where_its_pods_get_it_from() {
 
 /// Elements of a list move when another one is put before them; that changes nobody's name.
 #[test]
+fn a_key_that_no_pod_has_is_found_among_annotations() {
+    let spark = ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications");
+    for (key, is_odd) in [
+        ("a.b/c-d_e", false),
+        ("yunikorn.apache.org/user.info={\"user\":\"boss\"}", true),
+        ("{{inputs.parameters.key}}", true),
+        ("a b", true),
+        ("\u{e9}", true),
+    ] {
+        let object = json!({"spec": {"driver": {"annotations": {"note": "x", key: "y"}}}});
+        let (content, _) = guarded(spark, &object);
+        assert_eq!(content.sites[0].odd_key, if is_odd { key } else { "" });
+    }
+    let (content, _) = guarded(spark, &json!({"spec": {"driver": {"annotations": ["a b"]}}}));
+    assert_eq!(content.sites[0].odd_key, "");
+}
+
+#[test]
 fn elements_of_a_list_are_known_again() {
     let of = ("ray.io", "RayCluster", "rayclusters");
     let group = |text: Option<&str>| match text {
