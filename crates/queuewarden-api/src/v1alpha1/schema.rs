@@ -146,7 +146,8 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
         "maxItems": MAX_PATTERNS,
-        "x-kubernetes-list-type": "atomic",
+        // Server-side apply then joins the lists of several files, such as those of examples/operators.
+        "x-kubernetes-list-type": "set",
         "items": {
             "type": "string",
             "maxLength": MAX_PATTERN_LENGTH,

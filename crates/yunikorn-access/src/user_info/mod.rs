@@ -77,7 +77,13 @@ pub struct Settings {
     /// Paths of the pod templates in kinds other than Kubernetes' own, so that profile strict checks them
     /// too. The webhooks must be configured for these resources: see manifests/user-info.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = MAX_TEMPLATES), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(
+        length(max = MAX_TEMPLATES),
+        extend(
+            "x-kubernetes-list-type" = "map",
+            "x-kubernetes-list-map-keys" = ["group", "resource", "path"],
+        )
+    )]
     pub templates: Vec<Template>,
 }
 

@@ -15,8 +15,8 @@ use go_compat::diag::quoted;
 pub const MAX_NAMES: usize = 16;
 /// The longest path, in bytes.
 pub const MAX_LENGTH: usize = 256;
-/// The most templates of one policy.
-pub const MAX_TEMPLATES: usize = 32;
+/// The most templates of one policy: those of `examples/operators` together, and room for others.
+pub const MAX_TEMPLATES: usize = 64;
 
 /// Path of the pod templates in the objects of one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
