@@ -1,11 +1,12 @@
 //! Checks that the manifests and examples fit the code they are shipped with.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use kube::core::DynamicObject;
 use queuewarden_api::{access_test, convert};
 use queuewarden_operator::server::certificates::inject;
-use serde_json::Value;
+use serde_json::{Value, json};
+use yunikorn_access::user_info::MAX_TEMPLATES;
 
 fn read(path: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -150,7 +151,9 @@ fn the_mirror_has_no_way_to_more_rights() {
 /// The kinds of the examples and of the installed default are valid, and no field is misspelled.
 #[test]
 fn examples_are_valid() {
-    let shipped = files("examples/quickstart").into_iter().map(|name| format!("examples/quickstart/{name}"));
+    let shipped = ["examples/quickstart", "examples/operators"]
+        .into_iter()
+        .flat_map(|folder| files(folder).into_iter().map(move |name| format!("{folder}/{name}")));
     let mut kinds = BTreeSet::new();
     let more = ["manifests/config/yunikornconfig.yaml", "examples/access-tests/acme.yaml"];
     for path in shipped.chain(more.map(str::to_owned)) {
@@ -170,6 +173,57 @@ fn examples_are_valid() {
         }
     }
     assert_eq!(kinds.len(), 5, "{kinds:?}");
+}
+
+/// Returns the policy in each file of `examples/operators`, by its path.
+fn operators() -> Vec<(String, Value)> {
+    let paths = files("examples/operators").into_iter().map(|name| format!("examples/operators/{name}"));
+    paths.map(|path| (path.clone(), read(&path).remove(0))).collect()
+}
+
+/// Each file trusts an account, so it has to check what that account makes pods of.
+#[test]
+fn an_example_of_an_operator_is_valid_without_warnings_and_says_how_to_apply_it() {
+    for (path, _) in operators() {
+        let validate = ["validate", "--strict", "-f", &path];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_queuewarden"));
+        let output = command.args(validate).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && printed.contains("0 errors, 0 warnings"), "{path}: {printed}");
+        let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
+        let first = format!("# kubectl apply --server-side --field-manager={name} -f {path}\n");
+        assert!(fs::read_to_string(&path).unwrap().starts_with(&first), "{path}: {first}");
+    }
+}
+
+/// All examples fit into one policy, and the API server calls the webhooks for their kinds and no others.
+#[test]
+fn the_webhooks_are_called_for_the_kinds_of_all_examples() {
+    let all: Vec<Value> = operators()
+        .into_iter()
+        .flat_map(|(_, policy)| policy["spec"]["userInfo"]["templates"].as_array().unwrap().clone())
+        .collect();
+    assert!(all.len() < MAX_TEMPLATES, "{} leave no room for others", all.len());
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let expected: BTreeSet<_> =
+        all.iter().map(|template| (text(&template["group"]), text(&template["resource"]))).collect();
+    for name in ["mutating", "validating"] {
+        let configuration = read(&format!("manifests/user-info/{name}.yaml")).remove(0);
+        let mut found = BTreeSet::new();
+        for rule in configuration["webhooks"][0]["rules"].as_array().unwrap() {
+            let group = text(&rule["apiGroups"][0]);
+            if ["", "apps", "batch"].contains(&&*group) {
+                continue;
+            }
+            assert_eq!(
+                (&rule["apiVersions"][0], &rule["operations"]),
+                (&"*".into(), &json!(["CREATE", "UPDATE"]))
+            );
+            let resources = rule["resources"].as_array().unwrap().iter();
+            found.extend(resources.map(|resource| (group.clone(), text(resource))));
+        }
+        assert_eq!(found, expected, "{name}");
+    }
 }
 
 /// Only requests for our own kinds depend on queuewarden. It is also called for YuniKorn's two ConfigMaps,

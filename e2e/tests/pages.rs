@@ -10,7 +10,7 @@ use queuewarden_e2e::{Capability, Operator, TestCluster};
 use crate::operator::configure;
 
 /// The blocks, by the page and their beginning, in the order in which they are typed.
-const STORY: [(&str, &str); 16] = [
+const STORY: [(&str, &str); 17] = [
     ("README.md", "kubectl apply --server-side -k manifests "),
     ("README.md", "kubectl apply -f prod.yaml"),
     ("docs/quick-start.md", "kubectl apply -f prod.yaml"),
@@ -25,6 +25,7 @@ const STORY: [(&str, &str); 16] = [
     ("docs/submission.md", "kubectl patch admissionpolicy default"),
     ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
     ("docs/identity.md", "kubectl patch admissionpolicy default"),
+    ("docs/operators.md", "kubectl apply --server-side --field-manager=kuberay"),
     // From here on the API server calls a Service without endpoints.
     ("docs/delegation.md", "kubectl apply --server-side -k manifests/delegation"),
     ("docs/gitops.md", "queuewarden validate --strict"),

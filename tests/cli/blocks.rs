@@ -360,7 +360,8 @@ fn kubectl(page: &str, words: &[&str]) {
 }
 
 /// Flags of kubectl that the pages use and that take no value.
-const FLAGS: [&str; 16] = [
+const FLAGS: [&str; 17] = [
+    "--field-manager",
     "--server-side",
     "--for",
     "--type",

@@ -7,6 +7,7 @@ mod applications;
 mod beside;
 mod harmless;
 mod holes;
+mod operators;
 mod own_names;
 mod parity;
 mod time;
@@ -107,7 +108,7 @@ async fn guard_with<'cluster>(
 /// Makes the API server call the webhooks of the manifests in this folder, and waits until it does: until
 /// requests that they must refuse are refused.
 pub(crate) async fn ask(cluster: &TestCluster, folder: &str, endpoints: &Endpoints) -> Result<()> {
-    cluster.install_webhooks(folder, endpoints, add_templates).await?;
+    cluster.install_webhooks(folder, endpoints, |_| ()).await?;
     eventually("the API server to ask queuewarden", PATIENCE, || async {
         let probe = controller("ReplicationController", "probe", &claim("boss"));
         let answer = kubectl(cluster, "mallory", &["create", "--dry-run=server"], &probe).await;
@@ -115,23 +116,6 @@ pub(crate) async fn ask(cluster: &TestCluster, folder: &str, endpoints: &Endpoin
         Ok(Some(()))
     })
     .await
-}
-
-/// Adds templates, as the kustomization of a user with such kinds does.
-fn add_templates(configuration: &mut Value) {
-    let of_group = |group: &str, resource: &str| {
-        json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
-            "resources": [resource], "scope": "Namespaced"})
-    };
-    let rules = configuration.pointer_mut("/webhooks/0/rules").and_then(Value::as_array_mut);
-    if let Some(rules) = rules {
-        for (group, resource) in TEMPLATES.map(|(group, resource, _)| (group, resource)) {
-            let rule = of_group(group, resource);
-            if !rules.contains(&rule) {
-                rules.push(rule);
-            }
-        }
-    }
 }
 
 /// Runs `kubectl ARGS -f -` as this user, who is one of the people.
