@@ -115,7 +115,10 @@ pub fn admission(data: &[u8]) {
     if let Ok(asked) = user_info::read(&request, &[]) {
         let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
         for moment in [policy::Moment::Mutating, policy::Moment::Final] {
-            let decision = policy::decide(&asked.at(&request, &Running::default(), moment), &access);
+            let decision = policy::decide(
+                &asked.at(&request, &Running::default(), &std::collections::BTreeSet::new(), moment),
+                &access,
+            );
             let patch = user_info::patch(&asked, &decision);
             assert!(moment == policy::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
             let response = user_info::response(&request.uid, &asked, &decision, policy::Mode::Enforce);

@@ -58,7 +58,7 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
                 leaf: node.is_leaf,
                 verb: right,
                 entry: Named::from(answers.tree.real(granting.entry)),
-                by: answers.granting_entry(&granting),
+                by: answers.granted_by_entry(&granting),
                 until: yunikorn_access::until(answers.tree, right, id, identity),
             });
         }
