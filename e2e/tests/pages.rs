@@ -32,7 +32,7 @@ const STORY: [(&str, &str); 17] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 10] = [
+const ELSEWHERE: [(&str, &str, &str); 12] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
@@ -51,6 +51,7 @@ const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),
     ("docs/report.md", "queuewarden report --serve", "it goes on until somebody ends it: report.rs"),
     ("docs/install.md", "", "chart/installed.rs"),
+    ("docs/service-accounts.md", "", "user_info/service_accounts.rs"),
     ("docs/tasks.md", "", "tasks.rs"),
 ];
 

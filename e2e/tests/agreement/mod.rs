@@ -8,6 +8,7 @@
 mod access;
 mod acl;
 mod admission;
+mod aliases;
 mod between;
 mod config;
 mod fixture;

@@ -240,7 +240,9 @@ mod tests {
         let spark = alias(Kind::User, "system:serviceaccount:spark:driver");
         let text = text(&format!("sue devs,{spark}"));
         let running = Running { text: Ok(&text), proven: None };
-        let queues = super::queues_of(&running, &[], None, &mut ParseCache::new(Version::V1_8)).unwrap();
+        let queues =
+            super::queues_of(&running, &[], None, &Aliased::default(), &mut ParseCache::new(Version::V1_8))
+                .unwrap();
         assert_eq!(queues.granted_aliases, BTreeSet::from([spark]));
     }
 
