@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{TestCluster, eventually};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use yunikorn::admission::request::USER_INFO;
 
 use super::{ask, claim, create, guard, kubectl, merged, nobody_asked, pod, refused};
@@ -17,7 +17,7 @@ use crate::pages::root;
 struct Kind {
     group: &'static str,
     version: &'static str,
-    kind: &'static str,
+    name: &'static str,
     plural: &'static str,
     is_namespaced: bool,
     /// Paths to pod templates and annotations: `[]` is a list, `{}` a map.
@@ -27,11 +27,11 @@ struct Kind {
 const fn kind(
     group: &'static str,
     version: &'static str,
-    kind: &'static str,
+    name: &'static str,
     plural: &'static str,
     paths: &'static [&'static str],
 ) -> Kind {
-    Kind { group, version, kind, plural, is_namespaced: true, paths }
+    Kind { group, version, name, plural, is_namespaced: true, paths }
 }
 
 /// spark-operator 2.5.2: `api/v1beta2`, `api/v1alpha1`; `internal/controller/sparkapplication/submission.go`.
@@ -183,46 +183,66 @@ const UNLISTED: [&str; 3] = [
     "system:serviceaccount:kyuubi:kyuubi",
 ];
 
-/// The schema of an object whose fields do not matter.
-fn anything() -> Value {
-    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
-}
-
-/// Returns the schema of an object with this path.
-fn schema(path: &str) -> Value {
-    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let field = |name: &str, schema: Value| merged(anything(), &json!({"properties": {name: schema}}));
+/// Builds what a path leads through, from its end: the value of `annotations`, and what is around it.
+fn built(
+    path: &str,
+    annotations: Value,
+    field: fn(&str, Value) -> Value,
+    list: fn(Value) -> Value,
+    map: fn(Value) -> Value,
+) -> Value {
+    let end = field("annotations", annotations);
     let (names, end) = match path.strip_suffix(".annotations") {
-        Some(names) => (names, field("annotations", texts)),
-        None => (path, field("metadata", field("annotations", texts))),
+        Some(names) => (names, end),
+        None => (path, field("metadata", end)),
     };
     names.rsplit('.').fold(end, |inner, name| match (name.strip_suffix("[]"), name.strip_suffix("{}")) {
-        (Some(list), _) => field(list, json!({"type": "array", "items": inner})),
-        (_, Some(map)) => field(map, json!({"type": "object", "additionalProperties": inner})),
+        (Some(name), _) => field(name, list(inner)),
+        (_, Some(name)) => field(name, map(inner)),
         _ => field(name, inner),
     })
+}
+
+/// Returns the schema of an object with this path; further fields do not matter.
+fn schema(path: &str) -> Value {
+    built(
+        path,
+        json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        |name, schema| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {name: schema}}),
+        |schema| json!({"type": "array", "items": schema}),
+        |schema| json!({"type": "object", "additionalProperties": schema}),
+    )
+}
+
+/// Returns the fields that lead to annotations at a path: a list of one, a map with one key.
+fn at(path: &str, annotations: &Value) -> Value {
+    built(
+        path,
+        annotations.clone(),
+        |name, value| json!({name: value}),
+        |value| json!([value]),
+        |value| json!({"Worker": value}),
+    )
 }
 
 impl Kind {
     /// Returns the definition as far as the paths go.
     fn definition(&self) -> Value {
-        let schema = self.paths.iter().fold(anything(), |all, path| merged(all, &schema(path)));
-        let name = self.kind.to_lowercase();
+        let schema = self.paths.iter().fold(Value::Null, |all, path| merged(all, &schema(path)));
+        let singular = self.name.to_lowercase();
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": format!("{}.{}", self.plural, self.group),
                 "annotations": {"api-approved.kubernetes.io": "unapproved, a definition for tests"}},
             "spec": {"group": self.group, "scope": if self.is_namespaced { "Namespaced" } else { "Cluster" },
-                "names": {"kind": self.kind, "listKind": format!("{}List", self.kind), "plural": self.plural, "singular": name},
+                "names": {"kind": self.name, "listKind": format!("{}List", self.name), "plural": self.plural, "singular": singular},
                 "versions": [{"name": self.version, "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
     }
 
     /// Returns an object with this spec.
     fn object(&self, fields: &Value) -> Value {
-        let metadata = match self.is_namespaced {
-            true => json!({"name": "job", "namespace": NAMESPACE}),
-            false => json!({"name": "job"}),
-        };
-        let head = json!({"apiVersion": format!("{}/{}", self.group, self.version), "kind": self.kind, "metadata": metadata});
+        let namespace = if self.is_namespaced { NAMESPACE.into() } else { Value::Null };
+        let metadata = merged(json!({"name": "job"}), &json!({"namespace": namespace}));
+        let head = json!({"apiVersion": format!("{}/{}", self.group, self.version), "kind": self.name, "metadata": metadata});
         merged(head, fields)
     }
 
@@ -235,20 +255,6 @@ impl Kind {
     fn resource(&self) -> String {
         format!("{}.{}.{}", self.plural, self.version, self.group)
     }
-}
-
-/// Returns the fields that lead to annotations at a path: a list of one, a map with one key.
-fn at(path: &str, annotations: &Value) -> Value {
-    let field = |name: &str, value: Value| Value::Object(Map::from_iter([(name.to_owned(), value)]));
-    let (names, end) = match path.strip_suffix(".annotations") {
-        Some(names) => (names, field("annotations", annotations.clone())),
-        None => (path, json!({"metadata": {"annotations": annotations}})),
-    };
-    names.rsplit('.').fold(end, |inner, name| match (name.strip_suffix("[]"), name.strip_suffix("{}")) {
-        (Some(list), _) => field(list, json!([inner])),
-        (_, Some(map)) => field(map, json!({"Worker": inner})),
-        _ => field(name, inner),
-    })
 }
 
 /// Returns where a refusal locates a path, and the JSON pointer of the annotation there.
@@ -326,7 +332,8 @@ async fn an_operator_gives_nobody_another_name() -> Result<()> {
         ask(cluster, "user-info", &endpoints).await?;
         let examples = apply_examples(cluster).await?;
         let policy = cluster.kubectl(&["get", "admissionpolicy", "default", "-o", "json"]).await?;
-        let joined: BTreeSet<_> = written(&serde_json::from_str(&policy)?).into_iter().collect();
+        let policy: Value = serde_json::from_str(&policy)?;
+        let joined: BTreeSet<_> = written(&policy).into_iter().collect();
         ensure!(joined == examples, "server-side apply joins all examples: {joined:?}");
         let here = |kind: &Kind, path: &str| {
             let path = path.replace("[]", ".*").replace("{}", ".*");
@@ -340,6 +347,10 @@ async fn an_operator_gives_nobody_another_name() -> Result<()> {
             every_path(cluster, kind).await.with_context(|| kind.resource())?;
         }
         settings(cluster).await?;
+        for pattern in policy.pointer("/spec/externalUsers").and_then(Value::as_array).context("no list")? {
+            let account = pattern.as_str().unwrap_or_default().trim_matches(['^', '$']);
+            stored(cluster, account, &pod("job", NAMESPACE, &claim("alice"))).await?;
+        }
         for account in UNLISTED {
             refused(create(cluster, account, &pod("job", NAMESPACE, &claim("boss"))).await, &["boss"])?;
             let made = stored(cluster, account, &pod("job", NAMESPACE, &json!({}))).await?;
@@ -398,7 +409,7 @@ async fn every_path(cluster: &TestCluster, kind: &Kind) -> Result<()> {
 /// no others.
 async fn settings(cluster: &TestCluster) -> Result<()> {
     let of = |group: &str, name: &str| {
-        let found = KINDS.iter().find(|kind| (kind.group, kind.kind) == (group, name));
+        let found = KINDS.iter().find(|kind| (kind.group, kind.name) == (group, name));
         found.with_context(|| format!("no {name}"))
     };
     let spark = of(SPARK, "SparkApplication")?;
