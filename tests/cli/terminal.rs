@@ -74,6 +74,7 @@ fn on_80_columns_no_word_is_broken() {
         "who-can submit root.production.extract-transform-load -f queues.yaml -f change.yaml",
         "what-can --as the-new-administrator -o wide -f queues.yaml -f change.yaml",
         "explain submit root.production.reporting --as nobody -f queues.yaml",
+        "explain administer root.production --as nobody -f queues.yaml",
         "matrix -f queues.yaml",
         "diff --from queues.yaml -f change.yaml",
         "lint -f queues.yaml",

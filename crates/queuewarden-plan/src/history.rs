@@ -176,8 +176,8 @@ pub struct Changes {
 }
 
 /// Decides which revisions make room for one of this name and size: the oldest ones. They are removed before
-/// it is created, so that there is room even if one of the two fails for ever. What the newest one is, too, is
-/// not created again.
+/// it is created, so that there is room even if one of the two fails for ever. What the newest one is, too,
+/// is not created again.
 pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> Changes {
     stored.retain(|revision| revision.name.starts_with(PREFIX));
     // Numbers may begin again, and anybody may choose one; nobody but the API server says when it was
