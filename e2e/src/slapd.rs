@@ -1,4 +1,4 @@
-//! Runs a real directory service, OpenLDAP's server, with entries of a test.
+//! Runs a real directory service, `OpenLDAP`'s server, with entries of a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub const SIZE_LIMIT: usize = 20;
 pub enum MemberOf {
     /// A text, as it is in the entries: so values can be those of other servers.
     Text,
-    /// OpenLDAP's own, by its overlay: names of entries, as OpenLDAP spells them.
+    /// `OpenLDAP`'s own, by its overlay: names of entries, as `OpenLDAP` spells them.
     Overlay,
 }
 
@@ -50,7 +50,7 @@ impl Slapd {
     /// Starts a server with these entries below [`BASE`], in LDIF, and this certificate.
     ///
     /// # Errors
-    /// When OpenLDAP is not installed, refuses the entries, or does not start.
+    /// When `OpenLDAP` is not installed, refuses the entries, or does not start.
     pub async fn start(member_of: MemberOf, entries: &str, identity: &Client) -> Result<Self> {
         let program = in_path(&["slapd"])
             .or_else(|| Some("/usr/sbin/slapd".into()).filter(|path: &PathBuf| path.is_file()));

@@ -1,5 +1,5 @@
 //! Compares groups from a directory service: the model's with those that `YuniKorn`'s own resolver gets from
-//! the same OpenLDAP server, with the same settings.
+//! the same `OpenLDAP` server, with the same settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -208,7 +208,10 @@ impl Reader<'_> {
         }
         for (operator, tag) in [(">=", 0xa5), ("<=", 0xa6), ("~=", 0xa8)] {
             if self.takes(operator) {
-                return Ok(Filter::Branch(tag, vec![leaf(OCTETS, &attribute), self.value()?]));
+                return Ok(Filter::Branch(
+                    tag,
+                    vec![leaf(OCTETS, &attribute), Filter::Leaf(OCTETS, self.value()?)],
+                ));
             }
         }
         self.expect("=")?;
@@ -240,7 +243,7 @@ impl Reader<'_> {
                 self.span(),
             ));
         }
-        inner.push(Filter::Leaf(0x83, self.part()?));
+        inner.push(Filter::Leaf(0x83, self.value()?));
         if by_name {
             inner.push(Filter::Leaf(0x84, vec![Piece::Bytes(vec![0xff])]));
         }
@@ -259,8 +262,14 @@ impl Reader<'_> {
         word
     }
 
-    fn value(&mut self) -> Result<Filter, Wrong> {
-        Ok(Filter::Leaf(OCTETS, self.part()?))
+    /// The value of a comparison, in which an asterisk is one.
+    fn value(&mut self) -> Result<Value, Wrong> {
+        let mut value = self.part()?;
+        while self.takes("*") {
+            value.push(Piece::Bytes(b"*".to_vec()));
+            value.extend(self.part()?);
+        }
+        Ok(value)
     }
 
     /// A value up to its end or an asterisk.
@@ -377,6 +386,7 @@ mod tests {
             ("(uid=a*%s*b*)", "a4[4:uid 30[80:a 81:sue 81:b]]"),
             ("(uid=*%s)", "a4[4:uid 30[82:sue]]"),
             ("(&(n>=1)(n<=9)(n~=x)(uid=%s))", "a0[a5[4:n 4:1] a6[4:n 4:9] a8[4:n 4:x] a3[4:uid 4:sue]]"),
+            ("(|(n>=*%s*)(uid:=a*%[1]s))", "a1[a5[4:n 4:*sue*] a9[82:uid 83:a*sue]]"),
             ("(uid:=%s)", "a9[82:uid 83:sue]"),
             ("(uid:dn:=%s)", "a9[82:uid 83:sue 84:\\xff]"),
             ("(uid:dn:2.4.6:=%s)", "a9[81:2.4.6 82:uid 83:sue 84:\\xff]"),
@@ -408,7 +418,6 @@ mod tests {
             ("(uid=%s\\)", 7, "no escape"),
             ("(uid=\\2%s)", 5, "no escape"),
             ("(uid=a(b%s)", 6, "has `(`"),
-            ("(n>=%s*)", 6, "a `)` is missing"),
             ("(::=%s)", 4, "neither attribute nor rule"),
             ("(uid:x=%s)", 6, "a `:=` is missing"),
             ("(:=%s)", 3, "neither attribute nor rule"),
