@@ -248,6 +248,9 @@ const REFUSED: &Requests = &[
     (&["get", "lease", "kube-scheduler", "-n", "kube-system"], ""),
 ];
 
+const USER_INFO: &str =
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/zz-queuewarden-user-info";
+
 const ALLOWED_BY_WEBHOOKS: &Requests = &[
     (&["get", "secret", "queuewarden-tls", "-n", NAMESPACE], ""),
     (&["get", "pods", "-A"], ""),
@@ -263,7 +266,8 @@ const REFUSED_BY_WEBHOOKS: &Requests = &[
     (&["delete", "apiservice", "v1alpha1.access.queuewarden.dev"], ""),
     (&["patch", "apiservice", "v1.apps", "-p", "{}"], ""),
     (&["patch", "apiservice", "v1alpha1.access.queuewarden.dev", "-p", "{}"], ""),
-    (&["patch", "mutatingwebhookconfiguration", "zz-queuewarden-user-info", "-p", "{}"], ""),
+    // It may read this one, so `kubectl patch` would get as far as that the test has none.
+    (&["replace", "--raw", USER_INFO, "-f", "-"], "{}"),
     (&["patch", "validatingwebhookconfiguration", "queuewarden", "-p", "{}"], ""),
     (&["delete", "mutatingwebhookconfiguration", "yunikorn-admission-controller-mutations"], ""),
     (&["delete", "mutatingwebhookconfiguration", "zz-queuewarden-user-info"], ""),

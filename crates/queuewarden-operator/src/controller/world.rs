@@ -121,8 +121,8 @@ impl World {
         self.current.snapshot(now)
     }
 
-    /// Returns whether the user-info webhook writes the aliases of all pods, or the reason why not; `None` while
-    /// no policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
+    /// Returns whether the user-info webhook writes the aliases of all pods, or the reason why not; `None`
+    /// while no policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
     pub fn identity_webhook(&self, now: Timestamp, left_alone: &[&str]) -> Option<Result<(), String>> {
         Some(self.current.identity_webhook.as_ref()?.observed(now, left_alone))
     }
@@ -199,8 +199,9 @@ impl World {
         self.current.follow_mirror();
     }
 
-    /// Returns the progress of all watches but those of the tests and of webhooks while they are denied, or the
-    /// kind not installed, and they have never worked: alerts on stalled watches would report them for ever.
+    /// Returns the progress of all watches but those of the tests and of webhooks while they are denied, or
+    /// the kind not installed, and they have never worked: alerts on stalled watches would report them for
+    /// ever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
         let webhooks = self.current.identity_webhook.iter().flat_map(identity_webhook::Watches::progress);
