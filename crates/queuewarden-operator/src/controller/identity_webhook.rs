@@ -20,7 +20,8 @@ use super::watch::{Problem, Progress, Watch};
 use super::world::FORBIDDEN_FOR;
 use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN, check, webhooks};
 
-/// The watches of the configurations, one by one, because the shipped ClusterRole allows no more.
+/// The watches of the configurations, one by one, because the shipped `ClusterRole` allows no
+/// more.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Watches {
     mutating: Watch<Vec<Webhook>>,
@@ -54,9 +55,11 @@ impl Watches {
         !self.all().iter().all(|(watch, _)| is_read(watch))
     }
 
-    /// Returns success if pods get their aliases, or the reason why not. `left_alone` are `YuniKorn`'s
-    /// namespace and queuewarden's. While a watch fails that has worked, the last state counts, unless it is
-    /// denied for long.
+    /// Checks that pods get their aliases. `left_alone` are `YuniKorn`'s namespace and queuewarden's. While a
+    /// watch fails that has worked, the last state counts, unless it is denied for long.
+    ///
+    /// # Errors
+    /// The reason why they do not, and what to do.
     pub fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
         for (watch, name) in self.all() {
             let is_denied = |problem: &Problem| {
@@ -89,6 +92,7 @@ impl Watches {
 }
 
 /// Converts a configuration for the cache.
+#[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn keep(object: DynamicObject) -> Cached<Vec<Webhook>> {
     let resource_version = object.resource_version().unwrap_or_default();
     Cached {

@@ -56,7 +56,7 @@ impl Running {
             }
         }
         let named = first.into_iter().map(|(id, pod)| {
-            let owner = owner(Submitter::from_pod(&pod.workload.pod, version));
+            let owner = owner(&Submitter::from_pod(&pod.workload.pod, version));
             (id.to_owned(), Named { namespace: pod.workload.namespace.clone(), owner })
         });
         Self { creator, named: named.collect() }

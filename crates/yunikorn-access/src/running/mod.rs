@@ -102,7 +102,7 @@ pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'
     let submitter = Submitter::from_pod(&pod.workload.pod, scheduler.version);
     match queue_of(pod, &submitter, scheduler) {
         Ok(queue) => {
-            let acl = ApplicationAcl { owner: owner(submitter), rules: rules(pod, spark) };
+            let acl = ApplicationAcl { owner: owner(&submitter), rules: rules(pod, spark) };
             Lookup::Application(Box::new(Application { acl, queue }))
         }
         Err(why) => Lookup::Undecided(why),
@@ -110,7 +110,7 @@ pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'
 }
 
 /// The owner. The user `nobody` is not a person of that name: a pod without a named user belongs to nobody.
-fn owner(submitter: Submitter) -> String {
+fn owner(submitter: &Submitter) -> String {
     match submitter.source {
         Source::Annotation | Source::Label => unescaped(&submitter.user).into_owned(),
         Source::AnnotationWithoutUser | Source::AnnotationUnreadable(_) | Source::Nothing => String::new(),

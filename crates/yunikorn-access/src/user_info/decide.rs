@@ -159,7 +159,7 @@ impl StrictProfile<'_> {
             Ok(names) => format!("it names user {}", quoted(names.user())),
             Err(_) => "it names somebody else".to_owned(),
         })?;
-        self.allowed(clause, &names.map_err(not_well_formed)?)
+        self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 
     /// Decides about a changed annotation. Whoever changes only aliases changes no name.
@@ -171,7 +171,7 @@ impl StrictProfile<'_> {
             return self.allowed("aliases", names);
         }
         let clause = self.may_set(IMMUTABLE, || "it was set before and would be changed".to_owned())?;
-        self.allowed(clause, &names.map_err(not_well_formed)?)
+        self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 
     /// Decides about a removed annotation. Users who leave their own name out lose nothing.
@@ -249,6 +249,6 @@ fn user(text: &str) -> String {
     Names::read(text).map(|names| names.user().to_owned()).unwrap_or_default()
 }
 
-fn not_well_formed(why: String) -> Refusal {
+fn not_well_formed(why: &str) -> Refusal {
     Refusal::new("form", format!("{why}; write {}", json::FORM))
 }
