@@ -114,11 +114,10 @@ pub fn admission(data: &[u8]) {
     let _ = submission::read(&request);
     if let Ok(asked) = user_info::read(&request, &[]) {
         let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
+        let (running, granted) = (Running::default(), std::collections::BTreeSet::new());
         for moment in [policy::Moment::Mutating, policy::Moment::Final] {
-            let decision = policy::decide(
-                &asked.at(&request, &Running::default(), &std::collections::BTreeSet::new(), moment),
-                &access,
-            );
+            let evaluated = asked.at(&request, &running, &granted, moment);
+            let decision = policy::decide(&evaluated, &access);
             let patch = user_info::patch(&asked, &decision);
             assert!(moment == policy::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
             let response = user_info::response(&request.uid, &asked, &decision, policy::Mode::Enforce);

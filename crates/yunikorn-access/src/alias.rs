@@ -308,7 +308,7 @@ mod tests {
         Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
     }
 
-    /// The same in docs/aliases.md: a change of one of these takes access away from all workloads.
+    /// The same in docs/service-accounts.md: a change of one of these takes access away from all workloads.
     #[test]
     fn aliases_are_those_of_the_documentation() {
         for (kind, name, expected) in [
