@@ -139,12 +139,10 @@ async fn start(authority: &Authority) -> Result<Slapd> {
     Slapd::start(MemberOf::Text, &entries(), &authority.server(2096)?).await
 }
 
+type Resolved = Result<Vec<String>, Refusal>;
+
 /// Returns the model's answers, or its reasons against the settings.
-fn ours(
-    directory: &Path,
-    users: &[String],
-    runtime: &Runtime,
-) -> Result<Result<Vec<Result<Vec<String>, Refusal>>, String>> {
+fn ours(directory: &Path, users: &[String], runtime: &Runtime) -> Result<Result<Vec<Resolved>, String>> {
     let files = ldap::read(directory).map_err(Error::msg)?;
     let settings = match Settings::read(&files) {
         Ok((settings, _)) => settings,
@@ -164,7 +162,7 @@ struct Tally {
 }
 
 /// Compares one answer. Where the model does not decide, it says why, and `YuniKorn` does what it says.
-fn agrees(ours: &Result<Vec<String>, Refusal>, theirs: &LdapAnswer, tally: &mut Tally) -> bool {
+fn agrees(ours: &Resolved, theirs: &LdapAnswer, tally: &mut Tally) -> bool {
     match ours {
         Ok(groups) => {
             tally.resolved += 1;
@@ -353,8 +351,8 @@ fn drawn() -> impl Strategy<Value = (Vec<String>, String)> {
     let item = item.prop_map(str::to_owned);
     let filter = item.prop_recursive(3, 8, 3, |inner| {
         (select(vec!["&", "|", "!"]), prop::collection::vec(inner, 1..3)).prop_map(|(word, inner)| {
-            let inner = if word == "!" { &inner[..1] } else { &inner };
-            format!("({word}{})", inner.concat())
+            let most = if word == "!" { 1 } else { inner.len() };
+            format!("({word}{})", inner.into_iter().take(most).collect::<String>())
         })
     });
     let noise = prop::option::weighted(0.1, r"[()&|!=*\\:%s ]{1,2}");
