@@ -183,7 +183,7 @@ async fn a_caller_and_an_object_are_shown() -> Result<()> {
         let shown = ask(&nobody, "whoami").await?;
         let row = format!("User    {account}");
         let row = shown.out.lines().find(|line| line.starts_with(&row)).unwrap_or_default();
-        ensure!(shown.code == Some(0) && row.ends_with("never: QW1016"), "{shown}");
+        ensure!(shown.code == Some(0) && row.ends_with("by an alias"), "{shown}");
         let url = cluster.scheduler_url();
         let objects = format!(
             "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\

@@ -59,7 +59,7 @@ pub(super) struct Decided<'a> {
     /// The reason why pods get no aliases.
     pub(super) no_aliases: Option<String>,
     /// The names of the objects by their aliases.
-    pub(super) aliased: Aliased,
+    pub(super) aliased: Arc<Aliased>,
     /// The time to write the text again because the scheduler does not load it, where that is our task.
     reassert_at: Option<Timestamp>,
     mirror: (mirror::Changes, Option<Finding>),
@@ -142,7 +142,7 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         uncertain,
         runs,
         no_aliases: aliases.err(),
-        aliased: snapshot.aliased(),
+        aliased: Arc::new(snapshot.aliased()),
         reassert_at,
         mirror,
     })

@@ -9,6 +9,7 @@ use super::snapshot::ConfigMapState;
 use super::{Event, ResourceKind, Write};
 use go_compat::diag::quoted;
 use yunikorn::config::Config;
+use yunikorn_access::alias::Aliased;
 
 /// A write and the ConfigMap that it replaced.
 #[derive(Debug, Clone)]
@@ -17,30 +18,41 @@ pub struct Replacement {
     replaced: Option<Arc<ConfigMapState>>,
     /// The queues before and after, if it wrote any.
     queues: Option<(Option<Arc<Config>>, Arc<Config>)>,
+    /// The names in the objects by their aliases.
+    aliased: Arc<Aliased>,
 }
 
 impl Replacement {
     /// Reads the queues of both.
-    pub fn new(write: &Write, replaced: Option<Arc<ConfigMapState>>, known: &mut ParseCache) -> Self {
+    pub fn new(
+        write: &Write,
+        replaced: Option<Arc<ConfigMapState>>,
+        aliased: Aliased,
+        known: &mut ParseCache,
+    ) -> Self {
         let queues = write.queue_tree().and_then(|(key, text)| {
             let after = known.taken(text).ok()?;
             let before = replaced.as_ref().and_then(|map| known.taken(map.data.get(key)?).ok());
             Some((before, after))
         });
-        Self { write: write.clone(), replaced, queues }
+        Self { write: write.clone(), replaced, queues, aliased: Arc::new(aliased) }
     }
 
     /// Describes in one line who gains and who loses access by it, and the access keys of the admission
     /// controller that it changes; `None` if it wrote neither.
     pub fn access(&self) -> Option<String> {
         let queues = self.queues.as_ref();
-        let queues = queues.map(|(before, after)| access_changed(before.as_deref(), Some(after)));
+        let queues = queues.map(|(before, after)| self.changed(before.as_deref(), after));
         let keys = self.write.admission().map(|(key, value)| match value {
             Some(value) => format!("sets {key} to {}", quoted(value)),
             None => format!("removes {key}"),
         });
         let parts: Vec<String> = queues.into_iter().chain(keys).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn changed(&self, was: Option<&Config>, is: &Config) -> String {
+        access_changed((was, &self.aliased), (Some(is), &self.aliased))
     }
 
     /// Makes the event for a write that put back what somebody else changed: who it was by the owners of the
@@ -51,7 +63,7 @@ impl Replacement {
         let others: Vec<String> = others.iter().map(|other| quoted(other)).collect();
         let who = if others.is_empty() { "somebody".to_owned() } else { others.join(", ") };
         let access = match &self.queues {
-            Some((Some(before), after)) => format!(", which {}", access_changed(Some(after), Some(before))),
+            Some((Some(before), after)) => format!(", which {}", self.changed(Some(after), before)),
             Some((None, _)) => ", which left no queues that YuniKorn can read".to_owned(),
             None => String::new(),
         };
@@ -87,7 +99,12 @@ mod tests {
             data: [(KEY.to_owned(), Some(now.to_owned()))].into(),
             ..Write::default()
         };
-        Replacement::new(&write, replaced.map(map).map(Arc::new), &mut ParseCache::new(Version::V1_8))
+        Replacement::new(
+            &write,
+            replaced.map(map).map(Arc::new),
+            Aliased::default(),
+            &mut ParseCache::new(Version::V1_8),
+        )
     }
 
     #[test]
@@ -107,7 +124,8 @@ mod tests {
         let keys = [(EXTERNAL_USERS, Some("^a$")), (BYPASS_AUTH, None), ("log.level", Some("DEBUG"))];
         let data = keys.map(|(key, value)| (key.to_owned(), value.map(str::to_owned))).into();
         let write = Write { data, ..Write::default() };
-        let said = Replacement::new(&write, None, &mut ParseCache::new(Version::V1_8)).access();
+        let said =
+            Replacement::new(&write, None, Aliased::default(), &mut ParseCache::new(Version::V1_8)).access();
         assert_eq!(
             said.as_deref(),
             Some(

@@ -151,6 +151,17 @@ pub fn service_account(user: &str) -> Option<(&str, &str)> {
     user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')
 }
 
+/// Returns a name as messages show it: quoted if it has other characters than letters, digits and those that
+/// join the parts of names, such as spaces and commas.
+pub fn shown(name: &str) -> Cow<'_, str> {
+    let joins = |c: char| matches!(c, '_' | '.' | '@' | ':' | '/' | '#' | '=' | '+' | '-' | '$');
+    if name.chars().all(|c| c.is_alphanumeric() || joins(c)) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(quoted(name))
+    }
+}
+
 /// Returns the groups that Kubernetes gives the service accounts of a namespace.
 pub fn groups_of_account(namespace: &str) -> Vec<String> {
     let of_namespace = format!("system:serviceaccounts:{namespace}");
@@ -229,6 +240,11 @@ impl Aliased {
         self.0.extend(needed.map(|(kind, name)| (alias(kind, name), (kind, name.clone()))));
     }
 
+    /// Adds those of another one.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     /// Returns the user or group that an entry of an ACL stands for; the entry itself if it is no known
     /// alias.
     pub fn real<'n>(&'n self, entry: Match<'n>) -> Match<'n> {
@@ -269,7 +285,9 @@ pub fn named(acl: &Acl) -> Option<Diagnostic> {
 /// Returns the finding about a name that looks like something else.
 fn oddity(kind: Kind, name: &str) -> Option<Diagnostic> {
     const ODDITIES: [Code; 4] = [codes::PATTERN, codes::QUOTES, codes::DENY, codes::PREFIX];
-    let found = dropped(kind, name).filter(|found| ODDITIES.contains(&found.code))?;
+    // A distinguished name has commas, too.
+    let is_list = name.contains(',') && !name.contains('=');
+    let found = dropped(kind, name).filter(|found| is_list || ODDITIES.contains(&found.code))?;
     let message = format!("{} is granted as the exact name of a {}", quoted(name), kind.noun());
     Some(Diagnostic { code: ODD, severity: Severity::Warning, message, ..found })
 }
@@ -354,6 +372,38 @@ mod tests {
         let (all, is_cut) = aliases(&Identity { user: "u:1".to_owned(), groups }, |alias| alias == last);
         assert!(is_cut && all.len() == MAX_ALIASES);
         assert_eq!(all.get(..2), Some(&[last, alias(Kind::User, "u:1")][..]));
+    }
+
+    #[test]
+    fn names_that_look_like_something_else_are_granted_with_a_warning() {
+        let none: &[&str] = &[];
+        for (name, is_odd) in [("!bob", true), ("a,b", true), ("user:bob", true), ("'a'", true), ("a*", true)]
+            .into_iter()
+            .chain(
+                ["CN=a,OU=b", "oidc:ann", "system:serviceaccount:a:b", "O'Brien x"].map(|name| (name, false)),
+            )
+        {
+            let (acl, odd) = acl(&[name], none).unwrap();
+            assert_eq!((acl.groups().as_str(), odd.len()), (&*alias(Kind::User, name), usize::from(is_odd)));
+        }
+        for name in ["", "*", " a", "a\n", "a\u{7f}b"] {
+            assert_eq!(acl(&[name], none).unwrap_err().len(), 1, "{name:?}");
+        }
+        let real = alias(Kind::Group, "a.b");
+        assert_eq!(acl(none, &[real]).unwrap_err()[0].code, ALIAS);
+    }
+
+    #[test]
+    fn names_are_shown_so_that_two_are_not_one() {
+        for (name, expected) in [
+            ("system:serviceaccount:a:b", "system:serviceaccount:a:b"),
+            ("データ", "データ"),
+            ("ann,eve", "`ann,eve`"),
+            ("CN=Ann Smith", "`CN=Ann Smith`"),
+            ("\u{202e}ssob", "`\\u{202e}ssob`"),
+        ] {
+            assert_eq!(shown(name), expected);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use std::fmt;
 
+use super::alias::shown;
 use super::reach::{GrantingEntry, checked, stops};
 use super::tree::{Grants, Located, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
@@ -85,8 +86,8 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Everyone => f.write_str("everyone"),
-            Self::User(name) => write!(f, "user {name}"),
-            Self::Group(name) => write!(f, "group {name}"),
+            Self::User(name) => write!(f, "user {}", shown(name)),
+            Self::Group(name) => write!(f, "group {}", shown(name)),
         }
     }
 }

@@ -586,7 +586,7 @@ fn delegates() -> Vec<Attack> {
             "a line break in a name that is granted",
             Who::Delegate,
             api("POST", &acls, &grant(json!({"submit": {"users": ["ann\n    adminacl: '*'"]}}))),
-            Refused(422, &["this user cannot be granted anything"]),
+            Refused(422, &["this is the name of no user"]),
         ),
         made(
             "administration for everybody of a queue below",

@@ -39,9 +39,11 @@ fn names() -> Vec<Attack> {
     // Nobody gains anything by such a name: it is not written.
     let dropped = |words| Without(200, words, &["may submit", "gains submit", "grants submit"]);
     let user = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), dropped(words));
-    let group = |name, group: &str, words| {
-        granted(name, &json!({"submit": {"users": null, "groups": [group]}}), dropped(words))
-    };
+    // Such a name is granted to whoever has exactly this name, and to nobody else.
+    let exactly = |words| Without(200, words, &["to everyone", "user ann", "user eve", "group devs"]);
+    let odd = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), exactly(words));
+    let groups = |group: &str| json!({"submit": {"users": null, "groups": [group]}});
+    let group = |name, group: &str, words| granted(name, &groups(group), dropped(words));
     let queue = |name, queue: &str, words| granted(name, &json!({"queue": queue}), Denied(words));
     let acl =
         |name, acl: &str, expected| granted(name, &json!({"submit": {"users": null, "acl": acl}}), expected);
@@ -52,17 +54,18 @@ fn names() -> Vec<Attack> {
             &["the user `ann\\\\n    adminacl: '*'` is dropped"],
         ),
         user("a quote in a user", "ann' # ", &["the user `ann' # ` is dropped"]),
+        odd("a quote and a comment in a user", "ann' # x", &["to user `ann' # x`"]),
         user(
             "everybody as a user",
             "*",
             &["the user `*` is dropped", "in a list of names `*` is no wildcard"],
         ),
-        user("two users in one", "ann,eve", &["the user `ann,eve` is dropped"]),
+        odd("two users in one", "ann,eve", &["to user `ann,eve`", "the exact name"]),
         user("a user of one space", " ", &["the user ` ` is dropped"]),
         user("an escape sequence in a user", "ann\u{1b}[2J", &["the user `ann\\\\u{1b}[2J` is dropped"]),
-        user("a tag of YAML as a user", "!!python/object", &["the user `!!python/object` is dropped"]),
-        user("an anchor of YAML as a user", "&a", &["the user `&a` is dropped"]),
-        group("a space in a group", "devs *", &["the group `devs *` is dropped"]),
+        odd("a tag of YAML as a user", "!!python/object", &["to user `!!python/object`"]),
+        odd("an anchor of YAML as a user", "&a", &["to user `&a`"]),
+        granted("a space in a group", &groups("devs *"), exactly(&["to group `devs *`"])),
         group("a line break in a group", "devs\n", &["the group `devs\\\\n` is dropped"]),
         group("everybody as a group", "*", &["the group `*` is dropped"]),
         acl("an ACL with a line break", "ann\n*", dropped(&["the user `ann\\\\n*` is dropped"])),

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::{AclKey, Named, NamedKind, WrittenIn};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
+use yunikorn_access::alias::shown;
 use yunikorn_access::check::Subject;
 use yunikorn_access::latest;
 
@@ -61,14 +62,18 @@ impl Named {
         let name = self.name.as_deref().unwrap_or_default();
         match self.kind {
             NamedKind::Everyone => "everyone".to_owned(),
-            NamedKind::User => format!("user {name}"),
-            NamedKind::Group => format!("group {name}"),
+            NamedKind::User => format!("user {}", shown(name)),
+            NamedKind::Group => format!("group {}", shown(name)),
         }
     }
 
     /// `user/sue`, `group/devs`, `everyone`
     pub fn path(&self) -> String {
-        self.words().replacen(' ', "/", 1)
+        match (&self.name, self.kind) {
+            (Some(name), NamedKind::User) => format!("user/{name}"),
+            (Some(name), NamedKind::Group) => format!("group/{name}"),
+            _ => "everyone".to_owned(),
+        }
     }
 }
 

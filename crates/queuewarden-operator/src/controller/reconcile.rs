@@ -58,6 +58,7 @@ use queuewarden_plan::ParseCache;
 use queuewarden_plan::attribution::Attribution;
 use queuewarden_plan::machine::{self, Event, FailingWatch, State};
 use queuewarden_plan::snapshot::WriteFailure;
+use yunikorn_access::alias::Aliased;
 
 /// A run begins when nothing has changed for this long ...
 const QUIET: Duration = Duration::from_millis(100);
@@ -125,6 +126,8 @@ pub struct Left {
     created: bool,
     /// The contributions to the text in the output.
     contributions: Arc<[Attribution]>,
+    /// The names in the objects by their aliases, at the last write.
+    aliased: Aliased,
 }
 
 /// The reasons why there is no plan.

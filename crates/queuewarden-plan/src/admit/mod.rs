@@ -25,6 +25,7 @@ use super::snapshot::{
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::config::Config;
 use yunikorn::identity::Identity;
+use yunikorn_access::alias::Aliased;
 use yunikorn_access::diff::{between, impact};
 use yunikorn_access::{Tree, user_info};
 
@@ -273,7 +274,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
         return Response::default();
     };
-    let mut warnings = vec![access_changed(queues(&was), queues(&is))];
+    let mut warnings = vec![access_changed((queues(&was), &was.aliased), (queues(&is), &is.aliased))];
     warnings.extend(policies_changed(snapshot, &after));
     warnings.extend(
         is.inputs.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
@@ -297,11 +298,18 @@ fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
     decided.inputs.desired.as_deref().or(decided.inputs.env.tree.as_deref())
 }
 
-/// Describes in one line the changes of access.
-pub(super) fn access_changed(was: Option<&Config>, is: Option<&Config>) -> String {
-    let trees = |config: Option<&Config>| -> Vec<Tree> {
+/// Describes in one line the changes of access. Each configuration comes with the names by their aliases.
+pub(super) fn access_changed(
+    was: (Option<&Config>, &Arc<Aliased>),
+    is: (Option<&Config>, &Arc<Aliased>),
+) -> String {
+    let trees = |(config, aliased): (Option<&Config>, &Arc<Aliased>)| -> Vec<Tree> {
         let partitions = config.into_iter().flat_map(|config| &config.partitions);
-        partitions.filter_map(|partition| Tree::new(partition).ok()).collect()
+        let named = |mut tree: Tree| {
+            tree.name_aliases(Arc::clone(aliased));
+            tree
+        };
+        partitions.filter_map(|partition| Tree::new(partition).ok().map(named)).collect()
     };
     impact(&between(&trees(was), &trees(is)))
 }

@@ -53,7 +53,8 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         Ok(warnings) => warnings,
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
-    let mut warnings = vec![access_changed(was, wanted)];
+    let named = before.as_ref().map_or(&is.aliased, |before| &before.aliased);
+    let mut warnings = vec![access_changed((was, named), (wanted, &is.aliased))];
     if let (Some(before), Some(base)) = (&before, &is.inputs.from) {
         warnings.extend(returning(&before.contributions(), &is.contributions(), &base.tree));
     }

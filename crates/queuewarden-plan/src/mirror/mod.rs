@@ -24,6 +24,8 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use super::applied::rejection;
 use super::conditions::{Finding, Reason, Type, find};
 use super::environment::Environment;
@@ -95,7 +97,10 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
     Ok(match (tree, running) {
         // A partition that is not in both is not mirrored.
         (None, _) | (_, Some(None)) => Desired::default(),
-        (Some(tree), running) => desired::from_trees(&tree, running.flatten().as_ref()),
+        (Some(mut tree), running) => {
+            tree.name_aliases(Arc::new(snapshot.aliased()));
+            desired::from_trees(&tree, running.flatten().as_ref())
+        }
     })
 }
 

@@ -14,7 +14,7 @@ use crate::resolve::Refusal;
 use crate::snapshot::Mode;
 use go_compat::diag::Diagnostic;
 use yunikorn::acl::Acl;
-use yunikorn_access::alias::Aliased;
+use yunikorn_access::alias::{Aliased, shown};
 
 /// The output that objects are written to, and its conditions.
 #[derive(Clone, Copy)]
@@ -147,7 +147,7 @@ fn push_names<'n>(text: &mut String, kind: &str, names: impl ExactSizeIterator<I
     }
     push(text, &[kind, if count == 1 { "" } else { "s" }]);
     for (index, name) in names.take(SHOWN).enumerate() {
-        push(text, &[if index == 0 { " " } else { ", " }, name]);
+        push(text, &[if index == 0 { " " } else { ", " }, &shown(name)]);
     }
     if count > SHOWN {
         let _ = write!(text, " and {} more", count - SHOWN);

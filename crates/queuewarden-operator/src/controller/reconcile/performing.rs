@@ -109,7 +109,11 @@ impl Reconciler {
         replaced: Option<Arc<ConfigMapState>>,
         data: &BTreeMap<String, String>,
     ) {
-        let replacement = Replacement::new(write, replaced, &mut self.left.known);
+        let named = self.world.snapshot(clock::now()).map(|snapshot| snapshot.aliased()).unwrap_or_default();
+        // What is no longer granted was named before.
+        let mut aliased = std::mem::replace(&mut self.left.aliased, named.clone());
+        aliased.extend(named);
+        let replacement = Replacement::new(write, replaced, aliased, &mut self.left.known);
         let repaired = write.repair && !self.left.created;
         // With large configurations it takes long.
         let described = tokio::task::spawn_blocking(move || {
