@@ -24,8 +24,8 @@ use sha2::{Digest, Sha256};
 
 use go_compat::diag::{Code, Diagnostic, Severity, quoted};
 use yunikorn::acl::{Acl, Match, codes, group_name_ok, user_name_ok};
-use yunikorn::config::Config;
 use yunikorn::config::names::is_user;
+use yunikorn::config::{Config, Partition};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
@@ -267,7 +267,7 @@ impl Aliased {
 /// Returns an error for each ACL of a configuration that names a group of the form of an alias. Only what
 /// queuewarden renders may have one.
 pub fn named_in(config: &Config) -> Vec<Diagnostic> {
-    let queues = config.partitions.iter().flat_map(|partition| partition.queues());
+    let queues = config.partitions.iter().flat_map(Partition::queues);
     let texts = queues.flat_map(|queue| Right::ALL.map(|right| queue.acl(right)));
     let acls = texts.filter(|text| text.value.contains("qw-"));
     let found = acls.filter_map(|text| {

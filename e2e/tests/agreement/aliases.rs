@@ -37,7 +37,9 @@ fn real_names_are_decided_as_yunikorn_decides_their_aliases() -> Result<()> {
         let all = cases.iter().zip(&questions).zip(&answers);
         Ok(all
             .map(|((case, question), answer)| {
-                let tree = tree(&question.text, version);
+                let Some(tree) = tree(&question.text, version) else {
+                    return Some(format!("it does not start: {}", question.text));
+                };
                 let wrong = case.asked.iter().zip(&answer.decisions).find_map(|((who, queue), decision)| {
                     let ours = tree.identify(who, &NoResolver, version);
                     let may =
@@ -74,8 +76,8 @@ impl Case {
     fn question(&self) -> AccessQuestion {
         let acl = |index: usize| {
             let (users, groups) = self.acls.get(index).cloned().unwrap_or_default();
-            let (acl, _) = alias::acl(&users, &groups).expect("names of Kubernetes");
-            acl.canonical()
+            // All names are drawn so that they can be granted.
+            alias::acl(&users, &groups).map(|(acl, _)| acl.canonical()).unwrap_or_default()
         };
         let queue = |name: &str, index: usize, below: Value| json!({"name": name, "submitacl": acl(index), "adminacl": acl(index + QUEUES.len()), "queues": below});
         let a = queue("a", 1, json!([queue("b", 2, json!([]))]));
@@ -98,9 +100,8 @@ impl Case {
     }
 }
 
-fn tree(text: &str, version: Version) -> Tree {
-    let config = verdict(text, &[], version).config.expect("it starts");
-    Tree::new(config.partition("default").expect("a partition")).expect("it activates")
+fn tree(text: &str, version: Version) -> Option<Tree> {
+    Tree::new(verdict(text, &[], version).config?.partition("default")?).ok()
 }
 
 fn case() -> impl Strategy<Value = Case> {

@@ -143,7 +143,7 @@ async fn every_name_that_is_granted_is_placed_and_no_other() -> Result<()> {
             std::env::var("QUEUEWARDEN_E2E_IDENTITIES").ok().map_or(Ok(120), |count| count.parse())?;
         let Some(_operator) = enforced(cluster, QUEUES).await? else { return Ok(()) };
         // Identity n is granted on queue n by its user or its group, and asks there or for the next one.
-        let mut manifests = String::new();
+        let mut manifests = Vec::new();
         for queue in 0..QUEUES {
             let here = (0..count).filter(|number| number % QUEUES == queue).map(|number| (number, drawn(number)));
             let (mut users, mut groups) = (Vec::new(), Vec::new());
@@ -152,9 +152,9 @@ async fn every_name_that_is_granted_is_placed_and_no_other() -> Result<()> {
             }
             let grant = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": format!("q{queue}")},
                 "spec": {"queue": format!("root.q{queue}"), "submit": {"users": users, "groups": groups}}});
-            manifests += &format!("---\n{grant}\n");
+            manifests.push(grant.to_string());
         }
-        cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests.join("\n---\n")).await?;
         for queue in 0..QUEUES.min(count) {
             cluster.wait_for(Kind::QueueAcl, &format!("q{queue}"), is_true("Ready"), PATIENCE).await?;
         }

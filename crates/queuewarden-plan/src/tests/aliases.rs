@@ -6,6 +6,9 @@ use yunikorn_access::user_info;
 
 const DRIVER: &str = "system:serviceaccount:spark:driver";
 
+/// A change of a cluster, and the reason that is reported then.
+type Change = (fn(&mut Snapshot), &'static str);
+
 /// A cluster in which the user-info webhook writes aliases.
 fn guarded(base: &str) -> Snapshot {
     let settings = user_info::Settings { mode: user_info::Mode::Enforce, ..user_info::Settings::default() };
@@ -41,7 +44,7 @@ fn while_no_webhook_writes_aliases_none_is_rendered_and_the_object_is_not_ready(
     snapshot.queue_acls = vec![lists(&["ann", DRIVER], &[])];
     let granted = settled(&snapshot).snapshot;
     assert!(submit_of(&granted, "root.prod").contains("qw-u-"));
-    let changes: [(fn(&mut Snapshot), &str); 2] = [
+    let changes: [Change; 2] = [
         (|snapshot| snapshot.observed.identity_webhook = Some(Err("install it".to_owned())), "install it"),
         (|snapshot| snapshot.policies.clear(), "no AdmissionPolicy in force sets spec.userInfo"),
     ];
