@@ -133,6 +133,22 @@ impl Named {
         nearest.known.map(|(entry, start)| start.granting_entry(entry))
     }
 
+    /// Finds the same for a subject of which only the name is known.
+    pub(super) fn granting_entry_of(
+        &self,
+        right: Right,
+        id: QueueId,
+        name: Match<'_>,
+    ) -> Option<GrantingEntry<'_>> {
+        let first = self.first(right, id.number());
+        let mut nearest = Nearest { right, queue: id.number(), first, known: None };
+        nearest.consider(Match::Everyone, &self.everyone);
+        if let Some((entry, holder)) = self.held(name) {
+            nearest.consider(entry, holder);
+        }
+        nearest.known.map(|(entry, start)| start.granting_entry(entry))
+    }
+
     /// Returns the first queue whose ACLs count for a right on this one: to submit below the recovery queue,
     /// no grant at or above that queue counts.
     fn first(&self, right: Right, queue: u32) -> u32 {

@@ -169,9 +169,9 @@ impl<'t> GrantingEntry<'t> {
         named.granting_entry(right, id, &identity.user, &identity.groups)
     }
 
-    /// Finds the same for a subject of which only the name is known ([`Subject::identity`]).
+    /// Finds the same for a subject of which only the name is known ([`Subject::identity`]), or for an alias.
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
-        Self::find(tree, right, id, &Subject::from(name).identity())
+        tree.named().granting_entry_of(right, id, name)
     }
 
     /// Returns the entry with its origins.
@@ -226,8 +226,29 @@ impl Subject {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alias::alias;
+    use crate::testing::tree;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    /// An alias that somebody claims to be in counts for nothing.
+    #[test]
+    fn aliases_are_found_by_their_names_and_as_entries() {
+        let driver = "system:serviceaccount:spark:driver";
+        let alias = alias(Kind::User, driver);
+        let tree = tree(&[("root", &format!(" {alias}"), "")]);
+        let of_name = |name| GrantingEntry::of_name(&tree, Right::Submit, QueueId::ROOT, name);
+        let expected =
+            GrantingEntry { queue: QueueId::ROOT, acl: Right::Submit, entry: Match::Group(&alias) };
+        assert_eq!(of_name(Match::User(driver)), Some(expected));
+        assert_eq!(of_name(Match::Group(&alias)), Some(expected));
+        assert_eq!((of_name(Match::Group(driver)), of_name(Match::Everyone)), (None, None));
+        let find = |user: &str, group: &str| {
+            let identity = Identity { user: user.to_owned(), groups: vec![group.to_owned()] };
+            GrantingEntry::find(&tree, Right::Submit, QueueId::ROOT, &identity)
+        };
+        assert_eq!((find(driver, "devs"), find("mallory", &alias)), (Some(expected), None));
+    }
 
     fn set(ranges: &[(u32, u32)]) -> (QueueSet, BTreeSet<u32>) {
         let ranges: Vec<Range<u32>> = ranges.iter().map(|(start, len)| *start..start + len).collect();
