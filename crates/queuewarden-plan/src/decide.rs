@@ -85,8 +85,8 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     // The text that this process wrote last; after another process wrote it, the one that is there now.
     let recorded = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
     let record = Record { output: snapshot.output.as_deref(), tree: recorded };
-    let aliases = policy::aliases(snapshot);
-    let mut objects = objects(snapshot, tree, &record, aliases.is_ok());
+    let no_aliases = policy::aliases(snapshot).err();
+    let mut objects = objects(snapshot, tree, &record, no_aliases.is_none());
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
     let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
@@ -130,7 +130,8 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
     let output = output::decide(&inputs, known);
-    let mirror = mirror::plan(snapshot, config, spec, &inputs.env, known);
+    let aliased = Arc::new(snapshot.aliased());
+    let mirror = mirror::plan(snapshot, config, spec, &inputs.env, &aliased, known);
     Some(Decided {
         config,
         inputs,
@@ -141,8 +142,8 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         has_queues,
         uncertain,
         runs,
-        no_aliases: aliases.err(),
-        aliased: Arc::new(snapshot.aliased()),
+        no_aliases,
+        aliased,
         reassert_at,
         mirror,
     })

@@ -84,6 +84,9 @@ impl Contribution {
 
     /// Returns the same without the aliases.
     fn without_aliases(self) -> Self {
+        if !self.acls().any(|(_, acl)| alias::may_name(acl.groups().as_str())) {
+            return self;
+        }
         let mut left_out = Acl::nobody();
         let by_right = Right::ALL.map(|right| {
             let acl = self.grant(right)?;

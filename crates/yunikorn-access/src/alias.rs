@@ -112,15 +112,21 @@ pub fn is_alias(group: &str) -> bool {
     })
 }
 
+/// Returns the names of a user and their groups that need an alias: the user's before those of the groups in
+/// their order.
+pub(crate) fn needing(identity: &Identity) -> impl Iterator<Item = (Kind, &str)> {
+    let groups = identity.groups.iter().map(|group| (Kind::Group, group.as_str()));
+    let names = std::iter::once((Kind::User, identity.user.as_str())).chain(groups);
+    names.filter(|(kind, name)| !kind.is_plain(name) && !name.is_empty() && !is_alias(name))
+}
+
 /// Returns the aliases of a user and their groups, for the names that need one: the granted ones first, each
 /// once, the user's before those of the groups in their order; and whether there are more than
 /// [`MAX_ALIASES`].
 pub fn aliases(identity: &Identity, granted: impl Fn(&str) -> bool) -> (Vec<String>, bool) {
-    let user = Some((Kind::User, &identity.user));
-    let names = user.into_iter().chain(identity.groups.iter().map(|group| (Kind::Group, group)));
     let mut seen = BTreeSet::new();
-    let needed = names.filter(|(kind, name)| !kind.is_plain(name) && !name.is_empty() && !is_alias(name));
-    let all = needed.filter(|name| seen.insert(*name)).map(|(kind, name)| alias(kind, name));
+    let names = needing(identity).filter(|name| seen.insert(*name));
+    let all = names.map(|(kind, name)| alias(kind, name));
     let (mut first, others): (Vec<_>, Vec<_>) = all.partition(|alias| granted(alias));
     first.extend(others);
     let is_cut = first.len() > MAX_ALIASES;
@@ -269,12 +275,17 @@ impl Aliased {
 pub fn named_in(config: &Config) -> Vec<Diagnostic> {
     let queues = config.partitions.iter().flat_map(Partition::queues);
     let texts = queues.flat_map(|queue| Right::ALL.map(|right| queue.acl(right)));
-    let acls = texts.filter(|text| text.value.contains("qw-"));
-    let found = acls.filter_map(|text| {
+    let found = texts.filter(|text| may_name(&text.value)).filter_map(|text| {
         let found = named(&yunikorn::acl::parse(&text.value).ok()?)?;
         Some(Diagnostic { span: text.span, ..found })
     });
     found.collect()
+}
+
+/// Returns whether an ACL, or the text of its groups, may name an alias: most do not, and this avoids reading
+/// them.
+pub fn may_name(text: &str) -> bool {
+    text.contains("qw-")
 }
 
 /// Returns an error for an ACL that names a group of the form of an alias.

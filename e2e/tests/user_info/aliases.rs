@@ -19,7 +19,7 @@ use super::{
 
 /// The account whose alias everybody is after.
 const BOSS: &str = "system:serviceaccount:spark:boss";
-/// A user whom the policy lets name others.
+/// A user that the policy lets name others.
 const AIRFLOW: &str = "airflow";
 const REPLICA_SETS: &str = "system:serviceaccount:kube-system:replicaset-controller";
 const JOBS: &str = "system:serviceaccount:kube-system:job-controller";

@@ -35,6 +35,7 @@ use super::snapshot::{ConfigEntry, ConfigSpec, Snapshot, WriteFailure};
 use desired::Desired;
 use go_compat::diag::plural;
 use yunikorn_access::Tree;
+use yunikorn_access::alias::Aliased;
 
 pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Rule, Subject};
 pub use steps::{Action, Step, TargetState, target_states};
@@ -59,13 +60,15 @@ pub(super) fn plan(
     config: &ConfigEntry,
     spec: &ConfigSpec,
     env: &Environment,
+    aliased: &Arc<Aliased>,
     known: &mut ParseCache,
 ) -> (Changes, Option<Finding>) {
     let Some(mirror) = &snapshot.mirror else {
         return (Changes::default(), None);
     };
     let owner = config.meta.uid.to_string();
-    let desired = if spec.rbac_mirror { desired(snapshot, env, known) } else { Ok(Desired::default()) };
+    let desired =
+        if spec.rbac_mirror { desired(snapshot, env, aliased, known) } else { Ok(Desired::default()) };
     let steps = match &desired {
         Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),
         _ => Vec::new(),
@@ -78,7 +81,12 @@ pub(super) fn plan(
 
 /// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
 /// stay as it is.
-fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Result<Desired, String> {
+fn desired(
+    snapshot: &Snapshot,
+    env: &Environment,
+    aliased: &Arc<Aliased>,
+    known: &mut ParseCache,
+) -> Result<Desired, String> {
     env.runs.as_ref().map_err(String::clone)?;
     let observed = &snapshot.observed;
     // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
@@ -98,7 +106,7 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut ParseCache) -> Re
         // A partition that is not in both is not mirrored.
         (None, _) | (_, Some(None)) => Desired::default(),
         (Some(mut tree), running) => {
-            tree.name_aliases(Arc::new(snapshot.aliased()));
+            tree.name_aliases(Arc::clone(aliased));
             desired::from_trees(&tree, running.flatten().as_ref())
         }
     })

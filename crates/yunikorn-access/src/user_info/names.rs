@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::json;
-use crate::alias::{Kind, alias, aliases, escaped, is_alias, unescaped};
+use crate::alias::{Kind, alias, aliases, escaped, is_alias, needing, unescaped};
 use yunikorn::admission::UserInfo;
 use yunikorn::identity::Identity;
 
@@ -74,10 +74,7 @@ impl Names {
         if self.aliases.is_empty() {
             return None;
         }
-        let groups = self.identity.groups.iter().map(|group| (Kind::Group, group));
-        let names = groups.chain([(Kind::User, &self.identity.user)]);
-        let own: BTreeSet<String> =
-            names.filter(|(kind, name)| !kind.is_plain(name)).map(|(kind, name)| alias(kind, name)).collect();
+        let own: BTreeSet<String> = needing(&self.identity).map(|(kind, name)| alias(kind, name)).collect();
         self.aliases.iter().find(|alias| !own.contains(*alias)).map(String::as_str)
     }
 
