@@ -72,10 +72,10 @@ fn each_difference_has_its_reason() {
         "<queue name=\"a\"><aclSubmitApps>DOM\\x,alice@R dev.s</aclSubmitApps><queue name=\"b\"/></queue><queue name=\"c\"><aclAdministerApps> Domain Users</aclAdministerApps></queue>",
     );
     let expected = [
-        (narrower, "user DOM\\x".to_owned(), submit, DROPPED, 2),
+        (narrower, "user `DOM\\x`".to_owned(), submit, DROPPED, 2),
         (narrower, "user alice@R".to_owned(), submit, PRINCIPAL, 2),
-        (narrower, "group Domain Users".to_owned(), submit, GROUP_SPACE, 1),
-        (narrower, "group Domain Users".to_owned(), admin, GROUP_SPACE, 1),
+        (narrower, "group `Domain Users`".to_owned(), submit, GROUP_SPACE, 1),
+        (narrower, "group `Domain Users`".to_owned(), admin, GROUP_SPACE, 1),
         (narrower, "group dev.s".to_owned(), submit, DROPPED, 2),
     ];
     assert_eq!(differences(&source(&queues, None, Reading::Hadoop), &Options::default()), expected);
