@@ -1,7 +1,10 @@
 //! Converts a pod into the evaluator's plain data ([`yunikorn_access::running`]).
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1 as core;
+use kube::api::DynamicObject;
+use serde_json::Value;
 
 use yunikorn::admission;
 use yunikorn::admission::request::{
@@ -19,14 +22,13 @@ const RETAINED: [&str; 9] =
 const SPARK_VOLUME: &str = "spark-conf-volume-driver";
 
 /// Returns what a pod reveals of its application.
-pub fn read(pod: &core::Pod) -> Pod {
-    let metadata = &pod.metadata;
-    let spec = pod.spec.as_ref();
-    let kept = |texts: &Option<std::collections::BTreeMap<String, String>>| {
+pub fn read(object: &DynamicObject) -> Pod {
+    let metadata = &object.metadata;
+    let kept = |texts: &Option<BTreeMap<String, String>>| {
         let texts = texts.iter().flatten().filter(|(key, _)| RETAINED.contains(&key.as_str()));
         texts.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    let phase = object.data.pointer("/status/phase").and_then(Value::as_str);
     let owners = metadata.owner_references.iter().flatten().filter(|owner| owner.kind == "Pod");
     let workload = Workload {
         namespace: metadata.namespace.clone().unwrap_or_default(),
@@ -44,14 +46,16 @@ pub fn read(pod: &core::Pod) -> Pod {
         created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         ended: phase.is_some_and(|phase| matches!(phase, "Succeeded" | "Failed")),
         owners: owners.map(|owner| owner.uid.clone()).collect(),
-        spark_conf: spec.and_then(spark_conf),
+        spark_conf: spark_conf(&object.data),
         workload,
     }
 }
 
-fn spark_conf(spec: &core::PodSpec) -> Option<String> {
-    let volume = spec.volumes.iter().flatten().find(|volume| volume.name == SPARK_VOLUME)?;
-    Some(volume.config_map.as_ref()?.name.clone())
+/// Returns the name of the `ConfigMap` in the volume of a Spark driver's configuration.
+fn spark_conf(pod: &Value) -> Option<String> {
+    let mut volumes = pod.pointer("/spec/volumes")?.as_array()?.iter();
+    let volume = volumes.find(|volume| volume.get("name").is_some_and(|name| name == SPARK_VOLUME))?;
+    Some(volume.pointer("/configMap")?.get("name")?.as_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -61,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_says_something_is_kept_and_nothing_else() {
-        let pod: core::Pod = serde_json::from_value(json!({
+        let pod: DynamicObject = serde_json::from_value(json!({
             "metadata": {"name": "spark-pi-driver", "namespace": "jobs", "uid": "u1", "creationTimestamp": "2026-06-01T12:00:00Z",
                 "labels": {"queue": "root.prod", "spark-app-selector": "spark-1", "team": "x"},
                 "annotations": {"queuewarden.dev/view-acl": "ann", "secret": "x"},

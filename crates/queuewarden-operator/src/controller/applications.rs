@@ -9,6 +9,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as core;
+use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use moka::future::Cache;
@@ -69,7 +70,9 @@ impl Applications {
             let config = watcher::Config::default().fields(&format!("spec.schedulerName={YUNIKORN}"));
             // No plan depends on pods, so nobody waits for this.
             let changed = Arc::default();
-            let pods = Watch::start(client, Api::<core::Pod>::all, config, keep, "pods", &changed);
+            let kind = ApiResource::erase::<core::Pod>(&());
+            let pods =
+                Watch::start(client, |client| Api::all_with(client, &kind), config, keep, "pods", &changed);
             let confs = Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build();
             Arc::new(Inner { mode, pods, client: client.clone(), confs })
         }))
@@ -189,7 +192,7 @@ fn key(namespace: &str, name: &str) -> String {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep(object: core::Pod) -> Cached<Pod> {
+fn keep(object: DynamicObject) -> Cached<Pod> {
     let pod = pod::read(&object);
     let version = object.metadata.resource_version.clone().unwrap_or_default();
     Cached {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use moka::future::Cache;
 use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::note;
 use crate::controller::published::Published;
@@ -91,14 +92,15 @@ async fn evaluated(state: &ServerState, known: &Published, request: &Request) ->
 /// that it has just added.
 #[derive(Debug, Clone)]
 pub(super) struct Registration {
-    known: Cache<(), bool>,
+    /// What was read last, and when. Requests that come while it is read wait for the same answer.
+    known: Arc<Mutex<Option<(Instant, bool)>>>,
     /// True if the last read failed, and that was logged; every request would report it again.
     doubted: Arc<AtomicBool>,
 }
 
 impl Registration {
     pub(super) fn new() -> Self {
-        Self { known: Cache::builder().time_to_live(FRESH).build(), doubted: Arc::default() }
+        Self { known: Arc::default(), doubted: Arc::default() }
     }
 
     /// Returns whether it exists.
@@ -106,7 +108,14 @@ impl Registration {
     /// # Errors
     /// When that cannot be read in time.
     async fn exists(&self, state: &ServerState) -> Result<bool, String> {
-        let found = self.known.try_get_with((), state.lookups.has_yunikorn()).await;
+        let mut known = self.known.lock().await;
+        if let Some((read, exists)) = *known
+            && read.elapsed() < FRESH
+        {
+            return Ok(exists);
+        }
+        let found = state.lookups.has_yunikorn().await;
+        *known = found.as_ref().ok().map(|exists| (Instant::now(), *exists));
         let doubted_before = self.doubted.swap(found.is_err(), Ordering::Relaxed);
         if let Err(why) = &found
             && !doubted_before
@@ -117,7 +126,7 @@ impl Registration {
                 "Nobody knows whether YuniKorn's admission controller is registered"
             );
         }
-        found.map_err(Arc::unwrap_or_clone)
+        found
     }
 }
 
