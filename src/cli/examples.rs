@@ -61,6 +61,10 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("Make a group administrators at once", "queuewarden grant administer root.ml --group ml-leads --apply"),
     ("Suspend an object, and see first who loses what", "queuewarden suspend queueacl/prod --dry-run"),
     ("Grant again what it grants", "queuewarden resume queueacl/prod"),
+    (
+        "List the pods of namespace spark that lack an alias",
+        "queuewarden user-info refresh --namespace spark",
+    ),
     ("Take a right from bob", "queuewarden revoke submit root.prod --user bob | kubectl apply -f -"),
     #[cfg(feature = "import")]
     ("Move the cluster's own ACLs into objects", "queuewarden import yunikorn > imported.yaml"),

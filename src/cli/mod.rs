@@ -50,6 +50,7 @@ pub mod statuses;
 pub mod suppressions;
 pub mod suspend;
 pub mod test;
+pub mod user_info;
 pub mod validate;
 pub mod version;
 mod watch;
@@ -140,6 +141,8 @@ enum Command {
     Check(check::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
+    /// Work with the names of users that pods carry
+    UserInfo(user_info::Args),
     /// Rewrite all objects in the storage version of the definitions
     MigrateStorage(migrate_storage::Args),
     /// Print the files by which an API server uses queuewarden as an authorizer
@@ -390,6 +393,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
+        Command::UserInfo(args) => user_info::run(args, console),
         Command::MigrateStorage(args) => migrate_storage::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Completion(args) => completion::run(args, console),

@@ -303,7 +303,7 @@ fn every_page_is_linked() {
 #[test]
 fn checks_of_an_installation_are_described() {
     let mut declared = BTreeSet::new();
-    for file in ["api", "https", "rights", "running", "written"] {
+    for file in ["api", "https", "pods", "rights", "running", "written"] {
         let code = std::fs::read_to_string(root().join(format!("src/cli/check/{file}.rs"))).unwrap();
         let names = code.lines().filter_map(|line| line.strip_prefix("const ")?.split_once(": &str = \""));
         declared.extend(

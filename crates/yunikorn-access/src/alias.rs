@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use go_compat::diag::{Code, Diagnostic, Severity, quoted};
+use go_compat::yaml::decode::Spanned;
 use yunikorn::acl::{Acl, Match, codes, group_name_ok, user_name_ok};
 use yunikorn::config::names::is_user;
 use yunikorn::config::{Config, Partition};
@@ -72,7 +73,7 @@ impl Kind {
         }
     }
 
-    fn noun(self) -> &'static str {
+    pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Group => "group",
@@ -273,13 +274,28 @@ impl Aliased {
 /// Returns an error for each ACL of a configuration that names a group of the form of an alias. Only what
 /// queuewarden renders may have one.
 pub fn named_in(config: &Config) -> Vec<Diagnostic> {
-    let queues = config.partitions.iter().flat_map(Partition::queues);
-    let texts = queues.flat_map(|queue| Right::ALL.map(|right| queue.acl(right)));
-    let found = texts.filter(|text| may_name(&text.value)).filter_map(|text| {
+    let found = acls_with_aliases(config).filter_map(|text| {
         let found = named(&yunikorn::acl::parse(&text.value).ok()?)?;
         Some(Diagnostic { span: text.span, ..found })
     });
     found.collect()
+}
+
+/// Returns the aliases that the ACLs of a configuration name.
+pub fn granted(config: &Config) -> BTreeSet<String> {
+    let acls = acls_with_aliases(config).filter_map(|text| yunikorn::acl::parse(&text.value).ok());
+    let of_acl = |acl: Acl| {
+        let aliases = acl.groups().iter().filter(|group| is_alias(group));
+        aliases.map(str::to_owned).collect::<Vec<_>>()
+    };
+    acls.flat_map(of_acl).collect()
+}
+
+/// Returns the texts of the ACLs that may name an alias.
+fn acls_with_aliases(config: &Config) -> impl Iterator<Item = &Spanned> {
+    let queues = config.partitions.iter().flat_map(Partition::queues);
+    let texts = queues.flat_map(|queue| Right::ALL.map(|right| queue.acl(right)));
+    texts.filter(|text| may_name(&text.value))
 }
 
 /// Returns whether an ACL, or the text of its groups, may name an alias: most do not, and this avoids reading

@@ -10,6 +10,7 @@ mod holes;
 mod operators;
 mod own_names;
 mod parity;
+mod refresh;
 mod service_accounts;
 mod time;
 

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use super::{ask, guard, nobody_asked, strict};
 use crate::pages::root;
 
-const DRIVER: &str = "system:serviceaccount:spark:driver";
+pub(super) const DRIVER: &str = "system:serviceaccount:spark:driver";
 
 /// A tree in which nobody may submit.
-fn closed(queues: usize) -> String {
+pub(super) fn closed(queues: usize) -> String {
     let queues: Vec<Value> = (0..queues).map(|number| json!({"name": format!("q{number}")})).collect();
     let prod = json!({"name": "prod"});
     let below: Vec<&Value> = queues.iter().chain([&prod]).collect();
@@ -43,7 +43,7 @@ async fn enforced(cluster: &TestCluster, queues: usize) -> Result<Option<Operato
 }
 
 /// Returns the object on the page.
-fn example() -> Result<String> {
+pub(super) fn example() -> Result<String> {
     let page = std::fs::read_to_string(root().join("docs/service-accounts.md"))?;
     let (_, rest) = page.split_once("```yaml\n").context("no example")?;
     let (yaml, _) = rest.split_once("```").context("no end")?;

@@ -4,6 +4,7 @@
 //! warning, because it is neither in order nor broken.
 //!
 //! * [`api`]: the API server and the definitions of our kinds.
+//! * [`pods`]: the aliases in pods.
 //! * [`rights`]: the rights of the operator's `ServiceAccount`.
 //! * [`running`]: the Deployment and the Lease.
 //! * [`https`]: webhooks, the served API, and the certificates that the API server trusts for them.
@@ -11,6 +12,7 @@
 
 pub mod api;
 pub mod https;
+pub mod pods;
 pub mod rights;
 pub mod running;
 pub mod written;
@@ -32,6 +34,9 @@ use queuewarden_plan::snapshot::ConfigSpec;
 
 /// The time between two checks of `--wait`.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// Maximum number of objects that are named.
+const NAMED: usize = 5;
 
 /// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
 /// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
@@ -151,7 +156,11 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
             mounted: state.operator.mounted_certificate,
         };
         let rights = rights::check(client, &setting).await;
-        [api, vec![rights], running::check(&state.operator), endpoints, written::check(spec, state)].concat()
+        let pods = pods::check(cluster, client, state.snapshot.as_ref().ok()).await;
+        let mut lines = [api, vec![rights], running::check(&state.operator), endpoints].concat();
+        lines.extend(written::check(spec, state));
+        lines.extend(pods);
+        lines
     });
     CheckAnswer {
         version: VERSION,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Line, list};
+use super::{Line, NAMED, list};
 use crate::cli::Failure;
 use crate::cli::installed::{ObservedObject, SchedulerState, State};
 use queuewarden_operator::controller::call;
@@ -32,8 +32,6 @@ const SCHEDULER: &str = "scheduler";
 const ADMISSION: &str = "admission";
 const OBJECTS: &str = "objects";
 const LOG_LEVEL: &str = "log-level";
-/// Maximum number of objects that are named.
-const NAMED: usize = 5;
 
 pub(super) fn check(spec: &ConfigSpec, state: State) -> Vec<Line> {
     let mut lines = Vec::new();

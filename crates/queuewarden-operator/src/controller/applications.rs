@@ -13,18 +13,23 @@ use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use moka::future::Cache;
+use tokio::time::interval;
 
 use super::cache::{self, Cached};
 use super::call::call;
+use super::health::Health;
+use super::published::Knows;
 use super::watch::{Progress, Watch};
 use queuewarden_api::pod;
 use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::USER_INFO;
 use yunikorn::application::properties;
 use yunikorn::version::Version;
 use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{BoundPod, Running};
 use yunikorn_access::running::pods::PodRequest;
 use yunikorn_access::running::{self, Pod, Scheduler, first, speaker};
+use yunikorn_access::user_info::lacking;
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
 const SPARK_CONF: &str = "spark.properties";
@@ -33,6 +38,8 @@ const MAX_CONF: usize = 1 << 20;
 /// The time for which a driver's configuration is cached. It does not change while the driver lives, but a
 /// failure to read it may pass.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
+/// The time between two counts of pods that lack an alias.
+const COUNTED_EVERY: Duration = Duration::from_secs(10);
 /// The number of drivers whose configuration is cached.
 const REMEMBERED: u64 = 1024;
 
@@ -86,6 +93,18 @@ impl Applications {
     /// Returns the progress of the watch.
     pub fn progress(&self) -> Option<Arc<Progress>> {
         self.0.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
+    }
+
+    /// Counts the pods that lack an alias which an ACL names, again and again.
+    pub async fn count_without_alias(self, knows: Knows, health: Arc<Health>) {
+        let Some(inner) = self.0 else { return };
+        let mut next = interval(COUNTED_EVERY);
+        loop {
+            next.tick().await;
+            let (Some(state), Ok(pods)) = (knows.borrow().clone(), inner.all()) else { continue };
+            let lacks = |pod: &&Arc<Pod>| !pod.ended && lacks_alias(pod, state.granted_aliases());
+            health.metrics.counted_without_alias(pods.iter().filter(lacks).count());
+        }
     }
 
     /// Finds the application with this ID; only in this namespace, if that is not empty.
@@ -147,6 +166,11 @@ impl Inner {
         Err(format!("the pods have not been read yet{}", problem.unwrap_or_default()))
     }
 
+    /// Returns copies of the pods, so that counting them keeps nobody waiting.
+    fn all(&self) -> Result<Vec<Arc<Pod>>, String> {
+        self.pods().map(|pods| pods.objects().cloned().collect())
+    }
+
     /// Returns the application of a pod, if there is one.
     async fn application(&self, pod: Result<Option<Arc<Pod>>, String>, scheduler: Scheduler<'_>) -> Lookup {
         let pod = match pod {
@@ -177,6 +201,11 @@ impl Inner {
         };
         self.confs.get_with_by_ref(&pod.workload.pod.uid, read).await
     }
+}
+
+fn lacks_alias(pod: &Pod, granted: &BTreeSet<String>) -> bool {
+    let text = pod.workload.pod.annotations.get(USER_INFO);
+    text.is_some_and(|text| lacking(text, granted).is_some())
 }
 
 fn settings(mut data: BTreeMap<String, String>) -> Settings {

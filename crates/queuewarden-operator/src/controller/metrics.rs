@@ -58,6 +58,8 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     admission_risks: Gauge,
+    /// The running pods that lack an alias which an ACL names; not shown while pods are not watched.
+    pods_without_alias: Series,
     scheduler_requests: Durations,
     /// The metrics of the HTTPS endpoints.
     pub endpoints: endpoints::Metrics,
@@ -141,6 +143,11 @@ impl Default for Metrics {
                 "admission_risks",
                 "Findings about the settings of YuniKorn's admission controller that are in force",
             ),
+            pods_without_alias: begun(
+                r,
+                "pods_without_alias",
+                "Pods that lack an alias which a grant needs; only with --applications",
+            ),
             scheduler_requests: registered(
                 r,
                 "scheduler_request_duration_seconds",
@@ -186,6 +193,11 @@ impl Metrics {
     /// Counts a status patch: `patched`, `stale` or `error`.
     pub fn patched(&self, kind: ResourceKind, result: &'static str) {
         self.status_patches.get_or_create(&labels([("kind", kind.name()), ("result", result)])).inc();
+    }
+
+    /// Records the number of running pods that lack an alias which an ACL names.
+    pub fn counted_without_alias(&self, pods: usize) {
+        self.pods_without_alias.show([(Labels::new(), gauge(pods))].into());
     }
 
     /// Records a request to the scheduler.

@@ -15,9 +15,8 @@ use queuewarden_plan::{ParseCache, Plan, Running, base_tree, merged, user_info};
 use yunikorn::admission::Conf;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
-use yunikorn::right::Right;
 use yunikorn::version::Version;
-use yunikorn_access::alias::{Aliased, is_alias};
+use yunikorn_access::alias::{self, Aliased};
 use yunikorn_access::{Tree, user_info};
 
 /// The state at one moment.
@@ -75,7 +74,7 @@ impl Queues {
             tree.name_aliases(Arc::clone(aliased));
             tree.make_ready();
         }
-        let granted_aliases = granted_aliases(&trees);
+        let granted_aliases = alias::granted(&config);
         Ok(Self { config, trees, granted_aliases })
     }
 
@@ -125,12 +124,6 @@ impl Published {
             || self.own_namespace.as_deref() == Some(namespace)
             || LEFT_ALONE == namespace
     }
-}
-
-fn granted_aliases(trees: &[Tree]) -> BTreeSet<String> {
-    let nodes = trees.iter().flat_map(Tree::queues).map(|(_, node)| node);
-    let acls = nodes.flat_map(|node| Right::ALL.map(|right| &node.grants(right).acl));
-    acls.flat_map(|acl| acl.groups().iter()).filter(|group| is_alias(group)).map(str::to_owned).collect()
 }
 
 /// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
@@ -208,6 +201,7 @@ pub type Knows = watch::Receiver<Option<Arc<Published>>>;
 mod tests {
     use super::*;
     use yunikorn::queue::QueuePath;
+    use yunikorn::right::Right;
     use yunikorn_access::alias::{Kind, alias};
 
     fn text(acl: &str) -> String {

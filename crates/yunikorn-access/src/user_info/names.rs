@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::json;
-use crate::alias::{Kind, alias, aliases, escaped, is_alias, needing, unescaped};
+use crate::alias::{Kind, alias, aliases, escaped, is_alias, needing, shown, unescaped};
 use yunikorn::admission::UserInfo;
 use yunikorn::identity::Identity;
 
@@ -32,6 +32,33 @@ pub(super) struct Written {
     pub(super) text: String,
     /// True if there are more aliases than the text may have.
     pub(super) is_cut: bool,
+}
+
+/// A text that lacks aliases which ACLs name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    /// The user that it names, as authenticated.
+    pub user: String,
+    /// The names whose aliases it lacks, such as `group team.a@example.com`.
+    pub names: Vec<String>,
+    /// The text with all aliases of its names.
+    pub text: String,
+}
+
+/// Returns the aliases that a text lacks, of those that ACLs name; `None` if it lacks none, or cannot be
+/// read.
+pub fn lacking(text: &str, granted: &BTreeSet<String>) -> Option<Lacking> {
+    let names = Names::read(text).ok().filter(|_| !granted.is_empty())?;
+    let Written { text, .. } = names.write(granted);
+    let written = Names::read(&text).ok()?;
+    let is_lacking = |(kind, name): &(Kind, &str)| {
+        let alias = alias(*kind, name);
+        granted.contains(&alias) && written.aliases.contains(&alias) && !names.aliases.contains(&alias)
+    };
+    let lacking: BTreeSet<_> = needing(&names.identity).filter(is_lacking).collect();
+    let shown = lacking.into_iter().map(|(kind, name)| format!("{} {}", kind.noun(), shown(name)));
+    let shown: Vec<_> = shown.collect();
+    (!shown.is_empty()).then(|| Lacking { user: names.identity.user.clone(), names: shown, text })
 }
 
 impl Names {

@@ -798,6 +798,35 @@ fn many_names_have_the_granted_aliases_and_a_warning() {
 }
 
 #[test]
+fn a_text_lacks_the_aliases_that_are_granted() {
+    let [of_account, of_team, of_other] =
+        [(Kind::User, ACCOUNT), (Kind::Group, "team.a"), (Kind::Group, "team.b")]
+            .map(|(kind, name)| alias(kind, name));
+    let granted = BTreeSet::from([of_account.clone(), of_team.clone(), of_other]);
+    let old = info(ACCOUNT, &["team.a", "devs"]);
+    let found = lacking(&old, &granted).unwrap();
+    assert_eq!((&*found.user, found.names.len()), (ACCOUNT, 2));
+    assert_eq!(found.names, [format!("user {ACCOUNT}"), "group team.a".to_owned()]);
+    assert_eq!(found.text, info(ACCOUNT, &["team.a", "devs", &of_account, &of_team]));
+    assert_eq!(lacking(&found.text, &granted), None);
+    let half = info(ACCOUNT, &["team.a", &of_account]);
+    assert_eq!(lacking(&half, &granted).unwrap().names, ["group team.a"]);
+    // The alias that is written is the one that is granted, although there are too many.
+    let many: Vec<String> = (0..MAX_ALIASES).map(|number| format!("team.{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).chain(["team.a"]).collect();
+    let found = lacking(&info("alice", &many), &granted).unwrap();
+    assert!(parts(&found.text).2.contains(&of_team), "{found:?}");
+    for (text, granted) in [
+        (&*old, BTreeSet::new()),
+        (&*info("alice", &["devs"]), granted.clone()),
+        (&*info(ACCOUNT, &[]), BTreeSet::from([of_team])),
+        ("no JSON", granted),
+    ] {
+        assert_eq!(lacking(text, &granted), None, "{text}");
+    }
+}
+
+#[test]
 fn requests_without_pods_or_a_name_have_words_of_their_own() {
     let decided = |user, sites: &[Site]| {
         let request = job(Operation::Create, false, (user, &[]), sites, Moment::Mutating);

@@ -1,0 +1,29 @@
+//! Checks that pods have the aliases which grants need.
+
+use kube::Client;
+
+use super::{Line, NAMED, list};
+use crate::cli::query::cluster::Cluster;
+use crate::cli::user_info::{granted, pods_without_alias};
+use queuewarden_plan::snapshot::Snapshot;
+
+const ALIASES: &str = "aliases";
+
+/// Returns the line about the pods of a cluster; `None` where no grant needs an alias.
+pub(super) async fn check(cluster: &Cluster, client: &Client, snapshot: Option<&Snapshot>) -> Option<Line> {
+    let granted = granted(snapshot?);
+    if granted.is_empty() {
+        return None;
+    }
+    Some(match pods_without_alias(cluster, client, &granted, None).await {
+        Err(failure) => Line::unknown(ALIASES, "which pods lack an alias", &failure),
+        Ok(pods) if pods.is_empty() => Line::ok(ALIASES, "no pod lacks one that a grant needs"),
+        Ok(pods) => {
+            let names: Vec<_> = pods.into_iter().map(|pod| pod.name).collect();
+            let (count, names) = (names.len(), list(&names, ", ", NAMED));
+            let found = format!("pods that lack an alias which a grant needs: {count}: {names}");
+            let remedy = "`queuewarden user-info refresh -A` shows them; --apply writes the aliases";
+            Line::warn(ALIASES, found, remedy)
+        }
+    })
+}
