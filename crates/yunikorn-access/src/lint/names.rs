@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Findings, LocatedAcl, codes};
+use crate::alias::{ALIAS, is_alias};
 use crate::tree::{Origin, Tree};
 use go_compat::diag::{plural, quoted};
 use go_compat::go_regex::GoRegex;
+use yunikorn::acl::Match;
 use yunikorn::queue::nearest;
 
 /// The names that the identities of a cluster can have.
@@ -45,7 +47,15 @@ struct Name<'t> {
     text: &'t str,
 }
 
-impl Name<'_> {
+impl<'t> Name<'t> {
+    fn of(entry: Match<'t>) -> Option<Self> {
+        match entry {
+            Match::Everyone => None,
+            Match::User(text) => Some(Self { is_group: false, text }),
+            Match::Group(text) => Some(Self { is_group: true, text }),
+        }
+    }
+
     fn kind(self) -> &'static str {
         if self.is_group { "group" } else { "user" }
     }
@@ -63,6 +73,10 @@ pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
     let uses = uses(tree);
     let slips = Slips::new(&uses);
     for (name, locations) in &uses {
+        if name.is_group && is_alias(name.text) {
+            alias_named(*name, locations, findings);
+            continue;
+        }
         match known.population(*name) {
             Some(population) if !population.has(name.text) => unknown(*name, &uses, population, findings),
             Some(_) => {}
@@ -80,9 +94,7 @@ fn uses(tree: &Tree) -> Uses<'_> {
     let mut locations = Uses::new();
     for acl in LocatedAcl::each(tree) {
         for (origin, part) in acl.parts() {
-            let users = part.users().iter().map(|text| Name { is_group: false, text });
-            let groups = part.groups().iter().map(|text| Name { is_group: true, text });
-            for name in users.chain(groups) {
+            for name in part.entries().filter_map(|entry| Name::of(tree.real(entry))) {
                 locations.entry(name).or_default().push((acl, origin));
             }
         }
@@ -98,6 +110,16 @@ fn acls(locations: &[(LocatedAcl<'_>, &Origin)]) -> usize {
 /// The one ACL, if there is only one.
 fn only<'t>(locations: &[(LocatedAcl<'t>, &'t Origin)]) -> Option<(LocatedAcl<'t>, &'t Origin)> {
     locations.first().copied().filter(|_| acls(locations) == 1)
+}
+
+/// Reports an alias in a text that no object wrote: it counts for nothing there. One in an object's part whose
+/// names are not known here is left alone.
+fn alias_named(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], findings: &mut Findings) {
+    for (acl, origin) in locations.iter().filter(|(_, origin)| matches!(origin, Origin::Text(_))) {
+        let message = format!("{acl} names the group {}, which has the form of an alias", quoted(name.text));
+        let help = "name the user or the group itself, in a QueueAcl";
+        findings.about_part(*acl, origin, ALIAS, message, help);
+    }
 }
 
 /// Reports a name that is none of the known ones, once for all its uses.

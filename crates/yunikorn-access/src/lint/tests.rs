@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::alias::{Aliased, Kind, alias};
 use crate::reach::GrantingEntry;
 use crate::testing::{Queue, any_tree, each_tree, parsed, text, tree};
 use go_compat::go_regex::GoRegex;
@@ -33,6 +34,27 @@ fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
     let reported: Vec<(&str, &str)> =
         reported.iter().map(|(location, message)| (location.as_str(), *message)).collect();
     assert_eq!(reported, expected, "{queues:?}");
+}
+
+#[test]
+fn an_alias_in_a_text_is_reported_and_one_of_an_object_is_its_name() {
+    let spark = alias(Kind::User, "system:serviceaccount:spark:driver");
+    let submit = format!("sue devs,{spark}");
+    let mut tree = tree(&[("root", "", "boss"), ("root.prod", &submit, "")]);
+    let known = Known {
+        users: Some(Population { names: ["sue", "boss"].map(str::to_owned).into(), patterns: Vec::new() }),
+        groups: Some(Population { names: ["devs".to_owned()].into(), patterns: Vec::new() }),
+    };
+    let numbers = |tree: &Tree| -> Vec<(u16, bool)> {
+        let about = |finding: &Finding| finding.diagnostic.message.contains(&spark);
+        lint(tree, &known).iter().map(|finding| (finding.diagnostic.code.number, about(finding))).collect()
+    };
+    assert_eq!(numbers(&tree), [(6501, true)]);
+    let mut aliased = Aliased::default();
+    aliased.add(&["system:serviceaccount:spark:driver".to_owned()], &[]);
+    tree.name_aliases(aliased.into());
+    // The account is none of the known users.
+    assert_eq!(numbers(&tree), [(7210, false)]);
 }
 
 #[test]
