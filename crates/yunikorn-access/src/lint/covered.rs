@@ -127,9 +127,9 @@ fn granted_anyway(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
         for entry in part.entries() {
             count += 1;
             if let Some(granting) = all_above(tree, acl, entry) {
-                inherited.add(granting, entry);
+                inherited.add(granting, tree.real(entry));
             } else if let Some(granting) = submits_anyway(tree, acl, entry) {
-                repeated.add(granting, entry);
+                repeated.add(granting, tree.real(entry));
             }
         }
         if inherited.count > 0 {

@@ -58,6 +58,20 @@ fn an_alias_in_a_text_is_reported_and_one_of_an_object_is_its_name() {
 }
 
 #[test]
+fn an_alias_that_is_granted_above_is_shown_as_its_name() {
+    let name = "system:serviceaccount:spark:driver";
+    let submit = format!("sue {}", alias(Kind::User, name));
+    let mut tree = tree(&[("root", &submit, ""), ("root.prod", &submit, "")]);
+    let mut aliased = Aliased::default();
+    aliased.add(&[name.to_owned()], &[]);
+    tree.name_aliases(aliased.into());
+    let findings = nothing_known(&tree);
+    let found = findings.iter().find(|finding| finding.diagnostic.code == codes::GRANTED_ABOVE).unwrap();
+    let message = &found.diagnostic.message;
+    assert!(message.contains(name) && !message.contains("qw-"), "{message}");
+}
+
+#[test]
 fn a_wildcard_above_makes_an_acl_redundant() {
     finds(
         &[("root", "*", ""), ("root.a", "sue", " devs"), ("root.a.x", " ", "")],
