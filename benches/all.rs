@@ -9,6 +9,7 @@ mod decision;
 mod inputs;
 mod load;
 mod plan;
+mod user_info;
 mod who_can;
 
 use criterion::Criterion;
@@ -24,5 +25,6 @@ fn main() {
     plan::plans(&mut criterion);
     decision::decisions(&mut criterion);
     who_can::everywhere(&mut criterion);
+    user_info::decisions(&mut criterion);
     criterion.final_summary();
 }

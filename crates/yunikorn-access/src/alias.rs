@@ -80,10 +80,10 @@ impl Kind {
         }
     }
 
-    fn letter(self) -> char {
+    fn letter(self) -> &'static str {
         match self {
-            Self::User => 'u',
-            Self::Group => 'g',
+            Self::User => "u",
+            Self::Group => "g",
         }
     }
 }
@@ -91,14 +91,15 @@ impl Kind {
 /// Returns the alias of a name.
 pub fn alias(kind: Kind, name: &str) -> String {
     let letter = kind.letter();
-    let digest =
-        Sha256::new().chain_update(format!("queuewarden alias/{letter}/")).chain_update(name).finalize();
+    let hashed = ["queuewarden alias/", letter, "/", name].into_iter();
+    let digest = hashed.fold(Sha256::new(), Sha256::chain_update).finalize();
     let skipped = name.chars().count().saturating_sub(READABLE);
     let readable = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let mut text = format!("qw-{letter}-");
     text.extend(name.chars().skip(skipped).map(readable));
     text.push('-');
-    text.extend(digest.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")));
+    let halves = digest.iter().take(DIGITS / 2).flat_map(|byte| [byte >> 4, byte & 0xf]);
+    text.extend(halves.filter_map(|half| char::from_digit(half.into(), 16)));
     text
 }
 
@@ -125,8 +126,16 @@ pub(crate) fn needing(identity: &Identity) -> impl Iterator<Item = (Kind, &str)>
 /// once, the user's before those of the groups in their order; and whether there are more than
 /// [`MAX_ALIASES`].
 pub fn aliases(identity: &Identity, granted: impl Fn(&str) -> bool) -> (Vec<String>, bool) {
+    aliases_of(needing(identity), granted)
+}
+
+/// Returns the aliases of these names, as [`aliases`] does.
+pub(crate) fn aliases_of<'n>(
+    names: impl Iterator<Item = (Kind, &'n str)>,
+    granted: impl Fn(&str) -> bool,
+) -> (Vec<String>, bool) {
     let mut seen = BTreeSet::new();
-    let names = needing(identity).filter(|name| seen.insert(*name));
+    let names = names.filter(|name| seen.insert(*name));
     let all = names.map(|(kind, name)| alias(kind, name));
     let (mut first, others): (Vec<_>, Vec<_>) = all.partition(|alias| granted(alias));
     first.extend(others);

@@ -4,15 +4,17 @@
 //! ([`Names::foreign`]). The webhook writes a text anew if its aliases are others than those of its names.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::json;
-use crate::alias::{Kind, alias, aliases, escaped, is_alias, needing, shown, unescaped};
+use crate::alias::{Kind, alias, aliases_of, escaped, is_alias, needing, shown, unescaped};
 use yunikorn::admission::UserInfo;
 use yunikorn::identity::Identity;
 
 /// The group of all users. Its alias is written only where it is granted: each text would need the webhook
 /// otherwise, also the texts of users whose own names need no alias.
 const EVERYBODY: &str = "system:authenticated";
+static OF_EVERYBODY: LazyLock<String> = LazyLock::new(|| alias(Kind::Group, EVERYBODY));
 
 /// The content of a text, or of an authenticated requester.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,9 +129,8 @@ impl Names {
 
     fn own_aliases(&self, granted: &BTreeSet<String>) -> (Vec<String>, bool) {
         let is_granted = |alias: &str| granted.contains(alias);
-        let mut identity = self.identity.clone();
-        identity.groups.retain(|group| group != EVERYBODY || is_granted(&alias(Kind::Group, EVERYBODY)));
-        aliases(&identity, is_granted)
+        let is_wanted = |(_, name): &(Kind, &str)| *name != EVERYBODY || is_granted(&OF_EVERYBODY);
+        aliases_of(needing(&self.identity).filter(is_wanted), is_granted)
     }
 }
 
