@@ -153,6 +153,7 @@ fn snapshot(base: &str, queue: &str, version: Version) -> Snapshot {
         output: None,
         last_base: None,
         mirror: None,
+        ldap: None,
         observed: Observed::default(),
     }
 }
