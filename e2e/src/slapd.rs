@@ -1,5 +1,6 @@
 //! Runs a real directory service, `OpenLDAP`'s server, with entries of a test.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -78,6 +79,22 @@ impl Slapd {
     pub fn kill(&self) -> Result<()> {
         self.process.kill()
     }
+}
+
+/// Returns `YuniKorn`'s settings for a server on this port of this machine, by the names of their files.
+pub fn settings(port: u16) -> BTreeMap<String, String> {
+    [
+        ("Host", "127.0.0.1"),
+        ("Port", &port.to_string()),
+        ("BaseDN", BASE),
+        ("Filter", "(uid=%s)"),
+        ("GroupAttr", "memberOf"),
+        ("ReturnAttr", "memberOf"),
+        ("BindUser", READER),
+        ("BindPassword", PASSWORD),
+    ]
+    .map(|(name, text)| (name.to_owned(), text.to_owned()))
+    .into()
 }
 
 /// Writes the configuration with the certificate, and returns its path.

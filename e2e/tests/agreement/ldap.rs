@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use queuewarden_e2e::front_proxy::Authority;
 use queuewarden_e2e::oracle::{LdapAnswer, LdapAnswers, LdapQuestion};
-use queuewarden_e2e::slapd::{BASE, MemberOf, PASSWORD, READER, Slapd};
+use queuewarden_e2e::slapd::{BASE, MemberOf, Slapd, settings};
 use queuewarden_e2e::{Oracle, assets};
 use queuewarden_operator::ldap;
 use tokio::runtime::Runtime;
@@ -102,22 +102,6 @@ fn names() -> Vec<String> {
 }
 
 type Files = BTreeMap<String, String>;
-
-/// Returns the settings for a server.
-fn settings(port: u16) -> Files {
-    [
-        ("Host", "127.0.0.1"),
-        ("Port", &port.to_string()),
-        ("BaseDN", BASE),
-        ("Filter", "(uid=%s)"),
-        ("GroupAttr", "memberOf"),
-        ("ReturnAttr", "memberOf"),
-        ("BindUser", READER),
-        ("BindPassword", PASSWORD),
-    ]
-    .map(|(name, text)| (name.to_owned(), text.to_owned()))
-    .into()
-}
 
 fn with(files: &Files, changes: &[(&str, &str)]) -> Files {
     let mut files = files.clone();
