@@ -32,7 +32,7 @@ const STORY: [(&str, &str); 17] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 12] = [
+const ELSEWHERE: [(&str, &str, &str); 13] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
@@ -42,6 +42,7 @@ const ELSEWHERE: [(&str, &str, &str); 12] = [
         "queuewarden can-i submit root.prod --as sue",
         "a directory answers it: agreement/ldap.rs",
     ),
+    ("docs/access-tests.md", "kubectl create secret", "a directory answers the operator: operator/ldap.rs"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
         "docs/authorizer.md",

@@ -272,7 +272,7 @@ fn check(page: &str, words: &[&str]) {
 }
 
 /// Kinds of others that the pages name.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 15] = [
     "clusterrolebinding",
     "configmap",
     "configmaps",
@@ -284,6 +284,7 @@ const KINDS: [&str; 14] = [
     "lease",
     "pods",
     "pods,services,endpointslices",
+    "secret",
     "secrets",
     "token",
     "queues.access.queuewarden.dev",
@@ -326,7 +327,7 @@ fn kubectl(page: &str, words: &[&str]) {
             }
             _ if word.starts_with("--from-file=") => {
                 let file = word.rsplit('=').next().unwrap();
-                let there = file == "queues.yaml" || root().join(file).exists();
+                let there = ["queues.yaml", "settings"].contains(&file) || root().join(file).exists();
                 assert!(there, "{page}: no {file}");
             }
             _ if word.starts_with('-') => {
