@@ -36,8 +36,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use queuewarden_e2e::Oracle;
 use yunikorn::version::Version;
 
-const CASES: &str = "QUEUEWARDEN_E2E_CASES";
-const SEED: &str = "QUEUEWARDEN_E2E_SEED";
+pub(crate) const CASES: &str = "QUEUEWARDEN_E2E_CASES";
+pub(crate) const SEED: &str = "QUEUEWARDEN_E2E_SEED";
 /// Inputs drawn before the oracle is queried.
 const BATCH: usize = 2_000;
 /// Most differences that are printed.
@@ -153,7 +153,8 @@ where
     Ok(format!("  {value:?}\n    {difference}"))
 }
 
-fn number(variable: &str) -> Result<Option<u64>> {
+/// Returns the number in a variable of the environment.
+pub(crate) fn number(variable: &str) -> Result<Option<u64>> {
     match std::env::var(variable) {
         Ok(text) => Ok(Some(text.parse().with_context(|| format!("{variable}={text} is no number"))?)),
         Err(_) => Ok(None),

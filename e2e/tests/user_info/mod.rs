@@ -7,6 +7,7 @@ mod applications;
 mod beside;
 mod harmless;
 mod holes;
+mod names;
 mod operators;
 mod own_names;
 mod parity;

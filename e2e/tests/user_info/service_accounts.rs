@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams, PostParams};
 use queuewarden_e2e::conditions::{is_false, is_true};
@@ -13,7 +13,9 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Kind, Operator, TestCluster, eventually};
 use serde_json::{Value, json};
 
+use super::names::Draw;
 use super::{ask, guard, nobody_asked, strict};
+use crate::agreement::{CASES, SEED, number};
 use crate::pages::root;
 
 pub(super) const DRIVER: &str = "system:serviceaccount:spark:driver";
@@ -123,55 +125,48 @@ async fn an_account_that_is_granted_is_let_in() -> Result<()> {
     .await
 }
 
-/// Returns the number of a drawn identity from 0, in all forms that names have.
-fn drawn(number: usize) -> (String, String) {
-    match number % 6 {
-        0 => (format!("system:serviceaccount:ns{number}:sa"), format!("system:serviceaccounts:ns{number}")),
-        1 => (format!("https://issuer.example.com#{number}"), format!("oidc:team {number}")),
-        2 => (format!("CN=Ann {number},OU=Engineering"), format!("cn=devs{number},ou=groups")),
-        3 => (format!("ann.{number}@corp.example"), format!("team.{number}@corp.example")),
-        4 => (format!("Zoë-{number}"), format!("データ{number}")),
-        _ => (format!("user{number}"), format!("group{number}")),
-    }
-}
-
 #[tokio::test]
 async fn every_name_that_is_granted_is_placed_and_no_other() -> Result<()> {
-    const QUEUES: usize = 100;
-    const COUNT: usize = 1_000;
+    const QUEUES: usize = 120;
+    let count = number(CASES)?.map_or(Ok(1_000), usize::try_from)?;
+    let seed = number(SEED)?.unwrap_or(1);
+    let Draw { identities, grants } = Draw::of(seed, count, QUEUES);
     TestCluster::with(async |cluster| {
         let Some(_operator) = enforced(cluster, QUEUES).await? else { return Ok(()) };
-        // Identity n is granted on queue n by its user or its group, and asks there or for the next one.
-        let mut manifests = Vec::new();
-        for queue in 0..QUEUES {
-            let here = (0..COUNT).filter(|number| number % QUEUES == queue).map(|number| (number, drawn(number)));
-            let (mut users, mut groups) = (Vec::new(), Vec::new());
-            for (number, (user, group)) in here {
-                if number / 7 % 2 == 0 { users.push(user) } else { groups.push(group) }
-            }
-            let grant = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": format!("q{queue}")},
-                "spec": {"queue": format!("root.q{queue}"), "submit": {"users": users, "groups": groups}}});
-            manifests.push(grant.to_string());
-        }
-        cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests.join("\n---\n")).await?;
-        for queue in 0..QUEUES {
+        let granting: Vec<usize> = (0..QUEUES).filter(|queue| grants.acl(*queue).is_some()).collect();
+        let acls: Vec<String> =
+            granting.iter().filter_map(|queue| grants.acl(*queue)).map(|acl| acl.to_string()).collect();
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &acls.join("\n---\n")).await?;
+        for queue in granting {
             cluster.wait_for(Kind::QueueAcl, &format!("q{queue}"), is_true("Ready"), PATIENCE).await?;
         }
-        let asks_elsewhere = |number: usize| number % 3 == 2;
-        let applications = (0..COUNT).map(|number| {
-            let (user, group) = drawn(number);
-            let queue = if asks_elsewhere(number) { number + 1 } else { number } % QUEUES;
-            Application { id: format!("n{number}"), user, groups: vec![group], queue: format!("root.q{queue}") }
-        });
         let begin = Instant::now();
+        let applications = identities.iter().enumerate().map(|(number, who)| Application {
+            id: format!("n{number}"),
+            user: who.user.clone(),
+            groups: who.groups.clone(),
+            queue: format!("root.q{}", who.queue),
+        });
         let created = stream::iter(applications).map(|it| async move { it.create(cluster).await });
-        created.buffer_unordered(8).try_collect::<Vec<()>>().await?;
-        let decided = decisions(cluster, COUNT).await?;
-        println!("{COUNT} identities in {QUEUES} queues: {:?}", begin.elapsed());
+        let created: Vec<Result<()>> = created.buffer_unordered(8).collect().await;
+        let refused: Vec<_> = created.into_iter().filter_map(Result::err).collect();
+        ensure!(refused.is_empty(), "{SEED}={seed}: {refused:#?}");
+        let decided = decisions(cluster, count).await?;
+        let granted = identities.iter().filter(|who| grants.has(who)).count();
+        println!(
+            "{SEED}={seed}: {count} identities in {QUEUES} queues, {granted} granted: {:?}",
+            begin.elapsed()
+        );
+        let mut wrong = Vec::new();
         for (name, bound) in decided {
-            let number: usize = name.trim_start_matches('n').parse()?;
-            ensure!(bound != asks_elsewhere(number), "{name} {:?}: {bound}", drawn(number));
+            let who =
+                identities.get(name.trim_start_matches('n').parse::<usize>()?).context("no identity")?;
+            if bound != grants.has(who) {
+                wrong.push(format!("{who:?}: bound {bound}"));
+            }
         }
+        ensure!(wrong.is_empty(), "{SEED}={seed}: {} wrong:\n{}", wrong.len(), wrong.join("\n"));
+        ensure!((count / 3..count * 2 / 3).contains(&granted), "{granted} of {count} are granted");
         Ok(())
     })
     .await
