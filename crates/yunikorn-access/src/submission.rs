@@ -209,14 +209,14 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
 
 /// The refusal of a workload that names a running application of others.
 fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Decision> {
-    let of_others =
-        world.running.objection(&application(applied), applied.request.namespace(), &submitter.user)?;
-    let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
+    let user = alias::unescaped(&submitter.user);
+    let of_others = world.running.objection(&application(applied), applied.request.namespace(), &user)?;
+    let (kind, shown) = (&applied.request.kind, quoted(&user));
     let reason = format!(
-        "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever \
+        "this {kind} of user {shown} names {of_others}: YuniKorn would run it in that one's queue, whatever \
          its ACLs say"
     );
-    Some(Decision::new(Outcome::Refused, "application", &reason).about(&submitter.user))
+    Some(Decision::new(Outcome::Refused, "application", &reason).about(&user))
 }
 
 /// Returns whether an update leaves everything that the placement of its pods uses. So an application that
@@ -249,11 +249,11 @@ fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Decision> 
 /// The pod as the scheduler will see it, and its submitter.
 fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Decision> {
     let request = applied.request;
-    let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
-    let given = UserInfo::read(request.pod.annotation(USER_INFO));
     let mut replayed = request.clone();
-    if given == Ok(own) {
-        // The admission controller wrote it a moment ago, and would refuse it in a second request.
+    let own = UserInfo::read(request.pod.annotation(USER_INFO)).ok().filter(|given| is_own(given, request));
+    if own.is_some() {
+        // The admission controller, or the user-info webhook, wrote it a moment ago. The former would refuse it
+        // in a second request.
         replayed.pod.annotations.remove(USER_INFO);
     }
     let (pod, submitter) = if request.operation == Operation::Create {
@@ -268,8 +268,22 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Dec
         changed_user_info(request, &replayed.pod, conf)?;
         (request.pod.clone(), None)
     };
-    let submitter = submitter.unwrap_or_else(|| Submitter::from_pod(&pod, conf.version));
+    let mut submitter = submitter.unwrap_or_else(|| Submitter::from_pod(&pod, conf.version));
+    if let Some(own) = own.filter(|_| submitter.user == request.user) {
+        // With its escapes, without which YuniKorn may refuse the name.
+        submitter.user = own.user;
+    }
     Ok((pod, submitter))
+}
+
+/// Returns whether a `user.info` names the requester, also with the escapes and aliases of the user-info
+/// webhook.
+fn is_own(given: &UserInfo, request: &Request) -> bool {
+    let plain = |groups: &[String]| -> Vec<String> {
+        groups.iter().filter(|group| !alias::is_alias(group)).cloned().collect()
+    };
+    (given.user == request.user || given.user == alias::escaped(&request.user))
+        && plain(&given.groups) == plain(&request.groups)
 }
 
 /// Checks a changed `user.info` against the lists. The admission controller does not look at updates of
@@ -322,7 +336,7 @@ fn of_submitter(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &
         }
     };
     let queue = if decision.queue.is_empty() { queue } else { decision.queue.clone() };
-    Decision { queue: visible(&queue), ..decision.about(&submitter.user) }
+    Decision { queue: visible(&queue), ..decision.about(&alias::unescaped(&submitter.user)) }
 }
 
 /// Decides by where the rules and ACLs place the workload of a user who is identified.

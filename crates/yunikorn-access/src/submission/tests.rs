@@ -140,6 +140,30 @@ fn what_the_admission_controller_wrote_is_the_users_own_name() {
 }
 
 #[test]
+fn what_the_user_info_webhook_wrote_is_the_users_own_name() {
+    for (user, outcome) in [
+        ("a:b", Outcome::Placed),
+        ("b*b", Outcome::Placed),
+        ("a:c", Outcome::Refused),
+        ("c*c", Outcome::Refused),
+    ] {
+        let acl = ["a:b", "b*b"].map(|user| alias::alias(alias::Kind::User, user)).join(",");
+        let tree = tree(&[("root", "", ""), ("root.prod", &format!(" {acl}"), "")]);
+        for kind in [Kind::Pod, JOB, DEPLOYMENT] {
+            let mut request = request(kind, user, "root.prod");
+            let identity = Identity { user: user.to_owned(), groups: request.groups.clone() };
+            let Identity { user: named, groups } = alias::presented(&identity, |_| true);
+            let info = UserInfo { user: named, groups }.write();
+            request.pod.annotations.insert(USER_INFO.to_owned(), info);
+            let decision = decided_in(&tree, &request);
+            assert_eq!((decision.outcome, decision.user.as_str()), (outcome, user), "{decision:?}");
+            request.user = "mallory".to_owned();
+            assert_eq!(decided_in(&tree, &request).clause, "user_info");
+        }
+    }
+}
+
+#[test]
 fn only_who_may_speaks_for_others() {
     for kind in [Kind::Pod, JOB] {
         for (by, outcome, clause) in [
