@@ -49,6 +49,20 @@ impl TestCluster {
         self.apply_text(&list.to_string(), "queuewarden-e2e").await
     }
 
+    /// Makes the API server call these endpoints instead of the Service in a webhook configuration that is
+    /// installed.
+    ///
+    /// # Errors
+    /// When there is none of this kind and name.
+    pub async fn redirect_webhooks(&self, kind: &str, name: &str, endpoints: &Endpoints) -> Result<()> {
+        let mut object: Value =
+            serde_json::from_str(&self.kubectl(&["get", kind, name, "-o", "json"]).await?)?;
+        for webhook in object.get_mut("webhooks").and_then(Value::as_array_mut).context("no webhooks")? {
+            redirect(webhook, endpoints)?;
+        }
+        self.kubectl_with_input(&["replace", "-f", "-"], &object.to_string()).await.map(drop)
+    }
+
     /// Removes queuewarden's webhooks, which only tests install.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ const ELSEWHERE: [(&str, &str, &str); 13] = [
     ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),
     ("docs/report.md", "queuewarden report --serve", "it goes on until somebody ends it: report.rs"),
     ("docs/install.md", "", "chart/installed.rs"),
-    ("docs/service-accounts.md", "", "user_info/service_accounts.rs"),
+    ("docs/service-accounts.md", "", "user_info/spark.rs"),
     ("docs/tasks.md", "", "tasks.rs"),
 ];
 

@@ -92,6 +92,8 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     ),
     // Read by `a_map_of_names_is_one`.
     ("docs/import-yarn.md", "# FROM=TO", "crates/queuewarden-import/src/names.rs", &[]),
+    // Read by the test, which makes the pods of these settings.
+    ("docs/service-accounts.md", "spark-submit", "e2e/tests/user_info/spark.rs", &["spark-submit"]),
     ("docs/install.md", "kubectl krew install queuewarden", "e2e/tests/release.rs", &["who-can submit"]),
     (
         "docs/kubectl.md",

@@ -18,7 +18,7 @@ type Objects = BTreeMap<String, Value>;
 const NAMESPACE: &str = "queuewarden-system";
 
 /// Returns the arguments that give the chart the values of `charts/queuewarden/ci/NAME-values.yaml`.
-fn values(name: &str) -> String {
+pub(crate) fn values(name: &str) -> String {
     format!("{CHART}/ci/{name}-values.yaml")
 }
 
@@ -35,7 +35,7 @@ fn identity(object: &Value) -> Result<String> {
 }
 
 /// Removes everything of queuewarden and of its releases that tests have left, except the namespace.
-async fn clean(cluster: &TestCluster) -> Result<()> {
+pub(crate) async fn clean(cluster: &TestCluster) -> Result<()> {
     cluster.remove_webhooks().await?;
     cluster.apply_file("manifests/namespace.yaml").await?;
     cluster.kubectl(&["delete", "secrets", "-n", NAMESPACE, "-l", "owner=helm"]).await?;

@@ -13,6 +13,7 @@ mod own_names;
 mod parity;
 mod refresh;
 mod service_accounts;
+mod spark;
 mod time;
 
 use anyhow::{Context as _, Result, ensure};
