@@ -274,7 +274,7 @@ fn check(page: &str, words: &[&str]) {
 }
 
 /// Kinds of others that the pages name.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 19] = [
     "clusterrolebinding",
     "configmap",
     "configmaps",
@@ -284,10 +284,14 @@ const KINDS: [&str; 15] = [
     "deployments,pods",
     "job",
     "lease",
+    "namespace",
     "pods",
     "pods,services,endpointslices",
+    "role",
+    "rolebinding",
     "secret",
     "secrets",
+    "serviceaccount",
     "token",
     "queues.access.queuewarden.dev",
 ];
@@ -363,7 +367,7 @@ fn kubectl(page: &str, words: &[&str]) {
 }
 
 /// Flags of kubectl that the pages use and that take no value.
-const FLAGS: [&str; 17] = [
+const FLAGS: [&str; 24] = [
     "--field-manager",
     "--server-side",
     "--for",
@@ -381,6 +385,13 @@ const FLAGS: [&str; 17] = [
     "--list",
     "--group",
     "--clusterrole",
+    "--all",
+    "--label-columns",
+    "--resource",
+    "--role",
+    "--serviceaccount",
+    "--timeout",
+    "--verb",
 ];
 
 /// Checks that a merge patch of one of our objects makes a valid one.

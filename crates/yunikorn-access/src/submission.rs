@@ -252,8 +252,8 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Dec
     let mut replayed = request.clone();
     let own = UserInfo::read(request.pod.annotation(USER_INFO)).ok().filter(|given| is_own(given, request));
     if own.is_some() {
-        // The admission controller, or the user-info webhook, wrote it a moment ago. The former would refuse it
-        // in a second request.
+        // The admission controller, or the user-info webhook, wrote it a moment ago. The former would refuse
+        // it in a second request.
         replayed.pod.annotations.remove(USER_INFO);
     }
     let (pod, submitter) = if request.operation == Operation::Create {
