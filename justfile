@@ -102,6 +102,11 @@ load:
     cargo build --release --locked --package queuewarden
     QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --release --workspace --locked --test e2e -- load::decisions_per_second --ignored --nocapture
 
+# What names that need aliases cost the user-info webhook: p50 and p99 beside a name that needs none (ten minutes to compile).
+names:
+    cargo build --release --locked --package queuewarden
+    QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --release --workspace --locked --test e2e -- load::user_info_by_names --ignored --nocapture
+
 # Ten thousand grants on ten thousand queues: the table in docs/scale.md (some minutes).
 scale:
     cargo build --release --locked --package queuewarden

@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::post;
+use k8s_openapi::ByteString;
 use queuewarden_api::review::{Kind, access};
 use queuewarden_e2e::{Endpoints, Operator, TestCluster, yunikorn};
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ use yunikorn_access::review::{self, Opinion, Review};
 use yunikorn_access::running::Scheduler;
 
 use crate::operator::{configure, grant};
+use crate::user_info::guard;
 
 /// Duration of each measurement.
 const TIME: Duration = Duration::from_secs(1);
@@ -133,7 +135,10 @@ struct Load<'a> {
 impl Load<'_> {
     fn request(self) -> Result<reqwest::RequestBuilder> {
         let request = self.endpoints.client()?.post(self.endpoints.url(self.path));
-        Ok(request.bearer_auth(self.token).body(self.body.to_owned()))
+        Ok(request
+            .bearer_auth(self.token)
+            .header("content-type", "application/json")
+            .body(self.body.to_owned()))
     }
 
     async fn answer(self) -> Result<Bytes> {
@@ -215,6 +220,60 @@ async fn decisions_per_second() -> Result<()> {
                 }
             });
             println!("through the API server, uncached, {at_once:>2} at once: {}", figures.await?);
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Returns the request about a new pod of this user, as kube-apiserver posts it.
+fn pod_review(user: &str, groups: &[String]) -> Value {
+    let container = json!({"name": "main", "image": "none"});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", "labels": {"applicationId": "p", "queue": "root.prod"}},
+        "spec": {"schedulerName": "yunikorn", "containers": [container]}});
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1", "dryRun": false,
+        "kind": {"group": "", "version": "v1", "kind": "Pod"}, "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "name": "p", "namespace": "default", "operation": "CREATE", "userInfo": {"username": user, "groups": groups},
+        "object": pod, "oldObject": null, "options": null}})
+}
+
+/// Measures the same pod of users whose names need no alias, some, and the most that there are. The first row
+/// is what a pod took before there were aliases.
+#[tokio::test]
+#[ignore = "a measurement of half a minute, for a release build"]
+async fn user_info_by_names() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        let (operator, endpoints) = guard(cluster, &json!({"userInfo": {"mode": "Enforce"}})).await?;
+        let texts = |groups: &[&str]| groups.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let teams: Vec<String> = (0..32).map(|number| format!("cn=team {number},ou=groups")).collect();
+        let accounts = ["system:serviceaccounts", "system:serviceaccounts:spark", "system:authenticated"];
+        let cases = [
+            ("a plain name, 2 groups", "sue", texts(&["devs", "system:authenticated"]), 0),
+            ("a service account", "system:serviceaccount:spark:driver", texts(&accounts), 3),
+            ("32 groups with aliases", "ann", teams.clone(), 32),
+        ];
+        let bodies: Vec<String> =
+            cases.iter().map(|(_, user, groups, _)| pod_review(user, groups).to_string()).collect();
+        let mut figures: Vec<Figures> = cases.iter().map(|_| Figures::default()).collect();
+        let mut spent = [Duration::ZERO; 3];
+        for _ in 0..TURNS {
+            for ((case, body), (figures, spent)) in
+                cases.iter().zip(&bodies).zip(figures.iter_mut().zip(&mut spent))
+            {
+                let load = Load { endpoints: &endpoints, path: "/user-info", token: "", body };
+                let answer: Value = serde_json::from_slice(&load.answer().await?)?;
+                let patch: ByteString = serde_json::from_value(answer["response"]["patch"].clone())?;
+                let aliases = String::from_utf8(patch.0)?.matches("qw-").count();
+                ensure!(aliases == case.3, "{}: {aliases} aliases: {answer}", case.0);
+                let before = operator.usage()?.cpu;
+                figures.add(load.figures(1).await?);
+                *spent += operator.usage()?.cpu.saturating_sub(before);
+            }
+        }
+        for ((case, figures), spent) in cases.iter().zip(&figures).zip(spent) {
+            let each = spent / u32::try_from(figures.latencies.len())?;
+            println!("{:<24} {:>2} aliases: {figures}   {each:>9.3?} of processor time each", case.0, case.3);
         }
         Ok(())
     })

@@ -81,7 +81,7 @@ pub(crate) fn strict() -> Value {
 }
 
 /// Starts queuewarden with this policy beside the scheduler; nobody calls it yet.
-async fn guard<'cluster>(
+pub(crate) async fn guard<'cluster>(
     cluster: &'cluster TestCluster,
     policy: &Value,
 ) -> Result<(Operator<'cluster>, Endpoints)> {
