@@ -221,7 +221,7 @@ fn group(dice: &mut Rng) -> String {
 
 /// Returns a name at an edge, often with a number, so that not all have the same few.
 fn edge(dice: &mut Rng) -> String {
-    let edge = EDGES[dice.usize(..EDGES.len())];
+    let edge = EDGES.get(dice.usize(..EDGES.len())).copied().unwrap_or_default();
     match dice.usize(..3) {
         0 => edge.to_owned(),
         1 => format!("{edge}{}", dice.u8(..)),
@@ -231,7 +231,7 @@ fn edge(dice: &mut Rng) -> String {
 
 /// Returns a name of letters of one script.
 fn unicode(dice: &mut Rng) -> String {
-    let (first, last) = SCRIPTS[dice.usize(..SCRIPTS.len())];
+    let (first, last) = SCRIPTS.get(dice.usize(..SCRIPTS.len())).copied().unwrap_or_default();
     (0..dice.usize(1..=24)).map(|_| dice.char(first..=last)).collect()
 }
 
@@ -242,13 +242,11 @@ fn word(dice: &mut Rng) -> String {
 }
 
 fn namespace(dice: &mut Rng) -> String {
-    match dice.usize(..2 * SHARED.len()) {
-        shared if shared < SHARED.len() => SHARED[shared].to_owned(),
-        _ => {
-            let length = if dice.bool() { NAMESPACE } else { dice.usize(1..=12) };
-            label(dice, length)
-        }
+    if let Some(shared) = SHARED.get(dice.usize(..2 * SHARED.len())) {
+        return (*shared).to_owned();
     }
+    let length = if dice.bool() { NAMESPACE } else { dice.usize(1..=12) };
+    label(dice, length)
 }
 
 /// Returns a name of a service account: labels with dots.

@@ -160,8 +160,9 @@ async fn submits(cluster: &TestCluster, look: &str) -> Result<()> {
         ensure!(made.is_some() && made == driver, "{made:?}, the driver {driver:?}");
     }
     let application = cluster.yunikorn()?.get("/ws/v1/partition/default/application/spark-1").await?;
-    let allocations = application["allocations"].as_array().map_or(0, Vec::len);
-    ensure!(application["queueName"] == QUEUE && allocations == 3, "{application:#}");
+    let allocations = application.get("allocations").and_then(Value::as_array).map_or(0, Vec::len);
+    let is_in_queue = application.get("queueName").is_some_and(|queue| queue == QUEUE);
+    ensure!(is_in_queue && allocations == 3, "{application:#}");
     let shown = cluster.shell(&root(), look).await?;
     for (name, role) in [("job-driver", "driver"), ("job-exec-1", "executor"), ("job-exec-2", "executor")] {
         let line = shown.lines().find(|line| line.starts_with(name)).unwrap_or_default();
