@@ -1,5 +1,5 @@
-//! Benchmarks a decision of the user-info webhook about a new pod: for names that need no alias, for a service
-//! account, and for as many aliases as one user has.
+//! Benchmarks a decision of the user-info webhook about a new pod: for names that need no alias, for a
+//! service account, and for as many aliases as one user has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;

@@ -112,8 +112,8 @@ fn only<'t>(locations: &[(LocatedAcl<'t>, &'t Origin)]) -> Option<(LocatedAcl<'t
     locations.first().copied().filter(|_| acls(locations) == 1)
 }
 
-/// Reports an alias in a text that no object wrote: it counts for nothing there. One in an object's part whose
-/// names are not known here is left alone.
+/// Reports an alias in a text that no object wrote: it counts for nothing there. One in an object's part
+/// whose names are not known here is left alone.
 fn alias_named(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], findings: &mut Findings) {
     for (acl, origin) in locations.iter().filter(|(_, origin)| matches!(origin, Origin::Text(_))) {
         let message = format!("{acl} names the group {}, which has the form of an alias", quoted(name.text));
