@@ -34,9 +34,11 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
         }
         let scheduled = json!({"spec": {"schedulerName": "yunikorn"}});
         let old = json!({USER_INFO: account(&[GROUP])});
-        let deployment =
-            merged(controller("Deployment", "kept", &old), &json!({"spec": {"template": scheduled}}));
-        for object in [merged(pod("old", NAMESPACE, &old), &scheduled), deployment] {
+        let deployment = merged(
+            controller("Deployment", "before-deployment", &old),
+            &json!({"spec": {"template": scheduled}}),
+        );
+        for object in [merged(pod("before-pod", NAMESPACE, &old), &scheduled), deployment] {
             kubectl(cluster, "boss", &["create"], &object).await?;
         }
         cluster.apply_kustomization("manifests/applications").await?;
@@ -61,7 +63,7 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
         };
         counted(1.0).await?;
         let line = checked(cluster).await?;
-        let name = format!("{NAMESPACE}/old");
+        let name = format!("{NAMESPACE}/before-pod");
         let is_named = line["found"].as_str().is_some_and(|found| found.contains(&name));
         ensure!(line["level"] == "warn" && is_named, "{line}");
 
@@ -71,7 +73,7 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
         ensure!(row.ends_with(&format!("user {DRIVER}")), "{listed}");
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         let written = async || {
-            let pod = pods.get("old").await?;
+            let pod = pods.get("before-pod").await?;
             pod.annotations().get(USER_INFO).cloned().context("no user.info")
         };
         ensure!(written().await? == account(&[GROUP]), "it was only listed");
@@ -87,9 +89,9 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
         ensure!(line["level"] == "ok", "{line}");
 
         // The Deployment needs no refresh: its pods get their aliases when they are created.
-        pods.delete("old", &DeleteParams::default().grace_period(0)).await?;
+        pods.delete("before-pod", &DeleteParams::default().grace_period(0)).await?;
         cluster.start_controller_manager().await?;
-        let of_it = ListParams::default().labels("run=kept");
+        let of_it = ListParams::default().labels("run=before-deployment");
         let made = eventually("a pod of the Deployment", PATIENCE, || async {
             Ok(pods.list(&of_it).await?.items.into_iter().next())
         })
