@@ -11,15 +11,13 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use super::query::ServerArgs;
-use super::query::cluster::{Cluster, chain};
+use super::query::cluster::{Cluster, chain, listed};
 use super::{Console, Exit, Failure};
 use queuewarden_api::GROUP;
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::api;
 use queuewarden_plan::ResourceKind;
 
-/// Maximum number of objects in one response.
-const PAGE: u32 = 500;
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the API server refuses, 2 the command line is wrong, 3 the cluster does not answer.";
 const RIGHTS: &str = "this takes `get` on customresourcedefinitions and `patch` on \
@@ -65,14 +63,8 @@ async fn migrate(client: &Client, kind: ResourceKind, dry_run: bool) -> Result<S
         return Ok(format!("{name}: {storage} is the only stored version\n"));
     }
     let objects = api(kind, client.clone());
-    let mut names = Vec::new();
-    let mut page = ListParams::default().limit(PAGE);
-    loop {
-        let list = call(objects.list_metadata(&page)).await.map_err(|error| failed("list", &name, &error))?;
-        names.extend(list.items.iter().map(ResourceExt::name_any));
-        let Some(next) = list.metadata.continue_.filter(|next| !next.is_empty()) else { break };
-        page = page.continue_token(&next);
-    }
+    let names = listed(&objects, ListParams::default(), |object| Some(object.name_any())).await;
+    let names = names.map_err(|error| failed("list", &name, &error))?;
     let params = PatchParams { dry_run, ..PatchParams::default() };
     for object in &names {
         // The API server compares the new stored form with the old one, so this writes only where the version

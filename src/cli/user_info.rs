@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::grant::MANAGER;
 use super::query::ServerArgs;
-use super::query::cluster::Cluster;
+use super::query::cluster::{Cluster, listed};
 use super::query::output::Table;
 use super::{Console, Exit, Failure};
 use queuewarden_operator::controller::call::call;
@@ -23,9 +23,6 @@ use yunikorn::admission::request::USER_INFO;
 use yunikorn::config::verdict;
 use yunikorn_access::alias;
 use yunikorn_access::user_info::{Lacking, lacking};
-
-/// Maximum number of objects in one response.
-const PAGE: u32 = 500;
 
 /// Help text on the effect and the exit codes.
 const HELP: &str = "\
@@ -137,24 +134,16 @@ pub(super) async fn pods_without_alias(
     granted: &BTreeSet<String>,
     namespace: Option<&str>,
 ) -> Result<Vec<StalePod>, Failure> {
-    let mut pods = Vec::new();
     if granted.is_empty() {
-        return Ok(pods);
+        return Ok(Vec::new());
     }
     let api: Api<Pod> = match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     };
     let running = format!("spec.schedulerName={YUNIKORN},status.phase!=Succeeded,status.phase!=Failed");
-    let mut page = ListParams::default().fields(&running).limit(PAGE);
-    loop {
-        let list =
-            call(api.list_metadata(&page)).await.map_err(|error| cluster.failure("the pods", &error))?;
-        pods.extend(list.items.into_iter().filter_map(|metadata| StalePod::of(metadata, granted)));
-        let Some(next) = list.metadata.continue_.filter(|next| !next.is_empty()) else { break };
-        page = page.continue_token(&next);
-    }
-    Ok(pods)
+    let pods = listed(&api, ListParams::default().fields(&running), |pod| StalePod::of(pod, granted)).await;
+    pods.map_err(|error| cluster.failure("the pods", &error))
 }
 
 impl StalePod {

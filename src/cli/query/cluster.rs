@@ -10,9 +10,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace};
-use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::api::{DynamicObject, ListParams, PartialObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -35,6 +36,8 @@ use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
 
+/// Maximum number of objects in one response.
+const PAGE: u32 = 500;
 /// Longest time to connect.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -381,6 +384,23 @@ pub(in crate::cli) async fn objects_of(
         Ok(list) => Ok(list.items),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
         Err(error) => Err(error),
+    }
+}
+
+/// Reads the metadata of the objects that these parameters select, page by page; returns what `keep` makes
+/// of it.
+pub(in crate::cli) async fn listed<K: Clone + DeserializeOwned + fmt::Debug, T>(
+    api: &Api<K>,
+    params: ListParams,
+    keep: impl Fn(PartialObjectMeta<K>) -> Option<T>,
+) -> Result<Vec<T>, call::Error> {
+    let mut all = Vec::new();
+    let mut page = params.limit(PAGE);
+    loop {
+        let list = call(api.list_metadata(&page)).await?;
+        all.extend(list.items.into_iter().filter_map(&keep));
+        let Some(next) = list.metadata.continue_.filter(|next| !next.is_empty()) else { return Ok(all) };
+        page = page.continue_token(&next);
     }
 }
 
