@@ -55,7 +55,7 @@ pub fn read(object: &DynamicObject) -> Pod {
 fn spark_conf(pod: &Value) -> Option<String> {
     let mut volumes = pod.pointer("/spec/volumes")?.as_array()?.iter();
     let volume = volumes.find(|volume| volume.get("name").is_some_and(|name| name == SPARK_VOLUME))?;
-    Some(volume.pointer("/configMap")?.get("name")?.as_str()?.to_owned())
+    Some(volume.pointer("/configMap/name")?.as_str()?.to_owned())
 }
 
 #[cfg(test)]

@@ -50,17 +50,22 @@ pub struct Lacking {
 /// Returns the aliases that a text lacks, of those that ACLs name; `None` if it lacks none, or cannot be
 /// read.
 pub fn lacking(text: &str, granted: &BTreeSet<String>) -> Option<Lacking> {
-    let names = Names::read(text).ok().filter(|_| !granted.is_empty())?;
-    let Written { text, .. } = names.write(granted);
-    let written = Names::read(&text).ok()?;
+    if granted.is_empty() {
+        return None;
+    }
+    let names = Names::read(text).ok()?;
+    let (aliases, is_cut) = names.own_aliases(granted);
     let is_lacking = |(kind, name): &(Kind, &str)| {
         let alias = alias(*kind, name);
-        granted.contains(&alias) && written.aliases.contains(&alias) && !names.aliases.contains(&alias)
+        granted.contains(&alias) && aliases.contains(&alias) && !names.aliases.contains(&alias)
     };
     let lacking: BTreeSet<_> = needing(&names.identity).filter(is_lacking).collect();
+    if lacking.is_empty() {
+        return None;
+    }
     let shown = lacking.into_iter().map(|(kind, name)| format!("{} {}", kind.noun(), shown(name)));
-    let shown: Vec<_> = shown.collect();
-    (!shown.is_empty()).then(|| Lacking { user: names.identity.user.clone(), names: shown, text })
+    let (user, shown) = (names.identity.user.clone(), shown.collect());
+    Some(Lacking { user, names: shown, text: names.with(aliases, is_cut).text })
 }
 
 impl Names {

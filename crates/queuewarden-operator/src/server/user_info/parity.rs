@@ -92,7 +92,7 @@ async fn evaluated(state: &ServerState, known: &Published, request: &Request) ->
 /// that it has just added.
 #[derive(Debug, Clone)]
 pub(super) struct Registration {
-    /// What was read last, and when. Requests that come while it is read wait for the same answer.
+    /// The last answer, and its time. Requests that come while it is read wait for the same answer.
     known: Arc<Mutex<Option<(Instant, bool)>>>,
     /// True if the last read failed, and that was logged; every request would report it again.
     doubted: Arc<AtomicBool>,
