@@ -16,6 +16,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::network;
 use crate::session::announce;
 use crate::yunikorn::{self, checksum};
 use ::yunikorn::version::Version;
@@ -415,7 +416,7 @@ fn build(
     what: &str,
     sources: &Path,
     args: &[&str],
-    make: impl FnOnce(&Path) -> Result<()>,
+    make: impl FnOnce(&Path) -> Result<()> + Send,
 ) -> Result<PathBuf> {
     let root = target_dir()?.join("e2e");
     fs::create_dir_all(&root)?;
@@ -430,7 +431,7 @@ fn build(
         fs::remove_dir_all(&building)?;
     }
     fs::create_dir_all(&building)?;
-    make(&building)?;
+    network::outside(|| make(&building))?;
     remove_older(&root, what)?;
     fs::rename(&building, &done)?;
     Ok(done)

@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::test_cluster::TestCluster;
 use crate::wait::{PATIENCE, eventually};
 
-/// The name of the file in the session's directory.
+/// The name of the file in the cluster's directory.
 pub(crate) const FILE: &str = "authorization.yaml";
 /// The content of the file between tests. A type that is missing when the API server starts cannot be added
 /// later.
@@ -36,7 +36,7 @@ impl TestCluster {
     /// # Errors
     /// When the API server does not accept it.
     pub async fn authorize_by(&self, configuration: &str) -> Result<()> {
-        let path = file()?;
+        let path = self.directory.join(FILE);
         if fs::read_to_string(&path)? == configuration {
             return Ok(());
         }
@@ -76,10 +76,6 @@ impl TestCluster {
 struct Reloads {
     taken: f64,
     failed: f64,
-}
-
-fn file() -> Result<PathBuf> {
-    Ok(Session::get()?.directory().join(FILE))
 }
 
 /// The `ServiceAccount` of `manifests/authorizer`.

@@ -14,7 +14,6 @@ use rcgen::{
 };
 
 use crate::control_plane::flag;
-use crate::session::Session;
 use crate::test_cluster::TestCluster;
 
 /// The client name that servers behind the API server trust.
@@ -120,7 +119,7 @@ impl TestCluster {
     /// When the API server is not ours.
     pub fn front_proxy(&self) -> Result<Client> {
         self.local()?;
-        let pki = Session::get()?.directory().join("pki");
+        let pki = self.directory.join("pki");
         let read = |name: &str| fs::read_to_string(pki.join(name));
         Ok(Client { certificate: read("front-proxy-client.crt")?, key: read("front-proxy-client.key")? })
     }

@@ -14,7 +14,6 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::session::Session;
 use crate::test_cluster::TestCluster;
 
 /// The address of the API server, and the credentials for it.
@@ -105,7 +104,7 @@ impl TestCluster {
     /// When the API server is not ours.
     pub fn certified(&self, user: &str, organisations: [&str; 2]) -> Result<PathBuf> {
         let own = self.local()?.plane.people.member(user, organisations)?;
-        let path = Session::get()?.directory().join(format!("certified-{user}.kubeconfig"));
+        let path = self.directory.join(format!("certified-{user}.kubeconfig"));
         let [certificate, key] = [own.certificate, own.key].map(|pem| ByteString(pem.into_bytes()));
         self.access.write_for(&path, &json!({"client-certificate-data": certificate, "client-key-data": key}))
     }
@@ -117,7 +116,7 @@ impl TestCluster {
     /// When the API server gives no token.
     pub async fn sa_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let token = self.sa_token(namespace, name, None).await?;
-        let path = Session::get()?.directory().join(format!("{namespace}-{name}.kubeconfig"));
+        let path = self.directory.join(format!("{namespace}-{name}.kubeconfig"));
         Access { token, ..self.access.clone() }.write(&path)
     }
 
@@ -134,7 +133,7 @@ impl TestCluster {
             uid: pod.metadata.uid.clone(),
         };
         let token = self.sa_token(namespace, account, Some(bound)).await?;
-        let path = Session::get()?.directory().join(format!("{namespace}-{}.kubeconfig", pod.name_any()));
+        let path = self.directory.join(format!("{namespace}-{}.kubeconfig", pod.name_any()));
         Access { token, ..self.access.clone() }.write(&path)
     }
 
@@ -152,7 +151,7 @@ impl TestCluster {
         let token = self.sa_token(namespace, name, None).await?;
         let file =
             format!("{namespace}-{name}-at-{}.kubeconfig", server.rsplit(':').next().unwrap_or_default());
-        Access { token, cluster: json!({"server": server}) }.write(&Session::get()?.directory().join(file))
+        Access { token, cluster: json!({"server": server}) }.write(&self.directory.join(file))
     }
 
     async fn sa_token(

@@ -31,6 +31,7 @@ pub mod helm;
 pub mod history;
 pub mod kubeconfig;
 mod line_program;
+mod network;
 mod objects;
 pub mod operator;
 pub mod oracle;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::ByteString;
@@ -18,7 +18,7 @@ use crate::audit::Audit;
 use crate::fixtures::gone;
 use crate::forward::forward;
 use crate::process::Process;
-use crate::test_cluster::{Cluster, NAMESPACE, TestCluster};
+use crate::test_cluster::{Cluster, Local, NAMESPACE, TestCluster};
 use crate::wait::{PATIENCE, eventually};
 use crate::yunikorn::{self, Rest};
 
@@ -64,7 +64,7 @@ impl TestCluster {
             ensure!(self.admission_controller_runs(), "this cluster has no YuniKorn admission controller");
             return Ok(());
         };
-        forward_admission()?;
+        local.forward_admission()?;
         local.admission.start()?;
         local
             .admission
@@ -213,13 +213,14 @@ impl TestCluster {
     }
 }
 
-/// Starts the forwarder once per process, because it lives as long as the process.
-fn forward_admission() -> Result<()> {
-    static FORWARDED: Mutex<bool> = Mutex::new(false);
-    let mut forwarded = FORWARDED.lock().unwrap_or_else(PoisonError::into_inner);
-    if !*forwarded {
-        forward((ADMISSION_IP, 443).into(), yunikorn::ADMISSION)?;
-        *forwarded = true;
+impl Local {
+    /// Starts the forwarder once, because it lives as long as the process.
+    fn forward_admission(&self) -> Result<()> {
+        let mut forwarded = self.forwarded.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*forwarded {
+            forward((ADMISSION_IP, 443).into(), yunikorn::ADMISSION)?;
+            *forwarded = true;
+        }
+        Ok(())
     }
-    Ok(())
 }

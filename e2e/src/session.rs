@@ -5,9 +5,9 @@
 //! which process groups exist. The kernel closes the pipe when the test process ends, however it ends; the
 //! shell then kills the groups and removes the directory.
 //!
-//! `YuniKorn`'s ports are fixed in its code, so one test cluster runs at a time per network namespace. The
-//! turn is an advisory lock on a file, which the reaper holds as well: the next process gets it only when the
-//! last server of this one has ended.
+//! `YuniKorn`'s ports are fixed in its code, so one test process at a time has them in its network namespace.
+//! The turn is an advisory lock on a file, which the reaper holds as well: the next process gets it only when
+//! the last server of this one has ended.
 
 use std::fs::{File, TryLockError};
 use std::io::Write as _;

@@ -1,17 +1,20 @@
-//! The test cluster: one per test process, given to one test at a time, fresh at the beginning of each.
+//! The test clusters of this process: each is given to one test at a time, fresh at the beginning of each.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use futures::FutureExt as _;
+use futures::future::select_all;
 use kube::Config;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::assets::Servers;
 use crate::control_plane::ControlPlane;
 use crate::existing::Existing;
 use crate::kubeconfig::Access;
+use crate::network::{self, Network};
 use crate::process::Process;
 use crate::session::{Session, announce};
 use crate::yunikorn;
@@ -47,6 +50,8 @@ pub enum Capability {
 #[derive(Debug)]
 pub struct TestCluster {
     pub(crate) admin: Config,
+    /// Has the files of the cluster.
+    pub(crate) directory: PathBuf,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) access: Access,
     pub(crate) kubectl: PathBuf,
@@ -73,12 +78,17 @@ pub(crate) struct Local {
     pub(crate) scheduler: Process,
     pub(crate) admission: Process,
     pub(crate) plane: ControlPlane,
+    pub(crate) forwarded: std::sync::Mutex<bool>,
+    /// Of its own, unless it is that of the process.
+    network: Option<Network>,
 }
 
-/// The test cluster, for as long as one test has it. It also proves that nobody else uses it.
+/// A test cluster, for as long as one test has it. It also proves that nobody else uses it.
 pub type TestClusterGuard = MappedMutexGuard<'static, TestCluster>;
 
-static CLUSTER: Mutex<Option<TestCluster>> = Mutex::const_new(None);
+/// The test clusters, each started when all before it are in use. libtest runs as many tests at once as the
+/// machine has processors.
+static CLUSTERS: [Mutex<Option<TestCluster>>; 4] = [const { Mutex::const_new(None) }; 4];
 
 impl TestCluster {
     /// Runs a test on the test cluster: alone, from the initial state. On failure, by error or by panic,
@@ -99,36 +109,38 @@ impl TestCluster {
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Returns the test cluster of this process, started at the first call, in its initial state: see
-    /// [`Self::reset`].
+    /// Returns a test cluster that no other test uses, started if need be, in its initial state: see
+    /// [`Self::reset`]. The calling thread is then in the cluster's network.
     ///
     /// # Errors
     /// When the cluster cannot be started or reset.
     pub async fn lend() -> Result<TestClusterGuard> {
-        let mut slot = CLUSTER.lock().await;
-        if slot.is_none() {
-            *slot = Some(Self::start().await?);
+        let existing = is_existing()?;
+        // The other threads of a runtime stay in the network of the process, and so does the first cluster.
+        let one_thread = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+        let usable = if !existing && one_thread && network::is_possible() { CLUSTERS.len() } else { 1 };
+        let free = CLUSTERS.iter().take(usable).map(|slot| Box::pin(slot.lock()));
+        let (mut slot, number, _) = select_all(free).await;
+        match &mut *slot {
+            Some(Self { cluster: Cluster::Local(local), .. }) => network::enter(local.network.as_ref())?,
+            Some(_) => {}
+            none if existing => *none = Some(Self::connect().await?),
+            none => *none = Some(Self::start(number).await?),
         }
         let cluster = MutexGuard::try_map(slot, Option::as_mut).ok().context("the cluster is gone")?;
         cluster.reset().await.context("cannot reset the cluster")?;
         Ok(cluster)
     }
 
-    async fn start() -> Result<Self> {
-        match std::env::var(MODE) {
-            Err(_) => Self::start_local().await,
-            Ok(mode) if mode.is_empty() || mode == "cluster" => Self::start_local().await,
-            Ok(mode) if mode == "existing" => Self::connect().await,
-            Ok(mode) => bail!("{MODE}={mode}: neither `cluster` nor `existing`"),
-        }
-    }
-
-    async fn start_local() -> Result<Self> {
+    async fn start(number: usize) -> Result<Self> {
         let servers = tokio::task::spawn_blocking(Servers::get).await??;
         let session = tokio::task::spawn_blocking(Session::get).await??;
+        let directory = session.directory().join(format!("cluster-{number}"));
+        std::fs::create_dir_all(&directory)?;
+        let network = if number == 0 { None } else { Some(Network::new(&directory).await?) };
+        network::enter(network.as_ref())?;
         yunikorn::check_ports()?;
-        let directory = session.directory();
-        let plane = ControlPlane::start(&servers, directory).await?;
+        let plane = ControlPlane::start(&servers, &directory).await?;
         let cluster = Self {
             admin: plane.admin.clone(),
             kubeconfig: plane.admin_kubeconfig.clone(),
@@ -136,10 +148,13 @@ impl TestCluster {
             kubectl: servers.kubectl(),
             rest: format!("http://{}", yunikorn::REST),
             cluster: Cluster::Local(Box::new(Local {
-                scheduler: yunikorn::scheduler(&servers, directory, &plane.admin_kubeconfig),
-                admission: yunikorn::admission_controller(&servers, directory, &plane.admin_kubeconfig),
+                scheduler: yunikorn::scheduler(&servers, &directory, &plane.admin_kubeconfig),
+                admission: yunikorn::admission_controller(&servers, &directory, &plane.admin_kubeconfig),
                 plane,
+                forwarded: std::sync::Mutex::default(),
+                network,
             })),
+            directory,
             since_reset: std::sync::Mutex::default(),
         };
         cluster.create_fixtures().await.context("cannot set up the cluster")?;
@@ -155,6 +170,7 @@ impl TestCluster {
             kubectl: "kubectl".into(),
             rest: existing.rest.clone(),
             cluster: Cluster::Existing(Box::new(existing)),
+            directory: Session::get()?.directory().to_owned(),
             since_reset: std::sync::Mutex::default(),
         };
         cluster.create_namespace(NAMESPACE).await?;
@@ -237,5 +253,14 @@ impl TestCluster {
             Cluster::Local(local) => Ok(local),
             Cluster::Existing(_) => bail!("this cluster's processes are not ours"),
         }
+    }
+}
+
+fn is_existing() -> Result<bool> {
+    match std::env::var(MODE) {
+        Err(_) => Ok(false),
+        Ok(mode) if mode.is_empty() || mode == "cluster" => Ok(false),
+        Ok(mode) if mode == "existing" => Ok(true),
+        Ok(mode) => bail!("{MODE}={mode}: neither `cluster` nor `existing`"),
     }
 }

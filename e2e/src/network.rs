@@ -1,0 +1,83 @@
+//! Gives each test cluster but the first a network of its own, because `YuniKorn`'s ports are fixed in its
+//! code.
+//!
+//! A thread is in one network, and so are the sockets, threads and processes that it makes.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+
+use anyhow::{Context as _, Result, anyhow};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::process::Process;
+use crate::session::announce;
+use crate::wait::PATIENCE;
+
+/// The network of the test process: that of its first thread, which never changes.
+const OF_PROCESS: &str = "/proc/self/ns/net";
+const OF_THREAD: &str = "/proc/thread-self/ns/net";
+/// What a new network has is a loopback interface that is down.
+const LOOPBACK: [&str; 6] = ["ip", "link", "set", "dev", "lo", "up"];
+
+/// A network with nothing but loopback.
+#[derive(Debug)]
+pub(crate) struct Network {
+    namespace: File,
+    /// Keeps the network, until the test process ends.
+    _keeper: Process,
+}
+
+impl Network {
+    pub(crate) async fn new(directory: &Path) -> Result<Self> {
+        let keep = format!("{} && echo up && exec sleep infinity", LOOPBACK.join(" "));
+        let keeper =
+            Process::new("network", "unshare".as_ref(), directory).args(["--net", "sh", "-c", &keep]);
+        keeper.start()?;
+        let up = || async { Ok((keeper.log() == "up\n").then_some(())) };
+        keeper.until("a network", PATIENCE, up).await?;
+        let pid = keeper.pid().context("the network has ended")?;
+        Ok(Self { namespace: File::open(format!("/proc/{pid}/ns/net"))?, _keeper: keeper })
+    }
+}
+
+/// Returns whether this process may make networks and move threads into them: it needs `CAP_SYS_ADMIN` and
+/// iproute2.
+pub(crate) fn is_possible() -> bool {
+    static POSSIBLE: OnceLock<bool> = OnceLock::new();
+    *POSSIBLE.get_or_init(|| {
+        let mut trial = Command::new("unshare");
+        trial.arg("--net").args(LOOPBACK).stdin(Stdio::null()).stderr(Stdio::null());
+        let possible = trial.status().is_ok_and(|status| status.success());
+        if !possible {
+            announce("there is one test cluster: for more, be root and install iproute2");
+        }
+        possible
+    })
+}
+
+/// Moves the calling thread into a network: without one, into that of the process.
+pub(crate) fn enter(network: Option<&Network>) -> Result<()> {
+    let own;
+    let namespace = match network {
+        Some(network) => &network.namespace,
+        None if fs::read_link(OF_THREAD)? == fs::read_link(OF_PROCESS)? => return Ok(()),
+        None => {
+            own = File::open(OF_PROCESS)?;
+            &own
+        }
+    };
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+        .context("cannot move a thread into a network")
+}
+
+/// Runs `work` in the network of the process, from which the Internet can be reached.
+pub(crate) fn outside<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| enter(None).and_then(|()| work()));
+        thread.join().unwrap_or_else(|_| Err(anyhow!("a thread has panicked")))
+    })
+}
