@@ -17,7 +17,7 @@ use yunikorn_access::Tree;
 use yunikorn_access::alias::{self, Kind};
 use yunikorn_access::check::decide;
 
-use super::agree_in_each;
+use super::{Draw, agree_in_each};
 
 /// The queues of each tree.
 const QUEUES: [&str; 4] = ["root", "root.a", "root.a.b", "root.c"];
@@ -55,10 +55,8 @@ fn real_names_are_decided_as_yunikorn_decides_their_aliases() -> Result<()> {
 
 #[test]
 fn no_two_names_have_one_alias() -> Result<()> {
-    let count: u64 =
-        std::env::var("QUEUEWARDEN_E2E_CASES").ok().map_or(Ok(200_000), |count| count.parse())?;
     let mut seen = HashSet::new();
-    for number in 0..count {
+    for number in 0..Draw::of(200_000)?.cases {
         let (kind, name) = match number % 4 {
             0 => (Kind::User, format!("system:serviceaccount:team-{}:driver-{}", number % 1000, number)),
             1 => (Kind::Group, format!("system:serviceaccounts:team-{number}")),
