@@ -6,7 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ $# -gt 0 ] || set -- smoke:: operator::story:: operator::releases::
+[ $# -gt 0 ] || set -- smoke:: operator::story::a_queue_acl operator::story::groups operator::story::an_open_root \
+    operator::releases::the_real operator::crds admission::the_api_server
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 code=0
@@ -14,7 +15,7 @@ lines=""
 for yunikorn in ${QUEUEWARDEN_E2E_YUNIKORN:-1.8 1.9}; do
     for kubernetes in ${QUEUEWARDEN_E2E_KUBERNETES:-1.33 1.34 1.36}; do
         QUEUEWARDEN_E2E_YUNIKORN=$yunikorn QUEUEWARDEN_E2E_KUBERNETES=$kubernetes \
-            cargo test --workspace --locked --test e2e -- "$@" 2>&1 | tee "$log" || code=1
+            cargo test --workspace --locked --test all --test e2e -- "$@" 2>&1 | tee "$log" || code=1
         result=$(sed -n 's/^test result: .*\. \([0-9]* passed; [0-9]* failed\);.* finished in /\1; /p' "$log")
         lines+="YuniKorn $yunikorn, Kubernetes $kubernetes: ${result:-no result}"$'\n'
     done
