@@ -482,7 +482,8 @@ fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Computes a value at most once per process; a failure is not stored as a value, but each caller gets it.
 fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     static MAKING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Who needs what is there does not wait while something else is made.
+    let _one_at_a_time = cell.get().is_none().then(|| MAKING.lock().unwrap_or_else(PoisonError::into_inner));
     if let Some(path) = cell.get() {
         return Ok(path.clone());
     }

@@ -200,6 +200,8 @@ impl Watched {
                     WatchEvent::Added(map) | WatchEvent::Modified(map) => {
                         versions.extend(map.data.and_then(|mut data| data.remove(KEY)));
                     }
+                    // One comes each minute.
+                    WatchEvent::Bookmark(_) => {}
                     other => anyhow::bail!("{other:?}"),
                 }
             }
