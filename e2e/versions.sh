@@ -6,8 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ $# -gt 0 ] || set -- smoke:: operator::story::a_queue_acl operator::story::groups operator::story::an_open_root \
-    operator::releases::the_real operator::crds admission::the_api_server
+[ $# -gt 0 ] || set -- smoke:: operator::story:: operator::releases:: operator::crds:: admission::the_api_server
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 code=0
