@@ -202,8 +202,8 @@ pub(crate) fn gone(deleted: kube::Result<()>) -> Result<()> {
     }
 }
 
-/// Deletes all objects of a kind, if the API server knows the kind. `ReplicationControllers` would stay, because
-/// their default is to wait until a controller has orphaned their pods.
+/// Deletes all objects of a kind, if the API server knows the kind. By default `ReplicationControllers` would
+/// stay, until a controller that may not run has orphaned their pods.
 async fn delete_all<K: Clone + DeserializeOwned + Debug>(api: &Api<K>) -> Result<()> {
     gone(
         api.delete_collection(&DeleteParams::background().grace_period(0), &ListParams::default())

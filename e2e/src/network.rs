@@ -20,7 +20,7 @@ use crate::wait::PATIENCE;
 /// The network of the test process: that of its first thread, which never changes.
 const OF_PROCESS: &str = "/proc/self/ns/net";
 const OF_THREAD: &str = "/proc/thread-self/ns/net";
-/// What a new network has is a loopback interface that is down.
+/// Brings up loopback, which is down in a new network.
 const LOOPBACK: [&str; 6] = ["ip", "link", "set", "dev", "lo", "up"];
 
 /// A network with nothing but loopback.

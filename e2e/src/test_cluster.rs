@@ -79,7 +79,7 @@ pub(crate) struct Local {
     pub(crate) admission: Process,
     pub(crate) plane: ControlPlane,
     pub(crate) forwarded: std::sync::Mutex<bool>,
-    /// Of its own, unless it is that of the process.
+    /// The first cluster is in that of the process.
     network: Option<Network>,
 }
 

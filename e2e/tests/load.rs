@@ -258,7 +258,7 @@ async fn user_info_by_names() -> Result<()> {
         let bodies: Vec<String> =
             cases.iter().map(|(_, user, groups, _)| pod_review(user, groups).to_string()).collect();
         let mut figures: Vec<Figures> = cases.iter().map(|_| Figures::default()).collect();
-        let mut spent = [Duration::ZERO; 4];
+        let mut spent = cases.each_ref().map(|_| Duration::ZERO);
         for _ in 0..TURNS {
             for ((case, body), (figures, spent)) in
                 cases.iter().zip(&bodies).zip(figures.iter_mut().zip(&mut spent))
