@@ -93,14 +93,11 @@ pub fn alias(kind: Kind, name: &str) -> String {
     let letter = kind.letter();
     let hashed = ["queuewarden alias/", letter, "/", name].into_iter();
     let digest = hashed.fold(Sha256::new(), Sha256::chain_update).finalize();
+    let hash = digest.first_chunk().copied().map(u128::from_be_bytes).unwrap_or_default();
     let skipped = name.chars().count().saturating_sub(READABLE);
     let readable = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    let mut text = format!("qw-{letter}-");
-    text.extend(name.chars().skip(skipped).map(readable));
-    text.push('-');
-    let halves = digest.iter().take(DIGITS / 2).flat_map(|byte| [byte >> 4, byte & 0xf]);
-    text.extend(halves.filter_map(|half| char::from_digit(half.into(), 16)));
-    text
+    let readable: String = name.chars().skip(skipped).map(readable).collect();
+    format!("qw-{letter}-{readable}-{hash:0DIGITS$x}")
 }
 
 /// Returns whether a group has the form of an alias.
