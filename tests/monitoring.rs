@@ -66,7 +66,7 @@ fn exposed() -> String {
         &mut ParseCache::new(Version::V1_8),
         None,
     ));
-    metrics.counted_without_alias(0);
+    metrics.counted_wrong_aliases(0);
     metrics.endpoints.ended("closed");
     metrics.endpoints.answered("/validate", 200, Duration::ZERO);
     metrics.endpoints.decided("submit", "allow", "acl");

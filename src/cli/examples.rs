@@ -62,7 +62,7 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("Suspend an object, and see first who loses what", "queuewarden suspend queueacl/prod --dry-run"),
     ("Grant again what it grants", "queuewarden resume queueacl/prod"),
     (
-        "List the pods of namespace spark that lack an alias",
+        "List the pods of namespace spark with wrong aliases",
         "queuewarden user-info refresh --namespace spark",
     ),
     ("Take a right from bob", "queuewarden revoke submit root.prod --user bob | kubectl apply -f -"),

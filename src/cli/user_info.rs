@@ -1,5 +1,4 @@
-//! `queuewarden user-info refresh`: writes missing aliases into pods that are older than the user-info
-//! webhook.
+//! `queuewarden user-info refresh`: writes the aliases of pods that are older than the user-info webhook.
 //!
 //! Workloads need nothing: each pod gets its aliases when it is created, whatever its template says.
 
@@ -22,17 +21,17 @@ use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::config::verdict;
 use yunikorn_access::alias;
-use yunikorn_access::user_info::{Lacking, lacking};
+use yunikorn_access::user_info::{WrongAliases, wrong_aliases};
 
 /// Help text on the effect and the exit codes.
 const HELP: &str = "\
-Lists the pods of YuniKorn that name a user or a group which a grant gives access by an alias, and lack the \
-alias, because they are older than the user-info webhook. YuniKorn would refuse their applications when the \
-scheduler starts again. --apply writes the aliases; nothing restarts. It takes the rights to list and to patch \
-pods.
+Lists the pods of YuniKorn that lack an alias which a grant needs, or have one that is not theirs, because \
+they are older than the user-info webhook. When the scheduler starts again, YuniKorn would refuse the \
+applications of the former, and give the latter the access of others. --apply writes the right aliases; \
+nothing restarts. It takes the rights to list and to patch pods.
 
-Exit codes: 0 no pod lacks an alias, or all are written, 1 some lack one, 2 the command line is wrong, \
-3 it could not be decided.";
+Exit codes: 0 all pods have the right aliases, or they are written, 1 some have not, 2 the command line is \
+wrong, 3 it could not be decided.";
 
 /// Work with the names of users that pods carry
 #[derive(Debug, Clone, clap::Args)]
@@ -43,7 +42,7 @@ pub struct Args {
 
 #[derive(Debug, Clone, clap::Subcommand)]
 enum Command {
-    /// List the pods that lack an alias which a grant needs, or write the aliases
+    /// List the pods with wrong aliases, or write the right ones
     Refresh(Refresh),
 }
 
@@ -57,7 +56,7 @@ struct Refresh {
     /// Pods of all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Write the aliases
+    /// Write the right aliases
     #[arg(long)]
     apply: bool,
     /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
@@ -80,17 +79,17 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let snapshot = cluster.readable(&spec, &mut notes).await?;
         let namespace = args.namespace.as_deref().unwrap_or(client.default_namespace());
         let namespace = (!args.all_namespaces).then_some(namespace);
-        pods_without_alias(&cluster, client, &granted(&snapshot), namespace).await
+        pods_with_wrong_aliases(&cluster, client, &granted(&snapshot), namespace).await
     });
     console.notes(&notes);
     let pods = pods?;
     if pods.is_empty() {
-        console.note("no pod lacks an alias that a grant needs");
+        console.note("all pods have the aliases that grants need, and no others");
         return Ok(Exit::Clean);
     }
     console.out(&table(&pods).text(true, console.look_out().width))?;
     if !args.apply {
-        console.note("--apply writes the aliases");
+        console.note("--apply writes the right aliases");
         return Ok(Exit::Findings);
     }
     let results = cluster.run(async |client| {
@@ -115,20 +114,20 @@ pub(super) fn granted(snapshot: &Snapshot) -> BTreeSet<String> {
     config.as_ref().map(alias::granted).unwrap_or_default()
 }
 
-/// A pod that lacks aliases.
+/// A pod with wrong aliases.
 pub(super) struct StalePod {
     /// The namespace and the name.
     pub(super) name: String,
     metadata: PartialObjectMeta<Pod>,
-    lacking: Lacking,
+    wrong: WrongAliases,
 }
 
 /// Returns the pods of a namespace, or of all, that `YuniKorn` schedules, that have not ended, and that lack
-/// one of these aliases.
+/// one of these aliases or have one that is not theirs.
 ///
 /// # Errors
 /// When they cannot be read.
-pub(super) async fn pods_without_alias(
+pub(super) async fn pods_with_wrong_aliases(
     cluster: &Cluster,
     client: &Client,
     granted: &BTreeSet<String>,
@@ -148,9 +147,9 @@ pub(super) async fn pods_without_alias(
 
 impl StalePod {
     fn of(metadata: PartialObjectMeta<Pod>, granted: &BTreeSet<String>) -> Option<Self> {
-        let lacking = lacking(metadata.annotations().get(USER_INFO)?, granted)?;
+        let wrong = wrong_aliases(metadata.annotations().get(USER_INFO)?, granted)?;
         let name = format!("{}/{}", metadata.namespace().unwrap_or_default(), metadata.name_any());
-        Some(Self { name, metadata, lacking })
+        Some(Self { name, metadata, wrong })
     }
 
     /// Writes the aliases, unless somebody has changed the pod.
@@ -158,7 +157,7 @@ impl StalePod {
         let pods: Api<Pod> = Api::namespaced(client.clone(), &self.metadata.namespace().unwrap_or_default());
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let version = self.metadata.resource_version();
-        let annotations = json!({USER_INFO: self.lacking.text});
+        let annotations = json!({USER_INFO: self.wrong.text});
         let patch = json!({"metadata": {"resourceVersion": version, "annotations": annotations}});
         let written =
             call(pods.patch_metadata(&self.metadata.name_any(), &params, &Patch::Merge(patch))).await;
@@ -167,9 +166,10 @@ impl StalePod {
 }
 
 fn table(pods: &[StalePod]) -> Table {
-    let mut table = Table::new(["POD", "USER", "LACKS THE ALIAS OF"]);
-    for StalePod { name, lacking, .. } in pods {
-        table.row([name.clone(), lacking.user.clone(), lacking.names.join(", ")]);
+    let mut table = Table::new(["POD", "USER", "LACKS THE ALIAS OF", "HAS WRONGLY"]);
+    let list = |names: &[String]| if names.is_empty() { "-".to_owned() } else { names.join(", ") };
+    for StalePod { name, wrong, .. } in pods {
+        table.row([name.clone(), wrong.user.clone(), list(&wrong.lacks), list(&wrong.foreign)]);
     }
     table
 }

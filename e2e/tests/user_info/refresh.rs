@@ -1,5 +1,6 @@
 //! Tests workloads from before the user-info webhook: `queuewarden user-info refresh`, the line of `check`
-//! and the metric find their pods, and their next pods have the aliases that a grant needs.
+//! and the metric find their pods with missing and with forged aliases, and their next pods have the aliases
+//! that a grant needs.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -18,7 +19,7 @@ use super::service_accounts::{DRIVER, closed, example};
 use super::{ask, controller, guard_with, kubectl, merged, nobody_asked, pod, strict};
 use crate::cli;
 
-const METRIC: &str = "queuewarden_pods_without_alias";
+const METRIC: &str = "queuewarden_pods_with_wrong_aliases";
 const GROUP: &str = "system:serviceaccounts:spark";
 
 /// Returns the annotation of the account with these groups.
@@ -38,7 +39,14 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
             controller("Deployment", "before-deployment", &old),
             &json!({"spec": {"template": scheduled}}),
         );
-        for object in [merged(pod("before-pod", NAMESPACE, &old), &scheduled), deployment] {
+        let boss = alias(NameKind::User, DRIVER);
+        let forged = |groups: &[&str]| {
+            let groups = groups.iter().map(ToString::to_string).collect();
+            UserInfo { user: "mallory".to_owned(), groups }.write()
+        };
+        let pod_before = |name: &str, text: &Value| merged(pod(name, NAMESPACE, text), &scheduled);
+        let with_forged = json!({USER_INFO: forged(&["devs", &boss])});
+        for object in [pod_before("before-pod", &old), pod_before("forged-pod", &with_forged), deployment] {
             kubectl(cluster, "boss", &["create"], &object).await?;
         }
         cluster.apply_kustomization("manifests/applications").await?;
@@ -50,7 +58,7 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
             cli::ask(cluster.kubeconfig(), command.trim()).await
         };
         let no_grant = refresh("").await?;
-        ensure!(no_grant.code == Some(0) && no_grant.err.contains("no pod lacks an alias"), "{no_grant}");
+        ensure!(no_grant.code == Some(0) && no_grant.err.contains("all pods have the aliases"), "{no_grant}");
 
         cluster.kubectl_with_input(&["apply", "-f", "-"], &example()?).await?;
         cluster.wait_for(Kind::QueueAcl, "spark", is_true("Ready"), PATIENCE).await?;
@@ -61,29 +69,37 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
             })
             .await
         };
-        counted(1.0).await?;
+        counted(2.0).await?;
         let line = checked(cluster).await?;
         let name = format!("{NAMESPACE}/before-pod");
         let is_named = line["found"].as_str().is_some_and(|found| found.contains(&name));
         ensure!(line["level"] == "warn" && is_named, "{line}");
 
         let listed = refresh("").await?;
-        let row = listed.out.lines().nth(1).unwrap_or_default();
-        ensure!(listed.code == Some(1) && row.starts_with(&name), "{listed}");
-        ensure!(row.ends_with(&format!("user {DRIVER}")), "{listed}");
+        let mut rows = listed.out.lines().skip(1);
+        for expected in
+            [format!("{name} {DRIVER} user {DRIVER} -"), format!("{NAMESPACE}/forged-pod mallory - {boss}")]
+        {
+            let row = rows.next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+            ensure!(row == expected, "{listed}");
+        }
+        ensure!(listed.code == Some(1), "{listed}");
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
-        let written = async || {
-            let pod = pods.get("before-pod").await?;
+        let written = async |pod: &str| {
+            let pod = pods.get(pod).await?;
             pod.annotations().get(USER_INFO).cloned().context("no user.info")
         };
-        ensure!(written().await? == account(&[GROUP]), "it was only listed");
+        ensure!(written("before-pod").await? == account(&[GROUP]), "it was only listed");
 
         let applied = refresh("--apply").await?;
         ensure!(applied.code == Some(0), "{applied}");
         ensure!(applied.err.contains(&format!("pod {name} is refreshed")), "{applied}");
         let [of_user, of_group] = [alias(NameKind::User, DRIVER), alias(NameKind::Group, GROUP)];
         let expected = account(&[GROUP, &of_user, &of_group]);
-        ensure!(written().await? == expected, "{} instead of {expected}", written().await?);
+        for (pod, expected) in [("before-pod", &expected), ("forged-pod", &forged(&["devs"]))] {
+            let written = written(pod).await?;
+            ensure!(written == *expected, "{pod}: {written} instead of {expected}");
+        }
         counted(0.0).await?;
         let line = checked(cluster).await?;
         ensure!(line["level"] == "ok", "{line}");

@@ -1,10 +1,10 @@
-//! Checks that pods have the aliases which grants need.
+//! Checks that pods have the aliases which grants need, and no others.
 
 use kube::Client;
 
 use super::{Line, NAMED, list};
 use crate::cli::query::cluster::Cluster;
-use crate::cli::user_info::{granted, pods_without_alias};
+use crate::cli::user_info::{granted, pods_with_wrong_aliases};
 use queuewarden_plan::snapshot::Snapshot;
 
 const ALIASES: &str = "aliases";
@@ -15,14 +15,18 @@ pub(super) async fn check(cluster: &Cluster, client: &Client, snapshot: Option<&
     if granted.is_empty() {
         return None;
     }
-    Some(match pods_without_alias(cluster, client, &granted, None).await {
-        Err(failure) => Line::unknown(ALIASES, "which pods lack an alias", &failure),
-        Ok(pods) if pods.is_empty() => Line::ok(ALIASES, "no pod lacks one that a grant needs"),
+    Some(match pods_with_wrong_aliases(cluster, client, &granted, None).await {
+        Err(failure) => Line::unknown(ALIASES, "which pods have wrong aliases", &failure),
+        Ok(pods) if pods.is_empty() => {
+            Line::ok(ALIASES, "all pods have those that grants need, and no others")
+        }
         Ok(pods) => {
             let names: Vec<_> = pods.into_iter().map(|pod| pod.name).collect();
             let (count, names) = (names.len(), list(&names, ", ", NAMED));
-            let found = format!("pods that lack an alias which a grant needs: {count}: {names}");
-            let remedy = "`queuewarden user-info refresh -A` shows them; --apply writes the aliases";
+            let found = format!(
+                "pods that lack an alias which a grant needs, or have one that is not theirs: {count}: {names}"
+            );
+            let remedy = "`queuewarden user-info refresh -A` shows them; --apply writes the right aliases";
             Line::warn(ALIASES, found, remedy)
         }
     })

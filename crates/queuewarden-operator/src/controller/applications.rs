@@ -29,7 +29,7 @@ use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{BoundPod, Running};
 use yunikorn_access::running::pods::PodRequest;
 use yunikorn_access::running::{self, Pod, Scheduler, first, speaker};
-use yunikorn_access::user_info::lacking;
+use yunikorn_access::user_info::wrong_aliases;
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
 const SPARK_CONF: &str = "spark.properties";
@@ -95,15 +95,16 @@ impl Applications {
         self.0.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
     }
 
-    /// Counts the pods that lack an alias which an ACL names, again and again.
-    pub async fn count_without_alias(self, knows: Knows, health: Arc<Health>) {
+    /// Counts the pods that lack an alias which an ACL names, or have one that is not theirs, every ten
+    /// seconds.
+    pub async fn count_wrong_aliases(self, knows: Knows, health: Arc<Health>) {
         let Some(inner) = self.0 else { return };
         let mut next = interval(COUNTED_EVERY);
         loop {
             next.tick().await;
             let (Some(state), Ok(pods)) = (knows.borrow().clone(), inner.all()) else { continue };
-            let lacks = |pod: &&Arc<Pod>| !pod.ended && lacks_alias(pod, state.granted_aliases());
-            health.metrics.counted_without_alias(pods.iter().filter(lacks).count());
+            let counts = |pod: &&Arc<Pod>| !pod.ended && has_wrong_aliases(pod, state.granted_aliases());
+            health.metrics.counted_wrong_aliases(pods.iter().filter(counts).count());
         }
     }
 
@@ -203,9 +204,9 @@ impl Inner {
     }
 }
 
-fn lacks_alias(pod: &Pod, granted: &BTreeSet<String>) -> bool {
+fn has_wrong_aliases(pod: &Pod, granted: &BTreeSet<String>) -> bool {
     let text = pod.workload.pod.annotations.get(USER_INFO);
-    text.is_some_and(|text| lacking(text, granted).is_some())
+    text.is_some_and(|text| wrong_aliases(text, granted).is_some())
 }
 
 fn settings(mut data: BTreeMap<String, String>) -> Settings {

@@ -58,8 +58,9 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     admission_risks: Gauge,
-    /// The running pods that lack an alias which an ACL names; not shown while pods are not watched.
-    pods_without_alias: Series,
+    /// The running pods that lack an alias which an ACL names, or have a foreign one; not shown while pods
+    /// are not watched.
+    pods_with_wrong_aliases: Series,
     scheduler_requests: Durations,
     /// The metrics of the HTTPS endpoints.
     pub endpoints: endpoints::Metrics,
@@ -143,10 +144,10 @@ impl Default for Metrics {
                 "admission_risks",
                 "Findings about the settings of YuniKorn's admission controller that are in force",
             ),
-            pods_without_alias: begun(
+            pods_with_wrong_aliases: begun(
                 r,
-                "pods_without_alias",
-                "Pods that lack an alias which a grant needs; only with --applications",
+                "pods_with_wrong_aliases",
+                "Pods that lack an alias which a grant needs, or have a foreign one; only with --applications",
             ),
             scheduler_requests: registered(
                 r,
@@ -195,9 +196,9 @@ impl Metrics {
         self.status_patches.get_or_create(&labels([("kind", kind.name()), ("result", result)])).inc();
     }
 
-    /// Records the number of running pods that lack an alias which an ACL names.
-    pub fn counted_without_alias(&self, pods: usize) {
-        self.pods_without_alias.show([(Labels::new(), gauge(pods))].into());
+    /// Records the number of running pods that lack an alias which an ACL names, or have a foreign one.
+    pub fn counted_wrong_aliases(&self, pods: usize) {
+        self.pods_with_wrong_aliases.show([(Labels::new(), gauge(pods))].into());
     }
 
     /// Records a request to the scheduler.

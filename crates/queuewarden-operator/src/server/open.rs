@@ -121,7 +121,7 @@ impl Open {
         let callers = Callers::new(lookups.clone(), files.authorities(), https.token_audience.clone());
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
-        keeping.spawn(applications.clone().count_without_alias(knows.clone(), Arc::clone(health)));
+        keeping.spawn(applications.clone().count_wrong_aliases(knows.clone(), Arc::clone(health)));
         let state = ServerState {
             knows,
             lookups: Lookups::new(lookups),

@@ -28,7 +28,7 @@ mod words;
 
 pub use answer::{Addition, Decision, Outcome};
 pub use decide::decide;
-pub use names::{Lacking, lacking};
+pub use names::{WrongAliases, wrong_aliases};
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
 pub use request::{Given, MAX_SITES, Moment, Request, Site};
 

@@ -36,20 +36,22 @@ pub(super) struct Written {
     pub(super) is_cut: bool,
 }
 
-/// A text that lacks aliases which ACLs name.
+/// A text whose aliases are not those of its names, as far as ACLs name them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lacking {
+pub struct WrongAliases {
     /// The user that it names, as authenticated.
     pub user: String,
     /// The names whose aliases it lacks, such as `group team.a@example.com`.
-    pub names: Vec<String>,
-    /// The text with all aliases of its names.
+    pub lacks: Vec<String>,
+    /// The aliases that it has and that follow from none of its names.
+    pub foreign: Vec<String>,
+    /// The text with all aliases of its names, and no others.
     pub text: String,
 }
 
-/// Returns the aliases that a text lacks, of those that ACLs name; `None` if it lacks none, or cannot be
-/// read.
-pub fn lacking(text: &str, granted: &BTreeSet<String>) -> Option<Lacking> {
+/// Returns the aliases that a text lacks or has wrongly, of those that ACLs name; `None` if there are none,
+/// or if it cannot be read.
+pub fn wrong_aliases(text: &str, granted: &BTreeSet<String>) -> Option<WrongAliases> {
     if granted.is_empty() {
         return None;
     }
@@ -60,12 +62,13 @@ pub fn lacking(text: &str, granted: &BTreeSet<String>) -> Option<Lacking> {
         granted.contains(&alias) && aliases.contains(&alias) && !names.aliases.contains(&alias)
     };
     let lacking: BTreeSet<_> = needing(&names.identity).filter(is_lacking).collect();
-    if lacking.is_empty() {
+    let foreign: Vec<_> = names.foreign().filter(|alias| granted.contains(*alias)).cloned().collect();
+    if lacking.is_empty() && foreign.is_empty() {
         return None;
     }
-    let shown = lacking.into_iter().map(|(kind, name)| format!("{} {}", kind.noun(), shown(name)));
-    let (user, shown) = (names.identity.user.clone(), shown.collect());
-    Some(Lacking { user, names: shown, text: names.with(aliases, is_cut).text })
+    let lacks = lacking.into_iter().map(|(kind, name)| format!("{} {}", kind.noun(), shown(name))).collect();
+    let (user, text) = (names.identity.user.clone(), names.with(aliases, is_cut).text);
+    Some(WrongAliases { user, lacks, foreign, text })
 }
 
 impl Names {
@@ -103,13 +106,11 @@ impl Names {
         self.identity.user == other.identity.user && set(&self.identity.groups) == set(&other.identity.groups)
     }
 
-    /// Returns the first alias that follows from none of the names.
-    pub(super) fn foreign(&self) -> Option<&str> {
-        if self.aliases.is_empty() {
-            return None;
-        }
-        let own: BTreeSet<String> = needing(&self.identity).map(|(kind, name)| alias(kind, name)).collect();
-        self.aliases.iter().find(|alias| !own.contains(*alias)).map(String::as_str)
+    /// Returns the aliases that follow from none of the names.
+    pub(super) fn foreign(&self) -> impl Iterator<Item = &String> {
+        let needing = needing(&self.identity).filter(|_| !self.aliases.is_empty());
+        let own: BTreeSet<String> = needing.map(|(kind, name)| alias(kind, name)).collect();
+        self.aliases.iter().filter(move |alias| !own.contains(*alias))
     }
 
     /// Returns the text that names them with their aliases; `None` if the text that was read does so.

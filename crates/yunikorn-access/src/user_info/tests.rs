@@ -798,23 +798,27 @@ fn many_names_have_the_granted_aliases_and_a_warning() {
 }
 
 #[test]
-fn a_text_lacks_the_aliases_that_are_granted() {
+fn a_text_lacks_the_aliases_that_are_granted_or_has_those_of_others() {
     let [of_account, of_team, of_other] =
         [(Kind::User, ACCOUNT), (Kind::Group, "team.a"), (Kind::Group, "team.b")]
             .map(|(kind, name)| alias(kind, name));
     let granted = BTreeSet::from([of_account.clone(), of_team.clone(), of_other]);
     let old = info(ACCOUNT, &["team.a", "devs"]);
-    let found = lacking(&old, &granted).unwrap();
-    assert_eq!((&*found.user, found.names.len()), (ACCOUNT, 2));
-    assert_eq!(found.names, [format!("user {ACCOUNT}"), "group team.a".to_owned()]);
+    let found = wrong_aliases(&old, &granted).unwrap();
+    assert_eq!((&*found.user, found.lacks.len()), (ACCOUNT, 2));
+    assert_eq!(found.lacks, [format!("user {ACCOUNT}"), "group team.a".to_owned()]);
     assert_eq!(found.text, info(ACCOUNT, &["team.a", "devs", &of_account, &of_team]));
-    assert_eq!(lacking(&found.text, &granted), None);
+    assert_eq!(wrong_aliases(&found.text, &granted), None);
     let half = info(ACCOUNT, &["team.a", &of_account]);
-    assert_eq!(lacking(&half, &granted).unwrap().names, ["group team.a"]);
+    assert_eq!(wrong_aliases(&half, &granted).unwrap().lacks, ["group team.a"]);
+    let forged = info("mallory", &["devs", &of_account]);
+    let found = wrong_aliases(&forged, &granted).unwrap();
+    assert_eq!((found.lacks.len(), &*found.foreign), (0, &[of_account.clone()][..]));
+    assert_eq!(found.text, info("mallory", &["devs"]));
     // The alias that is written is the one that is granted, although there are too many.
     let many: Vec<String> = (0..MAX_ALIASES).map(|number| format!("team.{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).chain(["team.a"]).collect();
-    let found = lacking(&info("alice", &many), &granted).unwrap();
+    let found = wrong_aliases(&info("alice", &many), &granted).unwrap();
     assert!(parts(&found.text).2.contains(&of_team), "{found:?}");
     for (text, granted) in [
         (&*old, BTreeSet::new()),
@@ -822,7 +826,7 @@ fn a_text_lacks_the_aliases_that_are_granted() {
         (&*info(ACCOUNT, &[]), BTreeSet::from([of_team])),
         ("no JSON", granted),
     ] {
-        assert_eq!(lacking(text, &granted), None, "{text}");
+        assert_eq!(wrong_aliases(text, &granted), None, "{text}");
     }
 }
 
