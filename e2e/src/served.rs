@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Endpoints as ServiceEndpoints, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, Patch, PatchParams};
@@ -42,6 +42,16 @@ impl TestCluster {
         let service = services.get(SHIPPED).await?.spec.unwrap_or_default();
         let ip: IpAddr = service.cluster_ip.context("the Service has no cluster IP")?.parse()?;
         forward((ip, 443).into(), endpoints.address.parse()?)?;
+        let apply = PatchParams::apply(FIELD_MANAGER).force();
+        // As Kubernetes' controllers do, both: until 1.33 the API server reads Endpoints.
+        let old: Api<ServiceEndpoints> = Api::namespaced(self.client()?, operator::NAMESPACE);
+        let subset = json!({
+            "addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 8443, "protocol": "TCP"}],
+        });
+        let object = json!({
+            "apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": SHIPPED}, "subsets": [subset],
+        });
+        old.patch(SHIPPED, &apply, &Patch::Apply(object)).await?;
         let slices: Api<EndpointSlice> = Api::namespaced(self.client()?, operator::NAMESPACE);
         let slice = json!({
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
@@ -50,7 +60,6 @@ impl TestCluster {
             "endpoints": [{"addresses": ["192.0.2.1"], "conditions": {"ready": true}}],
             "ports": [{"name": "https", "port": 8443, "protocol": "TCP"}],
         });
-        let apply = PatchParams::apply(FIELD_MANAGER).force();
         slices.patch(FIELD_MANAGER, &apply, &Patch::Apply(slice)).await?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::Api;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::served::API_SERVICE;
-use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
 use crate::operator::configure;
@@ -41,7 +41,7 @@ async fn what_is_shipped_works_as_it_is() -> Result<()> {
         cluster.apply_kustomization("manifests/validating").await?;
 
         let api_services: Api<APIService> = Api::all(cluster.client()?);
-        eventually("the API server to find the endpoints", LONG, || async {
+        eventually("the API server to find the endpoints", PATIENCE, || async {
             ensure!(cluster.access_is_served().await?, "{:?}", api_services.get(API_SERVICE).await?.status);
             Ok(Some(()))
         })
