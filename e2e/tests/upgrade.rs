@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually, operator, yunikorn};
+use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, assets, eventually, operator, yunikorn};
 use queuewarden_plan::snapshot::{EPOCH, OBJECTS};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -183,6 +183,12 @@ async fn bring_back(cluster: &TestCluster, left: &Left) -> Result<()> {
             if let Some(uid) = status.pointer_mut("/status/output/uid") {
                 let output = maps.get(yunikorn::CONFIGS).await?;
                 *uid = json!(output.uid().context("the output has no uid")?);
+            }
+            // It also records the scheduler's version; queuewarden is upgraded, and the scheduler is not.
+            if let Some(found) = status.pointer_mut("/status/version") {
+                let version = yunikorn::version()?;
+                found["reported"] = json!(assets::release(version)?);
+                found["version"] = json!(version.as_str());
             }
             let ours =
                 PatchParams { field_manager: Some(operator::NAME.to_owned()), ..PatchParams::default() };
