@@ -73,6 +73,11 @@ fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
 model:
     cargo test --release --package queuewarden-plan --lib --locked -- checker::everything --ignored --nocapture --test-threads 1
 
+# Compares the model with YuniKorn on so many inputs in each test, for each version (a million in all of them takes hours); `just agree 1000000 acl` for those with this in their names.
+agree cases filter="":
+    GOGC=800 GOMEMLIMIT=2GiB QUEUEWARDEN_E2E_CASES={{ cases }} \
+        cargo test --release --package queuewarden-e2e --test e2e --locked -- agreement::{{ filter }} --nocapture
+
 # Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
 mutants *args:
     PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --workspace {{ args }}
