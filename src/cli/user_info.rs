@@ -152,6 +152,11 @@ impl StalePod {
         Some(Self { name, metadata, wrong })
     }
 
+    /// Returns whether it has an alias that is not its own.
+    pub(super) fn has_foreign(&self) -> bool {
+        !self.wrong.foreign.is_empty()
+    }
+
     /// Writes the aliases, unless somebody has changed the pod.
     async fn refresh(&self, client: &Client) -> Result<(), String> {
         let pods: Api<Pod> = Api::namespaced(client.clone(), &self.metadata.namespace().unwrap_or_default());

@@ -73,7 +73,7 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
         let line = checked(cluster).await?;
         let name = format!("{NAMESPACE}/before-pod");
         let is_named = line["found"].as_str().is_some_and(|found| found.contains(&name));
-        ensure!(line["level"] == "warn" && is_named, "{line}");
+        ensure!(line["level"] == "fail" && is_named, "{line}");
 
         let listed = refresh("").await?;
         let mut rows = listed.out.lines().skip(1);

@@ -4,7 +4,7 @@ use kube::Client;
 
 use super::{Line, NAMED, list};
 use crate::cli::query::cluster::Cluster;
-use crate::cli::user_info::{granted, pods_with_wrong_aliases};
+use crate::cli::user_info::{StalePod, granted, pods_with_wrong_aliases};
 use queuewarden_plan::snapshot::Snapshot;
 
 const ALIASES: &str = "aliases";
@@ -21,13 +21,15 @@ pub(super) async fn check(cluster: &Cluster, client: &Client, snapshot: Option<&
             Line::ok(ALIASES, "all pods have those that grants need, and no others")
         }
         Ok(pods) => {
+            // A missing alias takes access away; one that is not theirs gives it.
+            let line = if pods.iter().any(StalePod::has_foreign) { Line::fail } else { Line::warn };
             let names: Vec<_> = pods.into_iter().map(|pod| pod.name).collect();
             let (count, names) = (names.len(), list(&names, ", ", NAMED));
             let found = format!(
                 "pods that lack an alias which a grant needs, or have one that is not theirs: {count}: {names}"
             );
             let remedy = "`queuewarden user-info refresh -A` shows them; --apply writes the right aliases";
-            Line::warn(ALIASES, found, remedy)
+            line(ALIASES, found, remedy)
         }
     })
 }
