@@ -95,8 +95,7 @@ impl Applications {
         self.0.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
     }
 
-    /// Counts the pods that lack an alias which an ACL names, or have one that is not theirs, every ten
-    /// seconds.
+    /// Counts the pods that lack an alias which an ACL names, or have a foreign one, again and again.
     pub async fn count_wrong_aliases(self, knows: Knows, health: Arc<Health>) {
         let Some(inner) = self.0 else { return };
         let mut next = interval(COUNTED_EVERY);

@@ -181,7 +181,7 @@ impl StrictProfile<'_> {
             && names.are_the_same_as(&self.own)
         {
             let same = || Written { text: old.clone(), is_cut: false };
-            let written = names.foreign().next().map_or_else(same, |_| names.write(self.request.granted));
+            let written = names.foreign().map_or_else(same, |_| names.write(self.request.granted));
             return Ok(End::added("own", written));
         }
         let clause = self.may_set(IMMUTABLE, || "it was set before and would be taken away".to_owned())?;
@@ -200,7 +200,7 @@ impl StrictProfile<'_> {
                 None => End::new(Outcome::Kept, clause),
             });
         }
-        match names.foreign().next() {
+        match names.foreign() {
             None => Ok(End::new(Outcome::Kept, clause)),
             Some(alias) => {
                 let why = format!(

@@ -3,7 +3,7 @@
 //! An alias in a text proves nothing by itself: it counts only if it follows from a name in the same text
 //! ([`Names::foreign`]). The webhook writes a text anew if its aliases are others than those of its names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use super::json;
@@ -57,12 +57,13 @@ pub fn wrong_aliases(text: &str, granted: &BTreeSet<String>) -> Option<WrongAlia
     }
     let names = Names::read(text).ok()?;
     let (aliases, is_cut) = names.own_aliases(granted);
-    let is_lacking = |(kind, name): &(Kind, &str)| {
-        let alias = alias(*kind, name);
-        granted.contains(&alias) && aliases.contains(&alias) && !names.aliases.contains(&alias)
-    };
-    let lacking: BTreeSet<_> = needing(&names.identity).filter(is_lacking).collect();
-    let foreign: Vec<_> = names.foreign().filter(|alias| granted.contains(*alias)).cloned().collect();
+    let own = names.by_alias();
+    let is_lacking =
+        |alias: &String| granted.contains(alias) && aliases.contains(alias) && !names.aliases.contains(alias);
+    let lacking: BTreeSet<_> =
+        own.iter().filter(|(alias, _)| is_lacking(alias)).map(|(_, name)| name).collect();
+    let is_foreign = |alias: &&String| granted.contains(*alias) && !own.contains_key(*alias);
+    let foreign: Vec<_> = names.aliases.iter().filter(is_foreign).cloned().collect();
     if lacking.is_empty() && foreign.is_empty() {
         return None;
     }
@@ -106,11 +107,18 @@ impl Names {
         self.identity.user == other.identity.user && set(&self.identity.groups) == set(&other.identity.groups)
     }
 
-    /// Returns the aliases that follow from none of the names.
-    pub(super) fn foreign(&self) -> impl Iterator<Item = &String> {
-        let needing = needing(&self.identity).filter(|_| !self.aliases.is_empty());
-        let own: BTreeSet<String> = needing.map(|(kind, name)| alias(kind, name)).collect();
-        self.aliases.iter().filter(move |alias| !own.contains(*alias))
+    /// Returns the first alias that follows from none of the names.
+    pub(super) fn foreign(&self) -> Option<&str> {
+        if self.aliases.is_empty() {
+            return None;
+        }
+        let own = self.by_alias();
+        self.aliases.iter().find(|alias| !own.contains_key(*alias)).map(String::as_str)
+    }
+
+    /// Returns the names that need an alias, by it.
+    fn by_alias(&self) -> BTreeMap<String, (Kind, &str)> {
+        needing(&self.identity).map(|(kind, name)| (alias(kind, name), (kind, name))).collect()
     }
 
     /// Returns the text that names them with their aliases; `None` if the text that was read does so.
