@@ -34,21 +34,8 @@ pub(super) fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathB
             .env("GOBIN", building)
             .env("GOFLAGS", "-mod=readonly")
             .env("GOWORK", "off")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
-        match go.status() {
-            Ok(status) => {
-                ensure!(
-                    status.success(),
-                    "`go {}` failed in {} ({status})",
-                    args.join(" "),
-                    module.display()
-                );
-                Ok(())
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
-            Err(error) => Err(error).context("cannot run go"),
-        }
+            .stderr(Stdio::inherit());
+        run(&mut go, GO_WANTED)
     })
 }
 
@@ -59,25 +46,8 @@ pub(super) fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
     build(what, project, &args, |building| {
         announce(&format!("building {} with Maven, once", project.display()));
         let mut maven = Command::new("mvn");
-        maven
-            .current_dir(project)
-            .args(args)
-            .arg(format!("-Dout={}", building.display()))
-            .stdin(Stdio::null());
-        match maven.output() {
-            // Maven writes its errors to standard output.
-            Ok(output) => ensure!(
-                output.status.success(),
-                "`mvn {}` failed in {} ({}):\n{}",
-                args.join(" "),
-                project.display(),
-                output.status,
-                String::from_utf8_lossy(&output.stdout)
-            ),
-            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `mvn`: {MAVEN_WANTED}"),
-            Err(error) => return Err(error).context("cannot run mvn"),
-        }
-        Ok(())
+        maven.current_dir(project).args(args).arg(format!("-Dout={}", building.display()));
+        run(&mut maven, MAVEN_WANTED)
     })
 }
 
@@ -92,20 +62,26 @@ pub(super) fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
             fs::create_dir_all(copy.parent().context("a file without a directory")?)?;
             fs::copy(&file, copy)?;
         }
-        match Command::new("npm").current_dir(building).args(args).stdin(Stdio::null()).output() {
-            Ok(output) => ensure!(
-                output.status.success(),
-                "`npm {}` failed in {} ({}):\n{}",
-                args.join(" "),
-                project.display(),
-                output.status,
-                String::from_utf8_lossy(&output.stderr)
-            ),
-            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `npm`: {NPM_WANTED}"),
-            Err(error) => return Err(error).context("cannot run npm"),
-        }
-        Ok(())
+        run(Command::new("npm").current_dir(building).args(args), NPM_WANTED)
     })
+}
+
+/// Runs a program without input. A failure names the program, or what is wanted if there is none, and has what
+/// it printed: Maven writes its errors to standard output.
+fn run(command: &mut Command, wanted: &str) -> Result<()> {
+    let program = command.get_program().display().to_string();
+    match command.stdin(Stdio::null()).output() {
+        Ok(output) => ensure!(
+            output.status.success(),
+            "{command:?} failed ({}):\n{}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ),
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `{program}`: {wanted}"),
+        Err(error) => return Err(error).with_context(|| format!("cannot run {program}")),
+    }
+    Ok(())
 }
 
 /// Builds `target/e2e/<what>-<hash>` from some sources, unless it exists. A file lock protects it, because
