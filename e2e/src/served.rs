@@ -45,11 +45,10 @@ impl TestCluster {
         let apply = PatchParams::apply(FIELD_MANAGER).force();
         // As Kubernetes' controllers do, both: until 1.33 the API server reads Endpoints.
         let old: Api<ServiceEndpoints> = Api::namespaced(self.client()?, operator::NAMESPACE);
-        let subset = json!({
-            "addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 8443, "protocol": "TCP"}],
-        });
+        let (address, ports) = ("192.0.2.1", json!([{"name": "https", "port": 8443, "protocol": "TCP"}]));
         let object = json!({
-            "apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": SHIPPED}, "subsets": [subset],
+            "apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": SHIPPED},
+            "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
         });
         old.patch(SHIPPED, &apply, &Patch::Apply(object)).await?;
         let slices: Api<EndpointSlice> = Api::namespaced(self.client()?, operator::NAMESPACE);
@@ -57,8 +56,8 @@ impl TestCluster {
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
             "metadata": {"name": FIELD_MANAGER, "labels": {"kubernetes.io/service-name": SHIPPED}},
             "addressType": "IPv4",
-            "endpoints": [{"addresses": ["192.0.2.1"], "conditions": {"ready": true}}],
-            "ports": [{"name": "https", "port": 8443, "protocol": "TCP"}],
+            "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
+            "ports": ports,
         });
         slices.patch(FIELD_MANAGER, &apply, &Patch::Apply(slice)).await?;
         Ok(())
