@@ -14,7 +14,7 @@ use yunikorn::admission::request::USER_INFO;
 use yunikorn_access::alias::{Kind, alias};
 
 use super::{
-    application, ask, controller, create, guard, kubectl, merged, nobody_asked, pod, refused, strict,
+    application, ask, controller, create, guard, info, kubectl, merged, nobody_asked, pod, refused, strict,
 };
 
 /// The account whose alias everybody is after.
@@ -34,8 +34,7 @@ fn boss() -> String {
 
 /// Returns the annotation that names a user with these groups.
 fn names(user: &str, groups: &[&str]) -> Value {
-    let groups = groups.iter().map(ToString::to_string).collect();
-    json!({USER_INFO: UserInfo { user: user.to_owned(), groups }.write()})
+    json!({USER_INFO: info(user, groups)})
 }
 
 /// Returns the annotation that names mallory, with the alias of boss.
@@ -324,7 +323,7 @@ async fn an_account_gets_its_aliases_beside_yunikorns_controller() -> Result<()>
         })
         .await?;
         let text = made.annotations().get(USER_INFO).context("nobody is named")?;
-        ensure!(*text == UserInfo { user: DRIVER.to_owned(), groups: expected.clone() }.write(), "{text}");
+        ensure!(*text == info(DRIVER, &expected), "{text}");
         ensure!(application(cluster, "of-template").await?.groups == expected);
         Ok(())
     })

@@ -25,6 +25,7 @@ use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, Endpoints, Kind, Operator, TestCluster, eventually};
 use serde_json::{Value, json};
+use yunikorn::admission::UserInfo;
 use yunikorn::admission::request::USER_INFO;
 
 /// A configuration in which everybody may submit to every queue, with the queue from the label or from the
@@ -137,6 +138,11 @@ async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<Str
 /// Returns the annotation by which a workload claims this user.
 pub(crate) fn claim(user: &str) -> Value {
     json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
+}
+
+/// Returns the text of an annotation that names a user with these groups.
+fn info<G: ToString>(user: &str, groups: &[G]) -> String {
+    UserInfo { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }.write()
 }
 
 /// Returns a pod template whose pods belong to the application `name`.

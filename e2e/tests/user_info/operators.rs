@@ -8,11 +8,10 @@ use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{TestCluster, eventually};
 use serde_json::{Value, json};
-use yunikorn::admission::UserInfo;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn_access::alias;
 
-use super::{ask, claim, create, guard, kubectl, merged, nobody_asked, pod, refused};
+use super::{ask, claim, create, guard, info, kubectl, merged, nobody_asked, pod, refused};
 use crate::pages::root;
 
 /// A kind whose operator makes pods.
@@ -318,7 +317,7 @@ fn own(user: &str) -> String {
     let kind = alias::Kind::User;
     let alias = (!kind.is_plain(user)).then(|| alias::alias(kind, user));
     let groups = ["people", "system:authenticated"].map(str::to_owned).into_iter().chain(alias);
-    UserInfo { user: user.to_owned(), groups: groups.collect() }.write()
+    info(user, &groups.collect::<Vec<_>>())
 }
 
 const WEBHOOK: &str = "user-info.queuewarden.dev";

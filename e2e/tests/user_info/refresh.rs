@@ -11,21 +11,15 @@ use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Kind, TestCluster, eventually};
 use serde_json::{Value, json};
-use yunikorn::admission::UserInfo;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn_access::alias::{Kind as NameKind, alias};
 
 use super::service_accounts::{DRIVER, closed, example};
-use super::{ask, controller, guard_with, kubectl, merged, nobody_asked, pod, strict};
+use super::{ask, controller, guard_with, info, kubectl, merged, nobody_asked, pod, strict};
 use crate::cli;
 
 const METRIC: &str = "queuewarden_pods_with_wrong_aliases";
 const GROUP: &str = "system:serviceaccounts:spark";
-
-/// Returns the annotation of the account with these groups.
-fn account(groups: &[&str]) -> String {
-    UserInfo { user: DRIVER.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }.write()
-}
 
 #[tokio::test]
 async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Result<()> {
@@ -34,18 +28,14 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
             return Ok(());
         }
         let scheduled = json!({"spec": {"schedulerName": "yunikorn"}});
-        let old = json!({USER_INFO: account(&[GROUP])});
+        let old = json!({USER_INFO: info(DRIVER, &[GROUP])});
         let deployment = merged(
             controller("Deployment", "before-deployment", &old),
             &json!({"spec": {"template": scheduled}}),
         );
-        let boss = alias(NameKind::User, DRIVER);
-        let forged = |groups: &[&str]| {
-            let groups = groups.iter().map(ToString::to_string).collect();
-            UserInfo { user: "mallory".to_owned(), groups }.write()
-        };
+        let [of_user, of_group] = [alias(NameKind::User, DRIVER), alias(NameKind::Group, GROUP)];
         let pod_before = |name: &str, text: &Value| merged(pod(name, NAMESPACE, text), &scheduled);
-        let with_forged = json!({USER_INFO: forged(&["devs", &boss])});
+        let with_forged = json!({USER_INFO: info("mallory", &["devs", &of_user])});
         for object in [pod_before("before-pod", &old), pod_before("forged-pod", &with_forged), deployment] {
             kubectl(cluster, "boss", &["create"], &object).await?;
         }
@@ -77,9 +67,10 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
 
         let listed = refresh("").await?;
         let mut rows = listed.out.lines().skip(1);
-        for expected in
-            [format!("{name} {DRIVER} user {DRIVER} -"), format!("{NAMESPACE}/forged-pod mallory - {boss}")]
-        {
+        for expected in [
+            format!("{name} {DRIVER} user {DRIVER} -"),
+            format!("{NAMESPACE}/forged-pod mallory - {of_user}"),
+        ] {
             let row = rows.next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
             ensure!(row == expected, "{listed}");
         }
@@ -89,14 +80,13 @@ async fn pods_from_before_the_webhook_are_found_and_get_their_aliases() -> Resul
             let pod = pods.get(pod).await?;
             pod.annotations().get(USER_INFO).cloned().context("no user.info")
         };
-        ensure!(written("before-pod").await? == account(&[GROUP]), "it was only listed");
+        ensure!(written("before-pod").await? == info(DRIVER, &[GROUP]), "it was only listed");
 
         let applied = refresh("--apply").await?;
         ensure!(applied.code == Some(0), "{applied}");
         ensure!(applied.err.contains(&format!("pod {name} is refreshed")), "{applied}");
-        let [of_user, of_group] = [alias(NameKind::User, DRIVER), alias(NameKind::Group, GROUP)];
-        let expected = account(&[GROUP, &of_user, &of_group]);
-        for (pod, expected) in [("before-pod", &expected), ("forged-pod", &forged(&["devs"]))] {
+        let expected = info(DRIVER, &[GROUP, &of_user, &of_group]);
+        for (pod, expected) in [("before-pod", &expected), ("forged-pod", &info("mallory", &["devs"]))] {
             let written = written(pod).await?;
             ensure!(written == *expected, "{pod}: {written} instead of {expected}");
         }
