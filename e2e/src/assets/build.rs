@@ -66,8 +66,8 @@ pub(super) fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Runs a program without input. A failure names the program, or what is wanted if there is none, and has what
-/// it printed: Maven writes its errors to standard output.
+/// Runs a program without input. A failure names the program, or what is wanted if there is none, and has
+/// what it printed: Maven writes its errors to standard output.
 fn run(command: &mut Command, wanted: &str) -> Result<()> {
     let program = command.get_program().display().to_string();
     match command.stdin(Stdio::null()).output() {
