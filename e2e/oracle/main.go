@@ -38,7 +38,6 @@ var operations = map[string]func(json.RawMessage) (any, error){
 	"admission": each(answerAdmission),
 	"mutate":    each(answerMutate),
 	"identity":  each(answerIdentity),
-	"ldap":      each(answerLDAP),
 }
 
 // each makes an operation on one input an operation on a list. A panic inside YuniKorn is an answer, too.

@@ -42,7 +42,6 @@ pub mod report;
 pub mod served;
 mod servers;
 mod session;
-pub mod slapd;
 pub mod test_cluster;
 pub mod tls_proxy;
 pub mod usage;

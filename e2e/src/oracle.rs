@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::assets;
 use crate::line_program::LineProgram;
 use ::yunikorn::version::Version;
-pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion, LdapAnswer, LdapAnswers, LdapQuestion};
+pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion};
 pub use mutate::{MutateAnswer, MutateQuestion, PodFacts, without_wording};
 
 /// A running oracle.

@@ -32,17 +32,11 @@ const STORY: [(&str, &str); 17] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 13] = [
+const ELSEWHERE: [(&str, &str, &str); 11] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints decide it: validating/delegation.rs"),
-    (
-        "docs/ask.md",
-        "queuewarden can-i submit root.prod --as sue",
-        "a directory answers it: agreement/ldap.rs",
-    ),
-    ("docs/access-tests.md", "kubectl create secret", "a directory answers the operator: operator/ldap.rs"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
         "docs/authorizer.md",

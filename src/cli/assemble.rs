@@ -90,7 +90,6 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
         output: state(&spec.output_config_map),
         last_base: None,
         mirror: None,
-        ldap: None,
         observed: Observed { release: inputs.version.map(|it| it.to_string()), ..Observed::default() },
     };
     if let Some(text) = inputs.base_text() {

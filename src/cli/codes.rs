@@ -39,7 +39,6 @@ pub fn all() -> Vec<Code> {
         yunikorn::admission::CODES,
         yunikorn::queue::CODES,
         yunikorn::identity::CODES,
-        yunikorn::identity::ldap::CODES,
         yunikorn::application::CODES,
         yunikorn_access::alias::CODES,
         yunikorn_access::lint::CODES,

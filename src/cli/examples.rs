@@ -99,7 +99,6 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("Run one replica outside the cluster", "queuewarden run --leader-elect=false"),
     ("Run with the HTTPS endpoints", "queuewarden run --https=0.0.0.0:8443"),
-    ("Decide QueueAccessTests by a directory", "queuewarden run --ldap-settings=/run/secrets/ldap"),
     ("Keep the certificate of the endpoints", "queuewarden certificates --namespace queuewarden-system"),
     ("Explain a code", "queuewarden codes QW1003"),
     ("Complete commands in this shell", "source <(queuewarden completion bash)"),

@@ -30,7 +30,6 @@ pub mod history;
 pub mod import;
 pub mod input;
 pub mod installed;
-pub mod ldap_groups;
 pub mod lint;
 pub mod man;
 pub mod manifest;

@@ -70,18 +70,6 @@ const ELSEWHERE: &[Elsewhere] = &[
         test: "a_text_that_is_not_as_meant_is_refused",
     },
     Elsewhere {
-        number: 7003,
-        when: "Reported by `--groups-from ldap:DIRECTORY`, whose settings are a folder of files.",
-        file: "crates/yunikorn/src/identity/ldap/settings.rs",
-        test: "missing_and_invalid_settings_are_errors_with_their_location",
-    },
-    Elsewhere {
-        number: 7004,
-        when: "Reported by `--groups-from ldap:DIRECTORY`, whose settings are a folder of files.",
-        file: "crates/yunikorn/src/identity/ldap/settings.rs",
-        test: "settings_without_effect_are_warnings",
-    },
-    Elsewhere {
         number: 7127,
         when: "Reported for a setting with more than 1 MiB.",
         file: "crates/yunikorn/src/application/settings.rs",

@@ -3,11 +3,9 @@
 //! * [`controller`]: watches, writes, reads back.
 //! * [`server`]: webhooks and served resources, answered from what the controller observed.
 //! * [`process`]: both in one process.
-//! * [`ldap`]: groups from a directory service.
 //! * [`telemetry`]: its log and traces.
 
 pub mod controller;
-pub mod ldap;
 pub mod process;
 pub mod server;
 pub mod telemetry;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +18,6 @@ use crate::controller::counted_scheduler::CountedScheduler;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
 use crate::controller::history::History;
-use crate::controller::ldap_groups::LdapGroups;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
@@ -52,10 +50,6 @@ pub struct Options {
     /// Namespace of the Lease, instead of the kubeconfig's or the pod's
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     namespace: Option<String>,
-    /// Look up groups in LDAP for tests of access, with YuniKorn's own setting files in this directory, such
-    /// as a mounted Secret; read again when they change
-    #[arg(long, value_name = "DIRECTORY")]
-    ldap_settings: Option<PathBuf>,
     #[command(flatten)]
     https: Https,
     /// Format of log lines
@@ -123,9 +117,6 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
         events,
         history,
         health,
-        ldap_groups: options
-            .ldap_settings
-            .map(|directory| LdapGroups::start(directory, Arc::clone(&changed))),
         publisher,
         own_namespace: options.namespace,
         logging,

@@ -1,17 +1,16 @@
 //! Evaluates `QueueAccessTest`s by the configuration in force, and before a change of a `QueueAcl` is stored.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::conditions::{self, Finding, Reason, Type};
+use super::conditions::{Finding, Reason, Type};
 use super::report::events;
 use super::resolve::joined;
-use super::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, LookedUp, Snapshot};
+use super::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
 use super::{AccessTestStatus, Event, ObjectStatus, ResourceKind};
-use go_compat::diag::{cut, quoted};
+use go_compat::diag::cut;
 use yunikorn::config::Config;
-use yunikorn::identity::{GroupResolver, Refusal, ResolverKind};
+use yunikorn::identity::ResolverKind;
 use yunikorn::version::Version;
 use yunikorn_access::expect::{Check, CheckOutcome, Expectations, Tally, World, run};
 use yunikorn_access::{Tree, sentence};
@@ -20,102 +19,52 @@ use yunikorn_access::{Tree, sentence};
 const MAX_FAILURES: usize = 16;
 /// The longest of them, in characters.
 const MAX_FAILURE: usize = 512;
-/// Most users of all tests who are looked up: the first ones by name.
-pub const MAX_LOOKUPS: usize = 1000;
 
 /// The queues that tests are evaluated against.
 #[derive(Debug)]
-struct Queues<'s> {
+pub(super) struct Queues {
     trees: Vec<Tree>,
-    kind: ResolverKind,
-    /// The resolver in place of that of `kind`, where LDAP is queried.
-    ldap: Option<Ldap<'s>>,
+    resolver: ResolverKind,
     version: Version,
 }
 
-/// Resolves groups by what was looked up before.
-#[derive(Debug)]
-struct Ldap<'s> {
-    known: &'s LookedUp,
-    /// The users whose groups were needed.
-    needed: RefCell<BTreeSet<String>>,
-    /// True if one of them is not looked up yet.
-    is_pending: Cell<bool>,
-}
-
-impl GroupResolver for Ldap<'_> {
-    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
-        let mut needed = self.needed.borrow_mut();
-        needed.insert(user.to_owned());
-        if needed.len() > MAX_LOOKUPS {
-            needed.pop_last();
-        }
-        self.known.get(user).cloned().unwrap_or_else(|| {
-            let why = if self.known.len() < MAX_LOOKUPS {
-                self.is_pending.set(true);
-                "where they were not looked up yet".to_owned()
-            } else {
-                format!("where queuewarden looks up no more than {MAX_LOOKUPS} users")
-            };
-            Err(Refusal::Undecided(format!("the groups of {} come from LDAP, {why}", quoted(user))))
-        })
-    }
-}
-
-impl<'s> Queues<'s> {
+impl Queues {
     /// Takes the queues of a configuration; a partition that would not become active has none.
-    fn new(config: &Config, snapshot: &'s Snapshot) -> Self {
+    pub(super) fn new(config: &Config, version: Version) -> Self {
         let trees = config.partitions.iter().filter_map(|partition| Tree::new(partition).ok());
-        let kind = ResolverKind::in_force(config);
-        let known = snapshot.ldap.as_deref().filter(|_| kind == ResolverKind::Ldap);
-        let ldap = known.map(|known| Ldap { known, needed: RefCell::default(), is_pending: Cell::default() });
-        Self { trees: trees.collect(), kind, ldap, version: snapshot.version() }
+        Self { trees: trees.collect(), resolver: ResolverKind::in_force(config), version }
     }
 
     /// Runs the checks of a test and returns each with its result.
     fn run<'e>(&'e self, expectations: &'e Expectations) -> Vec<Check<'e>> {
-        let resolver: &dyn GroupResolver = match &self.ldap {
-            Some(ldap) => ldap,
-            None => self.kind.here(),
-        };
+        let resolver = self.resolver.here();
         let world = World { trees: &self.trees, resolver, version: self.version, explain: &sentence };
         run(expectations, world)
     }
 }
 
-/// Returns the status of every test, by the queues by which the scheduler decides now, or why there are none;
-/// and the users to look up in LDAP for that. A status stays as it is while the first lookup goes on.
+/// Returns the status of every test, by the queues by which the scheduler decides now, or why there are none.
 pub(super) fn statuses(
     snapshot: &Snapshot,
     runs: Result<&Config, &str>,
     events: &mut Vec<Event>,
-) -> (BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>>, BTreeSet<String>) {
+) -> BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>> {
     if snapshot.access_tests.is_empty() {
-        return Default::default();
+        return BTreeMap::new();
     }
-    let queues = runs.map(|runs| Queues::new(runs, snapshot));
+    let queues = runs.map(|runs| Queues::new(runs, snapshot.version()));
     let queues = queues.as_ref().map_err(|why| *why);
     let status = |entry: &AccessTestEntry| {
         let meta = &entry.meta;
         let (findings, rest) = report(entry, queues);
-        let ldap = queues.ok().and_then(|queues| queues.ldap.as_ref());
-        let passing = conditions::find(&meta.conditions, Type::Passing);
-        // A process that has just been started takes nothing back while it looks up.
-        if ldap.is_some_and(|ldap| ldap.is_pending.take())
-            && passing.is_some_and(|was| was.observed_generation == meta.generation)
-        {
-            return None;
-        }
         let object = ResourceKind::QueueAccessTest.object(meta.name.clone());
         events.extend(events::transitions(&object, &meta.conditions, &findings));
-        Some((meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now)))
+        (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
     };
-    let statuses = snapshot.access_tests.iter().filter_map(status).collect();
-    let ldap = queues.ok().and_then(|queues| queues.ldap.as_ref());
-    (statuses, ldap.map(|ldap| ldap.needed.take()).unwrap_or_default())
+    snapshot.access_tests.iter().map(status).collect()
 }
 
-fn report(entry: &AccessTestEntry, queues: Result<&Queues<'_>, &str>) -> (Vec<Finding>, AccessTestStatus) {
+fn report(entry: &AccessTestEntry, queues: Result<&Queues, &str>) -> (Vec<Finding>, AccessTestStatus) {
     let (mut findings, status) = match (&entry.spec, queues) {
         (Err(faults), _) => {
             let invalid = Finding::no(Type::Accepted, Reason::Invalid, joined(faults));
@@ -191,7 +140,7 @@ pub(super) fn broken(
     let mut warnings = Vec::new();
     let configs = was.zip(is).filter(|_| !snapshot.access_tests.is_empty());
     let Some((was, is)) = configs else { return Ok(warnings) };
-    let [was, is] = [was, is].map(|config| Queues::new(config, snapshot));
+    let [was, is] = [was, is].map(|config| Queues::new(config, snapshot.version()));
     for entry in &snapshot.access_tests {
         let Ok(spec) = &entry.spec else { continue };
         let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
@@ -216,8 +165,8 @@ pub(super) fn broken(
 }
 
 /// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
-pub(super) fn trouble(expectations: &Expectations, config: &Config, snapshot: &Snapshot) -> Option<String> {
-    let queues = Queues::new(config, snapshot);
+pub(super) fn trouble(expectations: &Expectations, config: &Config, version: Version) -> Option<String> {
+    let queues = Queues::new(config, version);
     let checks = queues.run(expectations);
     let first: Vec<String> = failures(&checks).take(1).collect();
     let finding = passing(&Tally::new(&checks), &first);

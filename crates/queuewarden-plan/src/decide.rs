@@ -251,7 +251,7 @@ impl Decided<'_> {
         let policies = self.policy_statuses(&mut events);
         let config = self.config_status(&contributions, &mut events);
         let runs = self.inputs.env.runs.as_deref().map_err(String::as_str);
-        let (access_tests, lookups) = access_tests::statuses(self.inputs.snapshot, runs, &mut events);
+        let access_tests = access_tests::statuses(self.inputs.snapshot, runs, &mut events);
         let wake_at = self.wake_at();
         events.sort();
         let Decision { import, backup, write, rendered, full, .. } = self.output;
@@ -268,7 +268,6 @@ impl Decided<'_> {
             queue_acls,
             policies,
             access_tests,
-            lookups,
             config: Some(config),
             events,
             wake_at,

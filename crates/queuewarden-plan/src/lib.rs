@@ -119,11 +119,8 @@ pub struct Plan {
     pub queue_acls: BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>>,
     /// Status of each `AdmissionPolicy`, by name.
     pub policies: BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>>,
-    /// Status of each `QueueAccessTest`, by name, unless it stays as it is.
+    /// Status of each `QueueAccessTest`, by name.
     pub access_tests: BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>>,
-    /// The users of tests to look up in LDAP, if [`Snapshot::ldap`] is there; at most
-    /// [`access_tests::MAX_LOOKUPS`].
-    pub lookups: BTreeSet<String>,
     /// Status of the `YuniKornConfig`, if there is one.
     pub config: Option<ObjectStatus<ConfigStatus>>,
     /// Events to publish once the statuses are written, in a stable order. Only transitions: none when

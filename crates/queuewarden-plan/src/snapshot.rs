@@ -18,7 +18,6 @@ use super::ConfigStatus;
 use super::conditions::{self, Condition, Type};
 use super::mirror::Mirror;
 use go_compat::diag::Diagnostic;
-use yunikorn::identity::Refusal;
 use yunikorn_access::alias::Aliased;
 
 pub use observed::*;
@@ -80,14 +79,9 @@ pub struct Snapshot {
     pub last_base: Option<LastBase>,
     /// The RBAC mirror in the cluster; `None` if it was not read.
     pub mirror: Option<Mirror>,
-    /// The groups that LDAP has for users of tests; `None` if nobody is looked up there.
-    pub ldap: Option<Arc<LookedUp>>,
     /// The operator's observations of the outside world since it started.
     pub observed: Observed,
 }
-
-/// Users who were looked up, each with the groups, or why they are not known.
-pub type LookedUp = BTreeMap<String, Result<Vec<String>, Refusal>>;
 
 impl Snapshot {
     /// Returns the snapshot of a cluster without any objects.

@@ -28,7 +28,7 @@ pub(super) fn plan(snapshot: &Snapshot) -> Plan {
     Plan {
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
-        access_tests: access_tests::statuses(snapshot, Err(why), &mut Vec::new()).0,
+        access_tests: access_tests::statuses(snapshot, Err(why), &mut Vec::new()),
         config: snapshot.config.as_ref().map(|entry| {
             let findings = config_findings(&entry.meta, why);
             ObjectStatus::new(&entry.meta, &findings, remembered(snapshot), snapshot.now)

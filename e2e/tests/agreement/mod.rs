@@ -14,7 +14,6 @@ mod config;
 mod fixture;
 mod flatten;
 mod identity;
-mod ldap;
 pub(crate) mod mutate;
 mod placement;
 mod placement_vectors;

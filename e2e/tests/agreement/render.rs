@@ -153,7 +153,6 @@ fn snapshot(base: &str, queue: &str, version: Version) -> Snapshot {
         output: None,
         last_base: None,
         mirror: None,
-        ldap: None,
         observed: Observed::default(),
     }
 }

@@ -8,7 +8,6 @@ mod failures;
 mod forms;
 mod gitops;
 mod history;
-mod ldap;
 pub(crate) mod mirror;
 mod promise;
 mod queue_operator;

@@ -1,26 +1,24 @@
 //! The user that a question is about, and the groups of a user who is given without any.
 //!
-//! `YuniKorn` uses the resolver that its configuration names. Two of them do not work by themselves: a
-//! directory service, whose settings only the scheduler has, and the accounts of the scheduler's container.
-//! Then the question cannot be decided, unless an option names another source.
+//! `YuniKorn` uses the resolver that its configuration names. Two of them do not work from here: a directory
+//! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
+//! option names another source.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::configuration::Configuration;
 use super::{Session, Source};
 use crate::cli::input::source;
-use crate::cli::{Console, Failure, ldap_groups, os_groups, report};
+use crate::cli::{Console, Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
-use yunikorn::identity::ldap;
 use yunikorn::identity::{GroupResolver, Identity, Refusal, ResolverKind};
 
 /// Option for the source of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct GroupsArgs {
     /// Source of groups for a user who is given without any, instead of YuniKorn's resolver: a file that
-    /// lists them for each user, as in sue: [devs, ops]; os, the accounts of this machine; or ldap, the
-    /// directory service of YuniKorn's settings in DIRECTORY, by default /run/secrets/ldap
-    #[arg(long, value_name = "FILE|os|ldap[:DIRECTORY]")]
+    /// lists them for each user, as in sue: [devs, ops]; or os, the accounts of this machine
+    #[arg(long, value_name = "FILE|os")]
     pub groups_from: Option<PathBuf>,
 }
 
@@ -36,12 +34,9 @@ impl GroupsArgs {
         console: Console,
     ) -> Result<Box<dyn GroupResolver + Sync>, Failure> {
         let Some(path) = &self.groups_from else { return Ok(Box::new(own.here())) };
-        // Files of these names are `./os` and `./ldap`.
+        // A file of that name is `./os`.
         if path.as_os_str() == "os" {
             return Ok(Box::new(os_groups::resolver()));
-        }
-        if let Some(directory) = ldap_settings(path) {
-            return Ok(Box::new(ldap_groups::resolver(directory, console)?));
         }
         let file = source::read_one(path)?;
         let print = |found: &_| console.err(&report::draw(found, Some(&file), None, console.look_err()));
@@ -52,14 +47,6 @@ impl GroupsArgs {
         odd.iter().for_each(print);
         Ok(Box::new(groups))
     }
-}
-
-/// The directory of settings that is meant, if a directory service is.
-fn ldap_settings(source: &Path) -> Option<&Path> {
-    if source.as_os_str() == "ldap" {
-        return Some(Path::new(ldap::DIRECTORY));
-    }
-    source.to_str()?.strip_prefix("ldap:").map(Path::new)
 }
 
 /// Options for the user that a question is about.
@@ -147,5 +134,5 @@ impl IdentityArgs {
 
 /// Creates the failure for groups that cannot be resolved.
 pub fn unresolved(why: &str) -> Failure {
-    Failure::Undecided(format!("{why}; --as-group names them, or --groups-from says where they are"))
+    Failure::Undecided(format!("{why}; name them with --as-group, or list them in a file for --groups-from"))
 }

@@ -8,7 +8,6 @@
 //!   before them, with time limits from [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
 //! * [`connect`], [`read_back`], [`counted_scheduler`]: the configuration that the scheduler runs.
-//! * [`ldap_groups`]: the groups that LDAP has for users of tests.
 //! * [`applications`]: the running applications, for queries about them.
 //! * [`leader`]: the election of the replica that writes.
 //! * [`published`]: the state that the endpoints answer from.
@@ -27,7 +26,6 @@ pub mod health;
 pub mod history;
 pub mod identity_webhook;
 pub mod last_base;
-pub mod ldap_groups;
 pub mod leader;
 pub mod metrics;
 pub mod mirror;

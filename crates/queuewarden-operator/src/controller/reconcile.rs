@@ -49,7 +49,6 @@ use super::events::Events;
 use super::health::Health;
 use super::history::History;
 use super::last_base;
-use super::ldap_groups::LdapGroups;
 use super::leader::Leadership;
 use super::published::Publisher;
 use super::world::World;
@@ -90,8 +89,6 @@ pub struct Reconciler {
     pub history: History,
     /// The data behind `/livez`, `/readyz` and `/metrics`.
     pub health: Arc<Health>,
-    /// The groups of users in LDAP, where they are looked up.
-    pub ldap_groups: Option<LdapGroups>,
     /// The publisher for the endpoints that answer queries about access.
     pub publisher: Publisher,
     /// The namespace that queuewarden itself runs in, if it runs in one.

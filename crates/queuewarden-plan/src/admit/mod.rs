@@ -178,7 +178,7 @@ fn queue_access_test(snapshot: &Snapshot, versions: &Versions<AccessTestEntry>) 
     };
     let is = decided(snapshot, &mut ParseCache::new(snapshot.version()));
     let Some(config) = is.as_ref().and_then(queues) else { return Response::default() };
-    let trouble = access_tests::trouble(&spec.expectations, config, snapshot);
+    let trouble = access_tests::trouble(&spec.expectations, config, snapshot.version());
     Response::warned(trouble.as_slice())
 }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::admit::{created, quiet, review};
 use super::delegation::who;
 use super::*;
-use crate::access_tests::MAX_LOOKUPS;
 use crate::admit::{Change, Review, Versions, admit};
-use crate::snapshot::{AccessTestEntry, LookedUp};
+use crate::snapshot::AccessTestEntry;
 use go_compat::diag::{Code, Diagnostic};
-use yunikorn::identity::{Identity, Refusal};
+use yunikorn::identity::Identity;
 use yunikorn_access::expect::{Case, Expectations, Queues};
 
 fn queues(submit: &[&str]) -> Queues {
@@ -244,101 +243,4 @@ fn what_cannot_be_decided_is_no_failure_and_comes_after_those() {
     assert!(both.starts_with("1 of 2 checks do not hold: case 1: ") && both.contains("root.gone"), "{both}");
     let failures = &plan.access_tests["both"].rest.failures;
     assert!(failures[0].contains("root.gone") && failures[1].contains("root.prod"), "{failures:?}");
-}
-
-/// Returns a cluster whose scheduler resolves groups by LDAP.
-fn by_ldap() -> Snapshot {
-    cluster(&BASE.replace("name: default\n", "name: default\n    usergroupresolver: {type: ldap}\n"))
-}
-
-fn subject(user: &str, groups: &[&str]) -> Identity {
-    Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
-}
-
-/// These subjects may submit to `root.prod`, where group `dev` may.
-fn of_subjects(name: &str, subjects: Vec<Identity>) -> AccessTestEntry {
-    let mut entry = test(name, Enforcement::Block, &["root.prod"], &[]);
-    entry.spec.as_mut().unwrap().expectations.cases[0].subjects = subjects;
-    entry
-}
-
-#[test]
-fn groups_that_were_looked_up_decide() {
-    let mut snapshot = by_ldap();
-    snapshot.access_tests = vec![of_subjects("a", vec![subject("eve", &[])])];
-    for (known, expected, end) in [
-        (Ok(&["eve", "dev"][..]), "Passing=True/Passing", "all 1 checks hold"),
-        (Ok(&["eve"]), "Passing=False/Failing", "names user eve or group eve"),
-        (Err("no answer"), "Passing=Unknown/Undecided", "no answer: write the groups of the subject"),
-    ] {
-        let groups = known.map(|groups| groups.iter().map(ToString::to_string).collect());
-        let answer = groups.map_err(|why| Refusal::Undecided(why.to_owned()));
-        snapshot.ldap = Some(Arc::new(LookedUp::from([("eve".to_owned(), answer)])));
-        let plan = settled(&snapshot).plan;
-        assert_eq!(conditions(&plan, "a")[1], expected);
-        let passing = message(&plan, "a", "Passing");
-        assert!(passing.ends_with(end), "{passing}");
-    }
-}
-
-#[test]
-fn users_whose_groups_are_needed_are_looked_up() {
-    let mut snapshot = settled(&by_ldap()).snapshot;
-    let account = "system:serviceaccount:spark:driver";
-    let subjects =
-        vec![subject("eve", &[]), subject("dana", &["dev"]), subject(account, &[]), subject("", &[])];
-    snapshot.access_tests = vec![of_subjects("a", subjects), of_subjects("b", vec![subject("bob", &[])])];
-    assert!(plan(&snapshot).lookups.is_empty(), "nobody is looked up here");
-    snapshot.ldap = Some(Arc::default());
-    let first = plan(&snapshot);
-    assert_eq!(first.lookups, ["bob", "eve"].map(str::to_owned).into());
-    let undecided = message(&first, "b", "Passing");
-    assert!(undecided.contains("of `bob` come from LDAP, where they were not looked up yet"), "{undecided}");
-    // A status of the same test is not taken back; another version of it has none.
-    let mut restarted = snapshot.clone();
-    restarted.access_tests[1].meta.conditions = first.access_tests["b"].conditions.clone();
-    let again = plan(&restarted);
-    assert_eq!(
-        (again.access_tests.keys().map(|name| &**name).collect(), &again.lookups),
-        (vec!["a"], &first.lookups)
-    );
-    restarted.access_tests[1].meta.generation += 1;
-    assert!(plan(&restarted).access_tests.contains_key("b"));
-    // The scheduler resolves them in another way.
-    let mut other = settled(&cluster(BASE)).snapshot;
-    (other.access_tests, other.ldap) = (snapshot.access_tests.clone(), snapshot.ldap.clone());
-    assert!(plan(&other).lookups.is_empty());
-    other.config = None;
-    assert!(plan(&other).lookups.is_empty());
-}
-
-#[test]
-fn lookups_of_too_many_users_are_left_out() {
-    let mut snapshot = by_ldap();
-    let users: Vec<_> = (0..=MAX_LOOKUPS).map(|number| format!("user-{number:05}")).collect();
-    let subjects = users.iter().rev().map(|user| subject(user, &[])).collect();
-    snapshot.access_tests = vec![of_subjects("a", subjects)];
-    snapshot.ldap = Some(Arc::default());
-    let plan = settled(&snapshot).plan;
-    assert!(plan.lookups.iter().eq(&users[..MAX_LOOKUPS]));
-    let known = plan.lookups.iter().map(|user| (user.clone(), Ok(vec!["dev".to_owned()])));
-    snapshot.ldap = Some(Arc::new(known.collect()));
-    let passing = message(&settled(&snapshot).plan, "a", "Passing");
-    assert!(passing.starts_with("1 of 1001 checks cannot be decided: "), "{passing}");
-    assert!(
-        passing.contains("`user-01000` come from LDAP, where queuewarden looks up no more than 1000 users")
-    );
-}
-
-#[test]
-fn change_that_breaks_a_check_is_refused_by_groups_that_were_looked_up() {
-    let mut snapshot = by_ldap();
-    quiet(&mut snapshot);
-    snapshot.access_tests = vec![of_subjects("a", vec![subject("eve", &[])])];
-    for (groups, refused) in [(&["dev"][..], true), (&["ops"], false)] {
-        let groups = groups.iter().map(ToString::to_string).collect();
-        snapshot.ldap = Some(Arc::new(LookedUp::from([("eve".to_owned(), Ok(groups))])));
-        let answer = created(&snapshot, submit("only-bob", "root.prod", "bob"));
-        assert_eq!(answer.refusal.is_some(), refused, "{answer:?}");
-    }
 }

@@ -8,14 +8,12 @@
 //! * [`resolver`]: the sources of groups.
 //! * [`accounts`]: groups by numbers, as operating systems keep them.
 //! * [`groups_file`]: users and groups written in a file.
-//! * [`ldap`]: groups from a directory service, as far as it needs no connection.
 //! * [`cache`]: earlier requests, which decide about later ones.
 
 pub mod accounts;
 pub mod cache;
 pub mod convert;
 pub mod groups_file;
-pub mod ldap;
 pub mod resolver;
 
 pub use cache::UserCache;

@@ -89,7 +89,7 @@ impl GroupResolver for Elsewhere {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
         let user = go_compat::diag::quoted(user);
         let name = self.name;
-        Err(Refusal::Undecided(format!("the groups of {user} come from {name}, which cannot be asked here")))
+        Err(Refusal::Undecided(format!("YuniKorn takes the groups of {user} from {name}, which queuewarden does not query")))
     }
 }
 
@@ -131,6 +131,6 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_not_decided() {
         let Err(Refusal::Undecided(why)) = (Elsewhere { name: "LDAP" }).resolve("sue") else { panic!() };
-        assert_eq!(why, "the groups of `sue` come from LDAP, which cannot be asked here");
+        assert_eq!(why, "YuniKorn takes the groups of `sue` from LDAP, which queuewarden does not query");
     }
 }

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use jiff::Timestamp;
 
 use super::Reconciler;
-use crate::controller::ldap_groups::LdapGroups;
 use crate::controller::mirror::{self, Answer};
 use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -60,7 +59,6 @@ impl Reconciler {
         let namespaces = [spec.map(|spec| &*spec.namespace), self.own_namespace.as_deref()];
         let left_alone: Vec<&str> = namespaces.into_iter().flatten().collect();
         snapshot.observed.identity_webhook = self.world.identity_webhook(now, &left_alone);
-        snapshot.ldap = self.ldap_groups.as_ref().map(LdapGroups::known);
         Event::Observed(Box::new(snapshot))
     }
 

@@ -71,9 +71,6 @@ impl Reconciler {
             leads = self.leadership.holds(),
             "Planned"
         );
-        if let Some(groups) = &self.ldap_groups {
-            groups.need(&plan.lookups);
-        }
         let published = self.know(snapshot, plan).await;
         if self.state.may_write() && plan.write.is_none() && plan.import.is_none() {
             self.health.metrics.applied("unchanged");
@@ -161,7 +158,6 @@ mod tests {
             history: History::start(client.clone(), Arc::clone(&health)).0,
             client,
             health,
-            ldap_groups: None,
             publisher,
             own_namespace: None,
             logging: Logging::default(),
