@@ -92,7 +92,6 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("Check the installation, and show only problems", "queuewarden check --quiet"),
     ("Wait until nothing fails, as after an installation", "queuewarden check --wait 2m"),
     ("Install the definitions", "queuewarden crds | kubectl apply --server-side -f -"),
-    ("See what would be rewritten", "queuewarden migrate-storage --dry-run"),
     (
         "Write the files for an API server",
         "queuewarden authorizer-config --server https://10.0.0.7 --dir authorizer/",

@@ -34,7 +34,6 @@ pub mod lint;
 pub mod man;
 pub mod manifest;
 pub mod matrix;
-pub mod migrate_storage;
 pub mod os_groups;
 pub mod place;
 pub mod query;
@@ -142,8 +141,6 @@ enum Command {
     Crds(crds::Args),
     /// Work with the names of users that pods carry
     UserInfo(user_info::Args),
-    /// Rewrite all objects in the storage version of the definitions
-    MigrateStorage(migrate_storage::Args),
     /// Print the files by which an API server uses queuewarden as an authorizer
     AuthorizerConfig(authorizer_config::Args),
     /// Run the operator
@@ -393,7 +390,6 @@ pub fn main() -> ExitCode {
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::UserInfo(args) => user_info::run(args, console),
-        Command::MigrateStorage(args) => migrate_storage::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Completion(args) => completion::run(args, console),
         Command::Man(args) => man::run(args, console),
