@@ -48,8 +48,8 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("Refuse a change that gives anybody more", "queuewarden diff --fail-on-widening --from main/ -f acls/"),
     ("Print the ConfigMap", "queuewarden render -f acls/ --base queues.yaml"),
     (
-        "Write it into a file whenever an input changes",
-        "queuewarden render -f acls/ --base queues.yaml --watch --output-file yunikorn-configs.yaml",
+        "Write it into a file",
+        "queuewarden render -f acls/ --base queues.yaml --output-file yunikorn-configs.yaml",
     ),
     ("Test files against the access that is meant", "queuewarden test -f queues.yaml -f tests.yaml"),
     ("Write the results for a pipeline", "queuewarden test -f queues.yaml -f tests.yaml -o junit"),

@@ -51,7 +51,6 @@ pub mod test;
 pub mod user_info;
 pub mod validate;
 pub mod version;
-mod watch;
 pub mod what_can;
 pub mod who_can;
 pub mod whoami;

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::assemble::Assembled;
@@ -11,7 +10,7 @@ use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Inputs, SourceDiagnostic};
 use super::validate::{self, schema};
-use super::{Console, Exit, Failure, InputArgs, atomic, manifest, statuses, watch};
+use super::{Console, Exit, Failure, InputArgs, atomic, manifest, statuses};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
 /// Output format.
@@ -36,7 +35,7 @@ command line is wrong.";
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
@@ -46,9 +45,6 @@ pub struct Args {
     /// Write to FILE instead of standard output, replacing it as a whole
     #[arg(long, value_name = "FILE")]
     output_file: Option<PathBuf>,
-    /// Render again whenever an input changes or a time window opens or closes, until interrupted
-    #[arg(short, long)]
-    watch: bool,
     /// Exit with 1 on warnings too
     #[arg(long)]
     strict: bool,
@@ -59,52 +55,29 @@ pub struct Args {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let read = || args.input.read(args.output_file.as_deref());
-    if !args.watch {
-        return Ok(print(args, console, &read()?, false)?.exit);
-    }
-    if args.input.paths().any(|path| path.as_os_str() == "-") {
-        return Err(Failure::Usage(
-            "standard input cannot be watched: give files or folders to --watch".to_string(),
-        ));
-    }
-    watch::run(args, console, read)
-}
-
-/// Result of a rendering.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Printed {
-    /// The exit code.
-    pub(super) exit: Exit,
-    /// The time of the next rendering because of a time window.
-    pub(super) wake_at: Option<Timestamp>,
-}
-
-/// Renders and prints once. `again` separates the output from the previous one.
-pub(super) fn print(args: &Args, console: Console, inputs: &Inputs, again: bool) -> Result<Printed, Failure> {
-    let assembled = args.input.assemble(inputs);
-    let found = unreadable(inputs, &assembled);
+    let inputs = args.input.read(args.output_file.as_deref())?;
+    let assembled = args.input.assemble(&inputs);
+    let found = unreadable(&inputs, &assembled);
     console.err(&findings::text(&inputs.sources, &found, console.look_err()));
-    notes(inputs, &assembled, console);
+    notes(&inputs, &assembled, console);
     if inputs.objects.is_empty() && inputs.base.is_none() {
         // YuniKorn's built-in default, which lets everyone in, must not result from a wrong path.
         console.note("nothing is rendered: there is no object and no base in the input");
-        return Ok(Printed { exit: Exit::Findings, wake_at: None });
+        return Ok(Exit::Findings);
     }
     let settled = loaded(settle(assembled.snapshot.clone()));
     console.err(&statuses::show(&settled.plan, args.status, console.look_err().width));
-    let wake_at = settled.plan.wake_at;
     match rendered(&settled, &assembled.findings) {
         Ok(rendered) => {
             if settled.only_observes() {
                 console.note("mode Observe: the operator would not write this");
             }
-            emit(args, console, &content(args.format, &assembled, &rendered), again)?;
-            Ok(Printed { exit: Exit::from_count(count(&found, &settled), args.strict), wake_at })
+            emit(args, console, &content(args.format, &assembled, &rendered))?;
+            Ok(Exit::from_count(count(&found, &settled), args.strict))
         }
         Err(why) => {
             console.note(&format!("nothing is rendered: {why}"));
-            Ok(Printed { exit: Exit::Findings, wake_at })
+            Ok(Exit::Findings)
         }
     }
 }
@@ -188,11 +161,10 @@ fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     created.chain(output).collect()
 }
 
-fn emit(args: &Args, console: Console, content: &str, again: bool) -> Result<(), Failure> {
+fn emit(args: &Args, console: Console, content: &str) -> Result<(), Failure> {
     match &args.output_file {
         Some(path) => atomic::write(path, content.as_bytes())
             .map_err(|error| Failure::Output(format!("cannot write `{}`: {error}", path.display()))),
-        None if again && args.format == Format::Yaml => Ok(console.out(&format!("---\n{content}"))?),
         None => Ok(console.out(content)?),
     }
 }

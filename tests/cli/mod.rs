@@ -15,7 +15,6 @@ mod reference;
 mod sarif;
 mod schema;
 mod terminal;
-mod watch;
 
 /// `cases/*.trycmd` hold the expected output; regenerate with `TRYCMD=overwrite cargo test --test all
 /// cli::cases`, and read the difference.
