@@ -9,6 +9,5 @@ import './details.js';
 import './look.js';
 import './safety.js';
 import './large.js';
-import './live.js';
 
 after(end);

@@ -47,10 +47,9 @@ export function byCause(findings) {
 }
 
 /**
- * Opens a page and runs a test on it. `at` is what stands behind `#`, `allowed` the addresses that it may ask for beside its own,
- * `expected` the errors that it may tell; other options are the browser's.
+ * Opens a page and runs a test on it. `at` is what stands behind `#`, `expected` the errors that it may tell; other options are the browser's.
  */
-export async function withPage(url, { at = '', allowed = [], expected = null, ...options }, run) {
+export async function withPage(url, { at = '', expected = null, ...options }, run) {
     browser ??= await chromium.launch({ executablePath: needed('CHROMIUM') });
     const context = await browser.newContext({ viewport: { width: 1360, height: 800 }, ...options });
     const page = await context.newPage();
@@ -65,7 +64,7 @@ export async function withPage(url, { at = '', allowed = [], expected = null, ..
     try {
         await page.goto(`${url}${at && `#${at}`}`);
         await run(page);
-        const foreign = requests.filter((request) => request !== url && !request.startsWith('data:') && !allowed.includes(request));
+        const foreign = requests.filter((request) => request !== url && !request.startsWith('data:'));
         assert.deepEqual({ errors: errors.filter((error) => !expected?.test(error)), foreign }, { errors: [], foreign: [] });
     } finally {
         await context.close();

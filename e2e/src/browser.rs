@@ -24,30 +24,28 @@ const NODE_WANTED: &str = "the report's page is tested by Node.js: install it, 1
 /// Longest run. Two busy cores take minutes.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Runs one file of `e2e/browser` with Node's test runner, with these variables set. Blocks only the caller.
+/// Runs `e2e/browser` with Node's test runner on the reports in this folder. Blocks only the caller.
 ///
 /// # Errors
 /// When a test in it fails, with all its output; when there is no browser or no Node, with the packages to
 /// install.
-pub async fn run(file: &str, variables: &[(&str, &str)]) -> Result<()> {
+pub async fn run(reports: &Path) -> Result<()> {
     let chromium = chromium()?;
     let node = in_path(&["node", "nodejs"]).context(NODE_WANTED)?;
     let tests = tokio::task::spawn_blocking(assets::browser_tests).await??;
     let screenshots =
         std::env::var_os(SCREENSHOTS).map_or_else(|| tests.with_file_name("screenshots"), PathBuf::from);
     std::fs::create_dir_all(&screenshots)?;
-    let name = format!("browser-{}", file.trim_end_matches(".js"));
-    let mut process = Process::new(&name, &node, Session::get()?.directory())
-        .args(["--test".into(), tests.join(file).into_os_string()])
+    let file = tests.join("all.js");
+    let process = Process::new("browser", &node, Session::get()?.directory())
+        .args(["--test".as_ref(), file.as_os_str()])
         .env(CHROMIUM, chromium)
-        .env(SCREENSHOTS, screenshots);
-    for (name, value) in variables {
-        process = process.env(name, *value);
-    }
+        .env(SCREENSHOTS, screenshots)
+        .env("QUEUEWARDEN_REPORTS", reports);
     process.start()?;
     let ended = process.exited(TIMEOUT).await.with_context(|| process.log())?;
     let log = process.log();
-    ensure!(ended.success(), "{ended} of {}:\n{log}", tests.join(file).display());
+    ensure!(ended.success(), "{ended} of {}:\n{log}", file.display());
     // A file without tests succeeds, too.
     let ran = log.lines().filter(|line| line.trim_start().starts_with("ok ")).count();
     ensure!(ran > 1, "no test was run:\n{log}");

@@ -38,7 +38,6 @@ pub mod oracle;
 pub mod own_tls;
 pub mod pods;
 pub mod process;
-pub mod report;
 pub mod served;
 mod servers;
 mod session;

@@ -125,14 +125,6 @@ impl Process {
         self.signal(Signal::TERM)
     }
 
-    /// Sends SIGINT, without waiting: [`Self::exited`] waits.
-    ///
-    /// # Errors
-    /// When the process does not run.
-    pub fn interrupt(&self) -> Result<()> {
-        self.signal(Signal::INT)
-    }
-
     /// Sends SIGSTOP, and waits until all its threads have stopped: the process hangs, its connections stay
     /// open.
     ///

@@ -1,14 +1,10 @@
-//! Tests the report's page in a real browser: files that the built binary writes, and the page that it
-//! serves.
+//! Tests the report's page in a real browser, with files that the built binary writes.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::report::Report;
-use queuewarden_e2e::{Capability, Operator, TestCluster, assets, browser};
-
-use crate::operator::configure;
+use queuewarden_e2e::{assets, browser};
 
 /// The commands that are run on each set of files.
 const ANSWERS: [(&str, &[&str]); 3] = [
@@ -111,30 +107,5 @@ async fn the_page_shows_what_the_evaluator_says() -> Result<()> {
             std::fs::write(reports.path().join(format!("{name}.{ending}")), answer)?;
         }
     }
-    let folder = reports.path().to_str().context("a path that is no text")?;
-    browser::run("all.js", &[("QUEUEWARDEN_REPORTS", folder)]).await
-}
-
-#[tokio::test]
-async fn served_page_follows_the_cluster() -> Result<()> {
-    TestCluster::with(async |cluster| {
-        if !cluster.can_run(&[Capability::OperatorProcess])? {
-            return Ok(());
-        }
-        cluster.install().await?;
-        configure(cluster, "").await?;
-        let _operator = Operator::start(cluster).await?;
-        let report = Report::serve("report-page", cluster.kubeconfig()).await?;
-        let servers = tokio::task::spawn_blocking(assets::Servers::get).await??;
-        let kubectl = servers.kubectl();
-        let variables = [
-            ("QUEUEWARDEN_LIVE", report.url().to_owned()),
-            ("KUBECTL", kubectl.to_string_lossy().into_owned()),
-            ("KUBECONFIG", cluster.kubeconfig().to_string_lossy().into_owned()),
-        ];
-        let variables: Vec<(&str, &str)> =
-            variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        browser::run("serve.js", &variables).await
-    })
-    .await
+    browser::run(reports.path()).await
 }

@@ -32,7 +32,7 @@ const STORY: [(&str, &str); 17] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 11] = [
+const ELSEWHERE: [(&str, &str, &str); 10] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
@@ -44,7 +44,6 @@ const ELSEWHERE: [(&str, &str, &str); 11] = [
         "the API server starts with it: authorizer.rs",
     ),
     ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),
-    ("docs/report.md", "queuewarden report --serve", "it goes on until somebody ends it: report.rs"),
     ("docs/install.md", "", "chart/installed.rs"),
     ("docs/service-accounts.md", "", "user_info/spark.rs"),
     ("docs/tasks.md", "", "tasks.rs"),

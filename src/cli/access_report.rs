@@ -1,10 +1,5 @@
 //! `queuewarden report`: the access report as a page, as data, as a spreadsheet and as a diagram.
-//!
-//! * [`serve`]: serves a page that follows the cluster.
 
-mod serve;
-
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -15,7 +10,7 @@ use super::query::SourceArgs;
 use super::query::configuration::Configuration;
 use super::query::output::{self, Table, UNTIL};
 use super::{Console, Exit, Failure, atomic, clock};
-use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
+use queuewarden_api::answer::report::ReportAnswer;
 use queuewarden_api::answer::{Answers, Named, WrittenIn, until};
 use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
@@ -32,8 +27,8 @@ the name.
 A page is one file that needs no network. It holds names of users and groups and what they may do: give it \
 to those who may know it.
 
-Exit codes: 0 it is written, or was served until Ctrl-C, 1 it cannot be written or served, 2 the command \
-line is wrong, 3 it could not be decided.";
+Exit codes: 0 it is written, 1 it cannot be written, 2 the command line is wrong, 3 it could not be \
+decided.";
 
 /// Report queues, who may do what in them, problems, and who changed the configuration: as a page, as data,
 /// or as a diagram
@@ -47,13 +42,6 @@ pub struct Args {
     /// Format of the file, if its name does not end in one
     #[arg(long, value_enum, requires = "output")]
     format: Option<Format>,
-    /// Serve a cluster's page to a browser on this machine and follow changes, at this address, such as
-    /// 127.0.0.1:8001, or at a free port
-    #[arg(
-        long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = serve::ANY_PORT,
-        value_parser = serve::address, conflicts_with_all = ["output", "format", "filename", "recursive", "base", "now"]
-    )]
-    serve: Option<SocketAddr>,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -145,9 +133,6 @@ fn by_ending(path: &Path) -> Option<Format> {
 /// # Errors
 /// When there is nothing to report on, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    if let Some(address) = args.serve {
-        return serve::run(&args.source, address, console);
-    }
     let default = Output::File(PathBuf::from(DEFAULT_FILE));
     let output = args.output.as_ref().unwrap_or(&default);
     let format = output.format(args.format)?;
@@ -175,12 +160,7 @@ fn others<'c>(configuration: &'c Configuration, tree: &'c Tree) -> impl Iterator
     })
 }
 
-fn answer(
-    configuration: &Configuration,
-    tree: &Tree,
-    made: Option<String>,
-    live: Option<LiveAnswer>,
-) -> ReportAnswer {
+fn answer(configuration: &Configuration, tree: &Tree, made: String) -> ReportAnswer {
     let beside = Beside {
         partition: configuration.config.partition(tree.partition()),
         diagnostics: configuration.diagnostics.clone(),
@@ -190,7 +170,7 @@ fn answer(
         without_effect: configuration.around.without_effect.clone(),
         admission: configuration.around.admission.clone(),
     };
-    Answers { configuration, tree }.report(&beside, made, live)
+    Answers { configuration, tree }.report(&beside, made)
 }
 
 fn written(
@@ -199,8 +179,8 @@ fn written(
     tree: &Tree,
     format: Format,
 ) -> Result<String, Failure> {
-    let made = || Some(args.source.files.now.unwrap_or_else(clock).to_string());
-    let answer = || answer(configuration, tree, made(), None);
+    let made = || args.source.files.now.unwrap_or_else(clock).to_string();
+    let answer = || answer(configuration, tree, made());
     match format {
         // Nobody reads the JSON inside the page: without spaces it is half as long.
         Format::Html => {

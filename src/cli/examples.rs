@@ -29,7 +29,6 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("Where would the pods of a Job of ann run?", "queuewarden place --as ann --workload job.yaml"),
     ("Would YuniKorn take an application for root.prod?", "queuewarden place --as ann --queue root.prod"),
     ("Write a page about the cluster", "queuewarden report"),
-    ("Show the page in the browser, and follow the cluster", "queuewarden report --serve"),
     ("Who is let in by an ACL?", "queuewarden acl 'sue,bob dev,ops'"),
     ("What does YuniKorn make of one of YARN's?", "queuewarden acl --dialect yarn-hadoop 'sue, bob dev'"),
     ("Check a folder with its subfolders", "queuewarden validate -R -f acls/"),

@@ -78,7 +78,7 @@ fn too_wide(shown: &str, width: usize) -> Option<String> {
     let columns = shown.lines().map(|line| line.chars().count()).max().filter(|columns| *columns > width)?;
     Some(format!(
         "the matrix is {columns} columns wide: choose with --user, --group and --queue, write it with -o csv, or \
-        show it in a browser: queuewarden report --serve"
+        write a page for a browser: queuewarden report"
     ))
 }
 

@@ -21,7 +21,6 @@ const SCRIPTS: &[&str] = &[
     include_str!("page/panel.js"),
     include_str!("page/lists.js"),
     include_str!("page/app.js"),
-    include_str!("page/live.js"),
 ];
 
 /// The placeholders of the page's parts. The data comes last, because it may contain anything.
@@ -44,19 +43,18 @@ pub fn page(report: &str) -> String {
     page
 }
 
-/// Returns the page's `Content-Security-Policy`: it may run its own script and style, and, when it is served,
-/// request a newer report from its server.
-pub fn policy() -> String {
+/// Returns the page's `Content-Security-Policy`: it may run its own script and style.
+fn policy() -> String {
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src \
-         'self'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+         form-action 'none'",
         hash(&SCRIPTS.concat()),
         hash(STYLE)
     )
 }
 
 /// Returns the hash of an element's text as policies name it.
-pub fn hash(text: &str) -> String {
+fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
 }
 

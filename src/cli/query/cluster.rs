@@ -91,16 +91,8 @@ impl Cluster {
     /// # Errors
     /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` accepts.
     pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
-        self.runtime.block_on(self.current(args, console))
-    }
-
-    /// Like [`Self::read`], for callers that already run requests.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub async fn current(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
         let mut notes = Vec::new();
-        let written = Box::pin(self.written(args, &mut notes)).await;
+        let written = self.runtime.block_on(self.written(args, &mut notes));
         configuration(written, notes, console)
     }
 

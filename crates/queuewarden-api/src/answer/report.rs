@@ -30,9 +30,7 @@ pub struct ReportAnswer {
     #[serde(flatten)]
     pub about: About,
     /// The time at which it was made, in RFC 3339, UTC.
-    pub made: Option<String>,
-    /// The source of a newer report for the page; null in a file, which stays as it is.
-    pub live: Option<LiveAnswer>,
+    pub made: String,
     /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
     pub subjects: Vec<Named>,
     /// The queues, each in front of those below it; the first is the root.
@@ -55,19 +53,6 @@ pub struct ReportAnswer {
     /// The QueueAcls and AdmissionPolicy objects that change nothing: refused, planned, expired, and
     /// redundant ones.
     pub without_effect: Vec<WithoutEffectAnswer>,
-}
-
-/// The source of a newer report for the page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LiveAnswer {
-    /// The path, relative to the page's. Request it with `If-None-Match`.
-    pub url: String,
-    /// The time to wait between requests, in seconds.
-    pub seconds: u32,
-    /// The missing parts, with the reasons.
-    pub notes: Vec<String>,
-    /// The reason why the report is old; null while it shows the cluster at the time of the request.
-    pub stale: Option<String>,
 }
 
 /// One queue.
@@ -251,12 +236,7 @@ impl<'t> Origins<'t> {
 
 impl<'a> Answers<'a> {
     /// Builds the report.
-    pub fn report(
-        &self,
-        beside: &Beside<'_>,
-        made: Option<String>,
-        live: Option<LiveAnswer>,
-    ) -> ReportAnswer {
+    pub fn report(&self, beside: &Beside<'_>, made: String) -> ReportAnswer {
         let subjects = all_named(self.tree);
         let numbers: HashMap<Match<'_>, usize> = subjects.iter().map(Subject::entry).zip(0..).collect();
         let mut origins = Origins::default();
@@ -265,7 +245,6 @@ impl<'a> Answers<'a> {
         ReportAnswer {
             about: self.about(),
             made,
-            live,
             queues,
             origins: self.origins(origins.order),
             rights: self.rights(&subjects),
@@ -436,7 +415,7 @@ mod tests {
 
     /// Returns the report as programs read it.
     fn read(tree: &Tree, beside: &Beside<'_>) -> Value {
-        serde_json::to_value(Answers { configuration: &ByteOffsets, tree }.report(beside, None, None))
+        serde_json::to_value(Answers { configuration: &ByteOffsets, tree }.report(beside, String::new()))
             .unwrap()
     }
 

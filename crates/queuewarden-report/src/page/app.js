@@ -13,21 +13,12 @@ class Page {
             queues: new TreeGrid(byId('grid-queues'), 'Queues and their access control lists'),
             matrix: new TreeGrid(byId('grid-matrix'), 'Rights of subjects on queues'),
         };
-        this.take(report);
-        this.listen();
-        this.follow();
-    }
-
-    /** Takes a document, the first or a newer one. */
-    take(report) {
-        const before = this.model;
         this.model = new Model(report);
-        this.tree = new OpenTree(this.model, before && this.tree);
-        if (before) {
-            this.chosen = this.readAddress().chosen;
-        }
+        this.tree = new OpenTree(this.model);
         this.drawHead();
         this.find(byId('search').value);
+        this.listen();
+        this.follow();
     }
 
     listen() {
@@ -237,7 +228,7 @@ class Page {
     drawHead() {
         const { report } = this.model;
         document.title = `Queue access: ${visible(report.source)}`;
-        byId('source').replaceChildren(name(report.source), ' · partition ', name(report.partition), ...(report.made ? [' · ', time(report.made)] : []));
+        byId('source').replaceChildren(name(report.source), ' · partition ', name(report.partition), ' · ', time(report.made));
         for (const [view, findings, others] of [['admission', this.model.admissionFindings, []], ['findings', report.findings, report.withoutEffect]]) {
             const number = byId(`tab-${view}-number`);
             const errors = findings.some((finding) => finding.severity === 'error');
@@ -266,3 +257,5 @@ class Page {
         }
     }
 }
+
+new Page(JSON.parse(byId('report').textContent));

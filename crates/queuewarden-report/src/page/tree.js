@@ -4,21 +4,11 @@
 const OPEN_AT_FIRST = 100;
 
 class OpenTree {
-    constructor(model, before) {
+    constructor(model) {
         this.model = model;
         this.open = new Set();
         this.found = null;
-        if (before) {
-            // The document may have changed: paths stay, numbers need not.
-            before.open.forEach((number) => {
-                const now = model.numbers.get(before.model.queues[number].path);
-                if (now !== undefined) {
-                    this.open.add(now);
-                }
-            });
-        } else {
-            this.openLevels();
-        }
+        this.openLevels();
     }
 
     openLevels() {
