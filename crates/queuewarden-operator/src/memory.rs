@@ -1,0 +1,260 @@
+//! Memory that others decide about: one budget of bytes for the process.
+//!
+//! Requests, objects of watches and lists take as much memory as their senders like. Each of them reserves the
+//! bytes that it decodes to from a [`Budget`] before it is read, and keeps them reserved ([`Held`]) for as
+//! long as it is in memory. A part of a budget ([`Budget::part`]) limits one use: its bytes are also bytes of
+//! the whole.
+//!
+//! The budget is [`SHARE`] of the memory limit of the process. The rest is for the code, stacks, buffers of
+//! connections, and the space that the allocator cannot use.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+/// Bytes of one mebibyte.
+pub const MIB: usize = 1024 * 1024;
+/// The memory limit of the shipped Deployment, in bytes: for a process without a limit of its own.
+const SHIPPED_LIMIT: usize = 256 * MIB;
+/// A larger number in a control group means that there is no limit.
+const NO_LIMIT: usize = 1024 * 1024 * MIB;
+/// The part of the limit that is reserved from, as numerator and denominator.
+const SHARE: (usize, usize) = (11, 16);
+
+/// A number of bytes that can be reserved.
+#[derive(Debug)]
+pub struct Budget {
+    all: usize,
+    held: AtomicUsize,
+    whole: Option<Arc<Self>>,
+    freed: Notify,
+}
+
+/// Reserved bytes; free again when dropped.
+#[derive(Debug)]
+pub struct Held {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+/// There are not as many bytes left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not enough memory is left at the moment")]
+pub struct Full;
+
+impl Budget {
+    /// Returns a budget of `all` bytes.
+    pub fn new(all: usize) -> Arc<Self> {
+        Arc::new(Self { all, held: AtomicUsize::new(0), whole: None, freed: Notify::new() })
+    }
+
+    /// Returns the budget of this process, by the limit of its control group.
+    pub fn of_process() -> Arc<Self> {
+        let limit = limit().unwrap_or(SHIPPED_LIMIT);
+        Self::new(limit / SHARE.1 * SHARE.0)
+    }
+
+    /// Returns a part of this budget: at most `all` bytes, as long as the whole has them.
+    pub fn part(self: &Arc<Self>, all: usize) -> Arc<Self> {
+        Arc::new(Self { all, held: AtomicUsize::new(0), whole: Some(Arc::clone(self)), freed: Notify::new() })
+    }
+
+    /// Reserves bytes.
+    ///
+    /// # Errors
+    /// When the budget, or one that it is a part of, does not have them.
+    pub fn hold(self: &Arc<Self>, bytes: usize) -> Result<Held, Full> {
+        self.take(bytes)?;
+        Ok(Held { budget: Arc::clone(self), bytes })
+    }
+
+    /// Reserves bytes that are in memory whether the budget has them or not; others then find less.
+    pub fn hold_anyway(self: &Arc<Self>, bytes: usize) -> Held {
+        self.take_anyway(bytes);
+        Held { budget: Arc::clone(self), bytes }
+    }
+
+    /// Returns the bytes that are reserved.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Returns all bytes.
+    pub fn all(&self) -> usize {
+        self.all
+    }
+
+    /// Returns a future that completes once bytes are freed after its first poll or `enable`.
+    pub fn freed(&self) -> Notified<'_> {
+        self.freed.notified()
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), Full> {
+        let more = |held: usize| held.checked_add(bytes).filter(|after| *after <= self.all);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| Full)?;
+        self.whole.as_ref().map_or(Ok(()), |whole| whole.take(bytes)).inspect_err(|_| self.give(bytes))
+    }
+
+    fn take_anyway(&self, bytes: usize) {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.take_anyway(bytes);
+        }
+    }
+
+    fn free(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        if let Some(whole) = &self.whole {
+            whole.free(bytes);
+        }
+        self.give(bytes);
+    }
+
+    /// Frees bytes of this budget alone.
+    fn give(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.freed.notify_waiters();
+    }
+}
+
+impl Held {
+    /// Returns the number of bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Reserves more bytes, or frees some.
+    ///
+    /// # Errors
+    /// When the budget does not have as many more; the number then stays as it is.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), Full> {
+        self.budget.take(bytes.saturating_sub(self.bytes))?;
+        self.budget.free(self.bytes.saturating_sub(bytes));
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Changes the number of bytes that are in memory whether the budget has them or not.
+    pub fn resize_anyway(&mut self, bytes: usize) {
+        self.budget.take_anyway(bytes.saturating_sub(self.bytes));
+        self.budget.free(self.bytes.saturating_sub(bytes));
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.free(self.bytes);
+    }
+}
+
+/// Returns the memory limit of the control group, which a container sees as the root: version 2, then 1.
+fn limit() -> Option<usize> {
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    files.iter().find_map(|file| parsed(&fs::read_to_string(file).ok()?))
+}
+
+/// Returns the limit in the text of such a file; `None` if it has none.
+fn parsed(text: &str) -> Option<usize> {
+    text.trim().parse().ok().filter(|limit| (1..NO_LIMIT).contains(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_reserved_until_they_are_dropped() {
+        let budget = Budget::new(100);
+        let mut first = budget.hold(60).unwrap();
+        assert_eq!(budget.hold(41).unwrap_err(), Full);
+        assert_eq!((first.resize(101), first.bytes()), (Err(Full), 60));
+        assert_eq!((first.resize(40), budget.held()), (Ok(()), 40));
+        let second = budget.hold(60).unwrap();
+        drop((first, second));
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
+    fn bytes_of_a_part_are_bytes_of_the_whole() {
+        let whole = Budget::new(100);
+        let (one, other) = (whole.part(80), whole.part(80));
+        assert_eq!(one.hold(81).unwrap_err(), Full, "more than the part has");
+        let held = one.hold(80).unwrap();
+        assert_eq!(other.hold(21).unwrap_err(), Full, "more than the whole has");
+        assert_eq!((other.held(), whole.held()), (0, 80), "a refusal takes nothing");
+        drop(held);
+        assert!(other.hold(80).is_ok());
+    }
+
+    #[test]
+    fn what_is_in_memory_anyway_leaves_less_to_others() {
+        let whole = Budget::new(100);
+        let part = whole.part(10);
+        let mut there = part.hold_anyway(90);
+        assert_eq!(whole.hold(11).unwrap_err(), Full);
+        there.resize_anyway(200);
+        assert_eq!((whole.held(), part.held()), (200, 200));
+        assert_eq!(whole.hold(1).unwrap_err(), Full);
+        there.resize_anyway(0);
+        assert!(whole.hold(100).is_ok());
+    }
+
+    #[tokio::test]
+    async fn bytes_that_are_freed_are_noticed() {
+        let whole = Budget::new(100);
+        let held = whole.part(100).hold(100).unwrap();
+        let freed = whole.freed();
+        tokio::pin!(freed);
+        freed.as_mut().enable();
+        assert!(futures::poll!(&mut freed).is_pending());
+        drop(held);
+        freed.await;
+    }
+
+    #[test]
+    fn a_limit_is_read_and_none_is_none() {
+        for (text, expected) in [
+            ("268435456\n", Some(256 * MIB)),
+            ("max\n", None),
+            ("9223372036854771712\n", None),
+            ("0\n", None),
+            ("", None),
+        ] {
+            assert_eq!(parsed(text), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        /// Whatever is reserved, changed and freed, no budget ever has more reserved than it has.
+        #[test]
+        fn no_budget_is_exceeded(steps in prop::collection::vec((0..2_usize, 0..80_usize, 0..8_usize), 0..64)) {
+            let whole = Budget::new(100);
+            let parts = [whole.part(70), whole.part(50)];
+            let mut all: Vec<(usize, Held)> = Vec::new();
+            for (part, bytes, what) in steps {
+                match (what, all.len()) {
+                    (0..4, _) | (_, 0) => all.extend(parts[part].hold(bytes).ok().map(|held| (part, held))),
+                    (4..6, count) => { let _ = all[bytes % count].1.resize(bytes); }
+                    (_, count) => drop(all.swap_remove(bytes % count)),
+                }
+                for (number, budget) in parts.iter().enumerate() {
+                    let sum: usize = all.iter().filter(|(of, _)| *of == number).map(|(_, held)| held.bytes()).sum();
+                    prop_assert_eq!(budget.held(), sum);
+                    prop_assert!(sum <= budget.all());
+                }
+                prop_assert_eq!(whole.held(), all.iter().map(|(_, held)| held.bytes()).sum::<usize>());
+                prop_assert!(whole.held() <= whole.all());
+            }
+            drop(all);
+            prop_assert_eq!(whole.held(), 0);
+        }
+    }
+}
