@@ -5,6 +5,7 @@
 //! * [`touches`]: the last writers of an object and their fields.
 //! * [`v1alpha1`]: the kinds, their CEL rules and the descriptions `kubectl explain` shows.
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
+//! * [`limits`]: the size limits of the definitions, for objects that no API server has checked.
 //! * [`convert`]: objects of an API server or a file, as the plan's input; nothing in there can fail, a bad
 //!   object becomes an entry that lists its errors.
 //! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
@@ -27,6 +28,7 @@ pub mod convert;
 pub mod crd;
 pub mod history;
 pub mod identity_webhook;
+pub mod limits;
 pub mod mirror;
 pub mod pod;
 pub mod review;

@@ -244,3 +244,17 @@ proptest! {
         prop_assert_eq!(parse(&text), parse_in(&text).map(|root| root.map(NodeIn::into_owned)));
     }
 }
+
+#[test]
+fn fewer_nodes_can_be_asked_for() {
+    use super::parse::within;
+
+    // A list is a node, too.
+    let text = format!("[{}]", "a,".repeat(9));
+    assert!(within(&text, 10).is_ok());
+    assert_eq!(within(&text, 9).unwrap_err().code, TOO_LARGE);
+    let aliases = "a: &a [x, x, x, x]\nb: *a\n";
+    assert!(within(aliases, 13).is_ok());
+    assert_eq!(within(aliases, 12).unwrap_err().code, TOO_LARGE);
+    assert!(within("{", 10).is_ok(), "it is no YAML, and not too large");
+}

@@ -19,6 +19,10 @@ const MAX_ENTRIES: usize = 10_000;
 /// Most values of an object that is read as a whole.
 const MAX_VALUES: usize = 50_000;
 
+/// Bytes in memory of one value as [`values`] counts them, at most: a mapping of one entry is counted twice,
+/// and takes 656 bytes, a node of a `BTreeMap<String, Value>` with a name.
+const VALUE: usize = 336;
+
 /// The entries of an object by their names, or of a list by their numbers.
 pub(super) type Entries<'p> = Vec<(Cow<'p, str>, &'p RawValue)>;
 
@@ -136,6 +140,12 @@ pub fn object<T: DeserializeOwned>(part: &RawValue) -> Result<T, Diagnostic> {
         return Err(Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller"));
     }
     serde_path_to_error::deserialize(&mut reader(part)).map_err(unread_at)
+}
+
+/// Returns the bytes in memory of [`object`], at most: those of its texts and those of its values.
+pub fn decoded_bytes(part: &RawValue) -> usize {
+    let values = values(part.get()).min(MAX_VALUES);
+    part.get().len().saturating_add(values.saturating_mul(VALUE))
 }
 
 /// Counts the commas and the beginnings of lists and objects outside of texts: there are no more values than

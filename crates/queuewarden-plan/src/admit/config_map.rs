@@ -12,9 +12,13 @@ use crate::base;
 use crate::environment::{Environment, Source, config_map_of, merged, text_in, text_in_force};
 use crate::parse_cache::ParseCache;
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
+use go_compat::yaml::parse::within;
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::{settings, verdict};
 use yunikorn::version::Version;
+
+/// Most nodes of a text that a change brings. One of 10,000 queues has 60,000.
+const MAX_NODES: usize = 150_000;
 
 /// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
 pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
@@ -38,6 +42,9 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         if role == name {
             *location = new.cloned().map(Arc::new);
         }
+    }
+    if let Some(why) = too_many_nodes(snapshot, &after) {
+        return Response::refused(ACTIVATION, why);
     }
     let known = &mut ParseCache::new(snapshot.version());
     let env = Environment::new(snapshot, known);
@@ -78,6 +85,18 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     }
     warnings.extend(put_back(snapshot, &env, name, new));
     Response::warned(&warnings)
+}
+
+/// Returns the reason why a text that a change brings is not read: each node takes memory, and the change may
+/// be made up.
+fn too_many_nodes(before: &Snapshot, after: &Snapshot) -> Option<String> {
+    let texts = |snapshot| {
+        let base = base_text(snapshot).map(|(_, text)| text);
+        [Some(text_in_force(snapshot)), base].into_iter().flatten()
+    };
+    let known: Vec<String> = texts(before).collect();
+    let brought = texts(after).filter(|text| !known.contains(text));
+    brought.filter_map(|text| within(&text, MAX_NODES).err()).map(|why| one_line(&why.to_string())).next()
 }
 
 /// Something that keeps the scheduler from running a text.

@@ -3,7 +3,7 @@
 use super::problem::{Read, syntax, too_large, unsure};
 use super::{Reader, ends_line, is_gap};
 use crate::diag::Span;
-use crate::yaml::{KindIn, MAX_DEPTH, MAX_NODES, Mark, NodeIn};
+use crate::yaml::{KindIn, MAX_DEPTH, Mark, NodeIn};
 
 impl<'t> Reader<'t> {
     /// Reads the node behind the anchor that is here.
@@ -84,7 +84,7 @@ impl<'t> Reader<'t> {
                 let (nodes, levels) = relocate(&mut copy, span);
                 self.copied += nodes;
                 self.nodes += nodes;
-                if self.depth + levels > MAX_DEPTH || self.nodes > MAX_NODES {
+                if self.depth + levels > MAX_DEPTH || self.nodes > self.most {
                     let message = "the copy of this alias makes the text too deep or too large";
                     return Err(too_large(span, message));
                 }

@@ -39,6 +39,8 @@ pub(super) struct Reader<'t> {
     depth: usize,
     /// All nodes so far, those of copies included.
     nodes: usize,
+    /// The largest number of nodes.
+    most: usize,
     /// The nodes of copies.
     copied: usize,
     /// The line of the last anchor with something behind it.
@@ -85,12 +87,18 @@ impl<'t> Reader<'t> {
             ended: false,
             depth: 0,
             nodes: 0,
+            most: MAX_NODES,
             copied: 0,
             anchor_line: None,
             anchors: HashMap::new(),
             items: Vec::new(),
             pairs: Vec::new(),
         }
+    }
+
+    /// Reads no more than so many nodes.
+    pub(super) fn at_most(self, nodes: usize) -> Self {
+        Self { most: nodes.min(MAX_NODES), ..self }
     }
 
     /// Reads the first document, if there is one.
@@ -311,8 +319,8 @@ impl<'t> Reader<'t> {
     /// Counts a node.
     fn count(&mut self, nodes: usize, span: Span) -> Read<()> {
         self.nodes += nodes;
-        if self.nodes > MAX_NODES {
-            return Err(too_large(span, format!("the text has more than {MAX_NODES} nodes")));
+        if self.nodes > self.most {
+            return Err(too_large(span, format!("the text has more than {} nodes", self.most)));
         }
         Ok(())
     }
