@@ -11,7 +11,9 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingWebhookConfiguration, WebhookClientConfig};
 use kube::api::{Api, PostParams};
 use queuewarden_operator::controller::health::Health;
-use queuewarden_operator::server::{bounds, listener, tls};
+use queuewarden_operator::memory::{Budget, MIB};
+use queuewarden_operator::server::room::Requests;
+use queuewarden_operator::server::{Endpoint, bounds, listener, tls};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 
 use crate::control_plane;
@@ -113,12 +115,14 @@ impl Endpoints {
         let config = tls::server_config(identity)?;
         let health = Arc::new(Health::default());
         let body = bounds::BODY;
-        let limits = bounds::Limits { body, larger: bounds::Larger::Refused, all: 2 * body };
-        let router = bounds::bound(router, limits, &health);
+        let limits = bounds::Limits { body, unread: bounds::Unread::Refused, all: 3 * body, cost: 1 };
+        let requests = Requests::new(&Budget::new(176 * MIB));
+        let router = bounds::bound(router, limits, &requests, &health);
         let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         println!("\n{SERVING}{}", socket.local_addr()?);
         let limits = listener::Limits::DEFAULT;
-        listener::serve(socket, Some(config), router, limits, health, std::future::pending()).await;
+        let memory = listener::Memory { requests, is_api_server: None };
+        listener::serve(socket, Some(config), router, limits, memory, health, std::future::pending()).await;
         Ok(())
     }
 
@@ -186,12 +190,20 @@ impl<'cluster> Operator<'cluster> {
         let [certificate, key] = [CERTIFICATE, KEY].map(|name| folder.join(name));
         let [certificate, key] =
             [&certificate, &key].map(|path| path.to_str().context("a path is not UTF-8"));
+        let endpoints = served(args);
         let mut all =
             vec!["--https", &address, "--tls-cert-file", certificate?, "--tls-private-key-file", key?];
-        all.extend(args);
+        all.extend(args.iter().copied().chain(endpoints.as_deref()));
         let operator = Self::start_with(cluster, &all, &[]).await?;
         Ok((operator, Endpoints { address, authority: pair.authority, mounted: Some(folder) }))
     }
+}
+
+/// Returns the flag that serves all endpoints, if these flags serve none.
+pub(crate) fn served(args: &[&str]) -> Option<String> {
+    let names: Vec<&str> = Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect();
+    let some = args.iter().any(|arg| arg.starts_with("--endpoints"));
+    (!some).then(|| format!("--endpoints={}", names.join(",")))
 }
 
 /// A certificate for this machine.

@@ -88,6 +88,12 @@ const ELSEWHERE: &[Elsewhere] = &[
         test: "each_line_is_a_review_by_itself",
     },
     Elsewhere {
+        number: 7307,
+        when: "Reported by the webhooks.",
+        file: "crates/queuewarden-operator/src/server/review.rs",
+        test: "what_is_not_read_is_refused_with_the_reason",
+    },
+    Elsewhere {
         number: 7521,
         when: "Never expected: tests compare imports of random queues and maps without meeting it.",
         file: "crates/queuewarden-import/src/proof/tests.rs",

@@ -1,4 +1,5 @@
-//! The size limits of the CRDs, read out of them: no API server has checked the objects of a made-up review.
+//! Checks the size limits of the CRDs, which are read from their schemas. No API server has checked the objects
+//! of a made-up review.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
-//! Memory that others decide about: one budget of bytes for the process.
+//! Limits the memory of the process by one budget of bytes.
 //!
-//! Requests, objects of watches and lists take as much memory as their senders like. Each of them reserves the
+//! Senders decide how much memory requests, objects of watches and lists take. Each of them reserves the
 //! bytes that it decodes to from a [`Budget`] before it is read, and keeps them reserved ([`Held`]) for as
 //! long as it is in memory. A part of a budget ([`Budget::part`]) limits one use: its bytes are also bytes of
 //! the whole.
@@ -17,7 +17,7 @@ use tokio::sync::futures::Notified;
 
 /// Bytes of one mebibyte.
 pub const MIB: usize = 1024 * 1024;
-/// The memory limit of the shipped Deployment, in bytes: for a process without a limit of its own.
+/// The memory limit of the shipped Deployment, in bytes. It applies to a process without a limit.
 const SHIPPED_LIMIT: usize = 256 * MIB;
 /// A larger number in a control group means that there is no limit.
 const NO_LIMIT: usize = 1024 * 1024 * MIB;
@@ -65,7 +65,7 @@ impl Budget {
     /// Reserves bytes.
     ///
     /// # Errors
-    /// When the budget, or one that it is a part of, does not have them.
+    /// When the budget, or a budget that it is a part of, does not have them.
     pub fn hold(self: &Arc<Self>, bytes: usize) -> Result<Held, Full> {
         self.take(bytes)?;
         Ok(Held { budget: Arc::clone(self), bytes })
@@ -75,6 +75,26 @@ impl Budget {
     pub fn hold_anyway(self: &Arc<Self>, bytes: usize) -> Held {
         self.take_anyway(bytes);
         Held { budget: Arc::clone(self), bytes }
+    }
+
+    /// Reserves bytes as soon as they are there.
+    pub async fn wait(self: &Arc<Self>, bytes: usize) -> Held {
+        loop {
+            let freed = self.freed();
+            tokio::pin!(freed);
+            // Bytes that are freed from here on are noticed.
+            freed.as_mut().enable();
+            if let Ok(held) = self.hold(bytes) {
+                return held;
+            }
+            freed.await;
+        }
+    }
+
+    /// Returns the bytes that can be reserved now.
+    pub fn free(&self) -> usize {
+        let free = self.all.saturating_sub(self.held());
+        self.whole.as_ref().map_or(free, |whole| free.min(whole.free()))
     }
 
     /// Returns the bytes that are reserved.
@@ -87,9 +107,14 @@ impl Budget {
         self.all
     }
 
-    /// Returns a future that completes once bytes are freed after its first poll or `enable`.
+    /// Returns a future that completes once bytes of this budget, or of any other part of the same whole, are
+    /// freed after its first poll or `enable`.
     pub fn freed(&self) -> Notified<'_> {
-        self.freed.notified()
+        self.top().freed.notified()
+    }
+
+    fn top(&self) -> &Self {
+        self.whole.as_deref().map_or(self, Self::top)
     }
 
     fn take(&self, bytes: usize) -> Result<(), Full> {
@@ -105,12 +130,12 @@ impl Budget {
         }
     }
 
-    fn free(&self, bytes: usize) {
+    fn give_back(&self, bytes: usize) {
         if bytes == 0 {
             return;
         }
         if let Some(whole) = &self.whole {
-            whole.free(bytes);
+            whole.give_back(bytes);
         }
         self.give(bytes);
     }
@@ -118,7 +143,7 @@ impl Budget {
     /// Frees bytes of this budget alone.
     fn give(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
-        self.freed.notify_waiters();
+        self.top().freed.notify_waiters();
     }
 }
 
@@ -134,22 +159,28 @@ impl Held {
     /// When the budget does not have as many more; the number then stays as it is.
     pub fn resize(&mut self, bytes: usize) -> Result<(), Full> {
         self.budget.take(bytes.saturating_sub(self.bytes))?;
-        self.budget.free(self.bytes.saturating_sub(bytes));
+        self.budget.give_back(self.bytes.saturating_sub(bytes));
         self.bytes = bytes;
         Ok(())
+    }
+
+    /// Frees all bytes but so many.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.budget.give_back(self.bytes.saturating_sub(bytes));
+        self.bytes = self.bytes.min(bytes);
     }
 
     /// Changes the number of bytes that are in memory whether the budget has them or not.
     pub fn resize_anyway(&mut self, bytes: usize) {
         self.budget.take_anyway(bytes.saturating_sub(self.bytes));
-        self.budget.free(self.bytes.saturating_sub(bytes));
+        self.budget.give_back(self.bytes.saturating_sub(bytes));
         self.bytes = bytes;
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.budget.free(self.bytes);
+        self.budget.give_back(self.bytes);
     }
 }
 
@@ -159,7 +190,7 @@ fn limit() -> Option<usize> {
     files.iter().find_map(|file| parsed(&fs::read_to_string(file).ok()?))
 }
 
-/// Returns the limit in the text of such a file; `None` if it has none.
+/// Parses the content of such a file; `None` means no limit.
 fn parsed(text: &str) -> Option<usize> {
     text.trim().parse().ok().filter(|limit| (1..NO_LIMIT).contains(limit))
 }

@@ -23,6 +23,7 @@ use crate::controller::published::Publisher;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
 use crate::controller::world::World;
 use crate::controller::{self, last_base};
+use crate::memory::Budget;
 use crate::server::open::{self, Https, Open};
 use crate::server::tls::Identity;
 use crate::server::{lookups, probes};
@@ -92,7 +93,9 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
     let health = Arc::new(Health::default());
     let scheduler = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
     let identity = options.https.address.map(|_| Identity::default());
-    let endpoints = tokio::spawn(probes::serve(listener, Arc::clone(&health), identity.clone()));
+    let memory = Budget::of_process();
+    let probes = probes::serve(listener, Arc::clone(&health), Arc::clone(&memory), identity.clone());
+    let endpoints = tokio::spawn(probes);
     let (leadership, candidate) = elect(&client, &options, &name);
     let (end, ended) = oneshot::channel::<()>();
     let election = candidate.map(|candidate| tokio::spawn(candidate.run(ended.map(drop))));
@@ -104,7 +107,7 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
         Some((address, identity)) => {
             let (https, namespace, knows) =
                 ((address, &options.https), options.namespace.as_deref(), publisher.subscribe());
-            Some(Open::start(https, namespace, &client, lookups, knows, &health, identity).await?)
+            Some(Open::start(https, namespace, &client, lookups, knows, (&health, &memory), identity).await?)
         }
         None => None,
     };

@@ -21,7 +21,7 @@ pub fn parse_in(text: &str) -> Result<Option<NodeIn<'_>>, Diagnostic> {
     read(text, MAX_NODES)
 }
 
-/// Checks that a text has no more than so many nodes; another error in it is none here.
+/// Checks that a text has no more than so many nodes, and ignores other errors in it.
 ///
 /// # Errors
 /// [`TOO_LARGE`].

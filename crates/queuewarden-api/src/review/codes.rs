@@ -33,4 +33,10 @@ go_compat::codes! {
     /// Why: about ConfigMaps the admission controller queries the scheduler. `queuewarden validate` shows
     /// its answer.
     pub const DECIDED_ELSEWHERE: Code = Code::new(7306, "admission-decided-elsewhere");
+    /// A review that a webhook did not read to its end.
+    ///
+    /// Why: many large requests came at once, its body or its answer took too long, or queuewarden has a
+    /// fault. A request that is not read is refused, so that nobody gets past a check by sending many. Try
+    /// again, or make the object smaller.
+    pub const NOT_READ: Code = Code::new(7307, "review-not-read");
 }

@@ -13,7 +13,7 @@ use serde::{Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::part::{entries, member, text, text_at, texts, type_of, unread};
+use super::part::{MAX_ENTRIES, entries, member, text, text_at, texts, type_of, unread};
 use super::{codes, malformed};
 use go_compat::diag::Diagnostic;
 use yunikorn::identity::Identity;
@@ -134,10 +134,17 @@ impl Request {
         let groups = texts(member(part, "groups")?)?;
         self.by = Identity { user: text_at(part, &["username"])?, groups };
         self.by_uid = text_at(part, &["uid"])?;
-        let extra = entries(member(part, "extra")?, "an object")?.into_iter();
-        self.extra = extra
-            .map(|(name, values)| Ok((name.into_owned(), texts(Some(values))?)))
-            .collect::<Result<_, _>>()?;
+        let mut count = 0_usize;
+        for (name, values) in entries(member(part, "extra")?, "an object")? {
+            let values = texts(Some(values))?;
+            // The number of lists and the length of each list are bounded; so must their product be.
+            count = count.saturating_add(values.len());
+            if count > MAX_ENTRIES {
+                let message = format!("the review has more than {MAX_ENTRIES} values in userInfo.extra");
+                return Err(malformed(codes::MALFORMED_REVIEW, message));
+            }
+            self.extra.insert(name.into_owned(), values);
+        }
         Ok(())
     }
 }
@@ -303,6 +310,19 @@ mod tests {
         ] {
             assert_eq!(other.creator(), None);
         }
+    }
+
+    #[test]
+    fn values_of_extra_are_bounded_together() {
+        let extra = |lists: usize| {
+            let values = vec![""; 5000];
+            let lists: BTreeMap<String, _> = (0..lists).map(|list| (list.to_string(), &values)).collect();
+            read(&json!({"request": {"uid": "u", "userInfo": {"username": "sue", "extra": lists}}}))
+        };
+        assert_eq!(extra(2).unwrap().extra.len(), 2);
+        let Unreadable { request, why } = *extra(3).unwrap_err();
+        assert_eq!((&*request.uid, &*request.by.user), ("u", "sue"));
+        assert!(why.message.contains("more than 10000 values in userInfo.extra"), "{why}");
     }
 
     #[test]

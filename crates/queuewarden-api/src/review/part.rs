@@ -14,7 +14,7 @@ use go_compat::diag::Diagnostic;
 
 /// Most entries of one list or object that are read: users may be in thousands of groups, but no object has
 /// that many labels.
-const MAX_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// Most values of an object that is read as a whole.
 const MAX_VALUES: usize = 50_000;
@@ -142,7 +142,7 @@ pub fn object<T: DeserializeOwned>(part: &RawValue) -> Result<T, Diagnostic> {
     serde_path_to_error::deserialize(&mut reader(part)).map_err(unread_at)
 }
 
-/// Returns the bytes in memory of [`object`], at most: those of its texts and those of its values.
+/// Returns the bytes in memory of [`object`], at most: the length of its JSON, and the size of its values.
 pub fn decoded_bytes(part: &RawValue) -> usize {
     let values = values(part.get()).min(MAX_VALUES);
     part.get().len().saturating_add(values.saturating_mul(VALUE))

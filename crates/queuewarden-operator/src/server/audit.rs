@@ -198,8 +198,9 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::server::bounds::{Larger, Limits, bound};
+    use crate::server::bounds::{Limits, Unread, bound};
     use crate::server::listener::Peer;
+    use crate::server::testing::requests;
 
     #[test]
     fn lines_beyond_the_bound_are_counted() {
@@ -280,9 +281,10 @@ mod tests {
             audit.note(&seen, &decided);
         };
         let router: Router = Router::new().route("/x", post(async move |_: Bytes| decided()));
-        let router = bound(router, Limits { body: 4, larger: Larger::Refused, all: 1000 }, &health);
+        let limits = Limits { body: 4, unread: Unread::Refused, all: 1000, cost: 1 };
+        let router = bound(router, limits, &requests(), &health);
         let send = async |body: &'static str| {
-            let peer = Peer { address: ([192, 0, 2, 7], 99).into(), certificates: Arc::new([]) };
+            let peer = Peer::new(([192, 0, 2, 7], 99).into(), Arc::new([]));
             let request = Request::post("/x").extension(peer).body(Body::from(body)).unwrap();
             router.clone().oneshot(request).await.unwrap().status().as_u16()
         };

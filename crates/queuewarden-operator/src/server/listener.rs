@@ -26,10 +26,12 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::budget::{Budget, Share};
 use super::refusal::Refusal;
+use super::room::Requests;
+use super::shares::{Guest, Joint, Shares};
 use super::slots::{Slot, Slots};
 use crate::controller::health::Health;
+use crate::memory::MIB;
 
 /// The time for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -50,15 +52,16 @@ pub struct Limits {
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: u32,
-    /// Bytes of bodies that one connection of HTTP/2 may send ahead of their being read.
+    /// Bytes of one body of HTTP/2 that may be sent ahead of its being read. A connection may send as many of
+    /// each of its requests, so no request waits for the body of another.
     pub window: u32,
     /// The time until the first request of a connection; for HTTP/2 also the time a ping may stay without
     /// answer.
     pub headers: Duration,
     /// Bytes of the headers of one request.
     pub header_bytes: usize,
-    /// Bytes in memory of the headers of all requests.
-    pub all_headers: usize,
+    /// Bytes in memory of the headers of all requests, and of the beginnings of bodies that nobody reads yet.
+    pub arrivals: usize,
     /// The time that a connection may stay without requests.
     pub idle: Duration,
 }
@@ -69,10 +72,10 @@ impl Limits {
     pub const DEFAULT: Self = Self {
         connections: 512,
         streams: 100,
-        window: 128 * 1024,
+        window: 8 * 1024,
         headers: Duration::from_secs(10),
         header_bytes: 64 * 1024,
-        all_headers: 16 * 1024 * 1024,
+        arrivals: 24 * MIB,
         idle: Duration::from_mins(2),
     };
 }
@@ -85,6 +88,29 @@ pub struct Peer {
     /// The certificates that the client sent, its own first; empty when it sent none. The client has the
     /// key; [`super::caller::Authorities`] decides whether the certificate counts.
     pub certificates: Arc<[CertificateDer<'static>]>,
+    /// The client that the bytes of its requests are counted for.
+    pub guest: Guest,
+    /// The beginnings of bodies that the connection holds while they wait to be read.
+    pub(super) unread: Option<Arc<Joint>>,
+}
+
+impl Peer {
+    /// Returns a client that is known by its address alone.
+    pub fn new(address: SocketAddr, certificates: Arc<[CertificateDer<'static>]>) -> Self {
+        Self { address, certificates, guest: Guest::Stranger(address.ip()), unread: None }
+    }
+}
+
+/// Decides by the certificates of a client whether it is an API server.
+pub type IsApiServer = Arc<dyn Fn(&Peer) -> bool + Send + Sync>;
+
+/// The memory of the requests of a listener.
+#[expect(missing_debug_implementations, reason = "closures do not implement Debug")]
+pub struct Memory {
+    /// The memory of all requests.
+    pub requests: Requests,
+    /// Decides who is an API server; `None`: nobody is.
+    pub is_api_server: Option<IsApiServer>,
 }
 
 /// Serves `router`, over TLS unless there is none, until `stop` completes, then lets requests under way end.
@@ -93,11 +119,12 @@ pub async fn serve(
     tls: Option<Arc<ServerConfig>>,
     router: Router,
     limits: Limits,
+    memory: Memory,
     health: Arc<Health>,
     stop: impl Future<Output = ()>,
 ) {
     let slots = Slots::new(limits.connections);
-    let headers = Budget::new(limits.all_headers);
+    let arrivals = memory.requests.arrivals(limits.arrivals);
     let (stopping, _) = watch::channel(());
     let serve = |stream: TcpStream, address: SocketAddr, slot: Slot| {
         let connection = Connection {
@@ -105,7 +132,8 @@ pub async fn serve(
             slot: Arc::new(slot),
             acceptor: tls.clone().map(TlsAcceptor::from),
             router: router.clone(),
-            headers: Arc::clone(&headers),
+            arrivals: Arc::clone(&arrivals),
+            is_api_server: memory.is_api_server.clone(),
             limits,
             health: Arc::clone(&health),
         };
@@ -152,8 +180,9 @@ struct Connection {
     slot: Arc<Slot>,
     acceptor: Option<TlsAcceptor>,
     router: Router,
-    /// The budget for the headers of all requests.
-    headers: Arc<Budget>,
+    /// The budget of the headers of all requests.
+    arrivals: Arc<Shares>,
+    is_api_server: Option<IsApiServer>,
     limits: Limits,
     health: Arc<Health>,
 }
@@ -200,23 +229,21 @@ impl Connection {
         mut stopping: watch::Receiver<()>,
     ) -> &'static str {
         let address = self.address;
-        let peer = Peer { address, certificates };
-        let (slot, router, headers) =
-            (Arc::clone(&self.slot), self.router.clone(), Arc::clone(&self.headers));
+        let peer = self.peer(certificates);
+        let (slot, router, arrivals) =
+            (Arc::clone(&self.slot), self.router.clone(), Arc::clone(&self.arrivals));
         let service = service_fn(move |mut request: Request<Incoming>| {
             slot.ask();
-            let mut share = Share::new(&headers, address.ip());
             // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
             // name a whole header.
-            let answer = share.add(bytes_of(request.headers())).map(|()| {
+            let answer = arrivals.take(peer.guest, bytes_of(request.headers()), 0).map(|share| {
                 request.extensions_mut().insert(peer.clone());
                 request.extensions_mut().insert(Arc::clone(&slot));
-                router.clone().oneshot(request)
+                (router.clone().oneshot(request), share)
             });
             async move {
-                let _share = share;
                 match answer {
-                    Ok(answer) => answer.await,
+                    Ok((answer, _share)) => answer.await,
                     Err(crowded) => Ok(Refusal::from(crowded).into_response()),
                 }
             }
@@ -244,6 +271,16 @@ impl Connection {
             _ => DRAIN,
         };
         timeout(patience, serving).await.map_or("cut", |_| why)
+    }
+
+    /// Returns the client of a connection, with the certificates that it sent.
+    fn peer(&self, certificates: Arc<[CertificateDer<'static>]>) -> Peer {
+        let mut peer = Peer::new(self.address, certificates);
+        if self.is_api_server.as_ref().is_some_and(|is_api_server| is_api_server(&peer)) {
+            peer.guest = Guest::ApiServer;
+        }
+        peer.unread = Some(Arc::new(Joint::new(&self.arrivals, peer.guest)));
+        peer
     }
 
     /// Waits until the server has to end a connection and returns the reason.
@@ -292,7 +329,7 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
         .keep_alive_timeout(limits.headers)
         .max_concurrent_streams(limits.streams)
         .initial_stream_window_size(limits.window)
-        .initial_connection_window_size(limits.window)
+        .initial_connection_window_size(limits.window.saturating_mul(limits.streams))
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
     builder
 }

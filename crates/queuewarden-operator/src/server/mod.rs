@@ -8,7 +8,7 @@
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
 //! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
-//!   request may cost; `budget`: what requests share.
+//!   request may cost; `room`: requests that wait for memory; `shares`: the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
 //!   [`permission`]: what Kubernetes lets callers do; [`scope`]: the part of an answer that they get.
@@ -47,7 +47,6 @@
 mod audit;
 pub mod authorize;
 pub mod bounds;
-mod budget;
 pub mod caller;
 pub mod certificates;
 mod internal_error;
@@ -58,9 +57,11 @@ mod permission;
 pub mod probes;
 pub mod refusal;
 mod review;
+pub mod room;
 mod scope;
 #[cfg(feature = "access-api")]
 pub mod served;
+mod shares;
 pub mod slots;
 pub mod submission;
 #[cfg(test)]
@@ -80,11 +81,12 @@ use axum::routing::get;
 use crate::controller::applications::Applications;
 use crate::controller::health::Health;
 use crate::controller::published::{Knows, Published};
-use bounds::{Larger, Limits, bound};
+use crate::memory::{Budget, MIB};
+use bounds::{Limits, Unread, bound};
 use caller::{Callers, only_webhook_clients};
+use listener::Peer;
 use lookups::Lookups;
-
-const MIB: usize = 1024 * 1024;
+use room::Requests;
 
 /// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
 /// it.
@@ -102,12 +104,19 @@ pub struct ServerState {
     pub webhook_clients: Vec<String>,
     /// The applications that run.
     pub applications: Applications,
+    /// The memory for decoded objects and plans.
+    pub decoded: Arc<Budget>,
 }
 
 impl ServerState {
     /// Returns the current state; `None` until everything was read once.
     pub fn published(&self) -> Option<Arc<Published>> {
         self.knows.borrow().clone()
+    }
+
+    /// Returns whether a client is an API server that proves it by its certificate.
+    pub fn is_api_server(&self, peer: &Peer) -> bool {
+        self.callers.webhook_client(peer, &self.webhook_clients).is_ok()
     }
 }
 
@@ -131,41 +140,42 @@ impl Endpoint {
         // `/authorize` and `/apis/authorization.k8s.io`: access reviews.
         Self::authenticated("authorize", authorize::router, authorize::MAX_BODY),
         // `/configmaps`: changes of `YuniKorn`'s ConfigMaps.
-        Self::webhook("configmaps", validating::config_map_router, 12 * MIB),
+        Self::webhook("configmaps", validating::config_map_router),
         // `/submission`: pods and workloads that `YuniKorn` would reject.
-        Self::webhook("submission", submission::router, 24 * MIB),
+        Self::webhook("submission", submission::router),
         // `/user-info` and `/user-info/check`: the names in which pods and workloads run.
-        Self::webhook("user-info", user_info::router, 24 * MIB),
+        Self::webhook("user-info", user_info::router),
         // `/validate`: changes of our own kinds.
-        Self::webhook("validate", validating::router, 12 * MIB),
+        Self::webhook("validate", validating::router),
     ];
 
-    /// Returns endpoints whose callers authenticate themselves.
+    /// Returns endpoints whose callers authenticate themselves. Each byte of their small reviews may be a
+    /// value.
     const fn authenticated(
         name: &'static str,
         routes: fn() -> Router<Arc<ServerState>>,
         body: usize,
     ) -> Self {
-        let limits = Limits { body, larger: Larger::Refused, all: 12 * MIB };
+        let limits = Limits { body, unread: Unread::Refused, all: 20 * MIB, cost: 32 };
         Self { name, is_webhook: false, routes, limits }
     }
 
     /// Returns endpoints that the API server calls without authenticating itself. They answer a larger body
-    /// by its first bytes.
-    const fn webhook(name: &'static str, routes: fn() -> Router<Arc<ServerState>>, all: usize) -> Self {
-        let limits = Limits { body: bounds::BODY, larger: Larger::Cut, all };
+    /// by its first bytes. The body and a copy of its objects are in memory. Each endpoint limits the size of
+    /// what it decodes.
+    const fn webhook(name: &'static str, routes: fn() -> Router<Arc<ServerState>>) -> Self {
+        let limits = Limits { body: bounds::BODY, unread: Unread::Cut, all: 28 * MIB, cost: 2 };
         Self { name, is_webhook: true, routes, limits }
     }
 }
 
 /// Serves these endpoints, and `/readyz`.
-pub fn router(state: ServerState, endpoints: &[Endpoint]) -> Router {
-    let state = Arc::new(state);
+pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Requests) -> Router {
     let health = Arc::clone(&state.health);
     // Its limits also hold for unknown paths.
-    let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
+    let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, requests, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
-        let router = bound((endpoint.routes)(), endpoint.limits, &health);
+        let router = bound((endpoint.routes)(), endpoint.limits, requests, &health);
         let only = from_fn_with_state(Arc::clone(&state), only_webhook_clients);
         all.merge(if endpoint.is_webhook { router.layer(only) } else { router })
     });
@@ -198,7 +208,7 @@ mod tests {
         ] {
             let endpoint = Endpoint::ALL.iter().find(|endpoint| endpoint.name == name).unwrap();
             let limits = endpoint.limits;
-            let routes = bound((endpoint.routes)(), limits, &Arc::default());
+            let routes = bound((endpoint.routes)(), limits, &testing::requests(), &Arc::default());
             let service = TestService::closed(routes, client(async |_| not_found()));
             for (more, refused) in [(0, false), (1, true)] {
                 let request = Request::post(path).body(Body::from(vec![b' '; limits.body + more])).unwrap();

@@ -16,13 +16,15 @@ use tokio::time::sleep;
 use super::caller::Callers;
 use super::certificates::files::{Files, Pair};
 use super::certificates::follower::Follower;
-use super::listener::{self, Limits};
+use super::listener::{self, Limits, Memory};
 use super::lookups::Lookups;
+use super::room::Requests;
 use super::tls::{self, Identity};
 use super::{Endpoint, ServerState, router};
 use crate::controller::applications::{Applications, Mode};
 use crate::controller::health::Health;
 use crate::controller::published::Knows;
+use crate::memory::Budget;
 
 /// The time for which the endpoints stay open after the signal to stop. Until every node and API server has
 /// learnt that this replica is not ready, some still connect here.
@@ -106,7 +108,7 @@ impl Open {
         client: &Client,
         lookups: Client,
         knows: Knows,
-        health: &Arc<Health>,
+        (health, memory): (&Arc<Health>, &Arc<Budget>),
         identity: Identity,
     ) -> Result<Self, Error> {
         let mut keeping = JoinSet::new();
@@ -122,14 +124,19 @@ impl Open {
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
         keeping.spawn(applications.clone().count_wrong_aliases(knows.clone(), Arc::clone(health)));
-        let state = ServerState {
+        let requests = Requests::new(memory);
+        let state = Arc::new(ServerState {
             knows,
             lookups: Lookups::new(lookups),
             health: Arc::clone(health),
             callers,
             webhook_clients: https.webhook_client.clone(),
             applications,
-        };
+            decoded: requests.decoded(),
+        });
+        let router = router(Arc::clone(&state), &https.endpoints, &requests);
+        let memory =
+            Memory { requests, is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))) };
         let tls = tls::server_config(identity)?;
         let listener = TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))?;
         tracing::info!(listen = %address, "Serving HTTPS");
@@ -137,8 +144,9 @@ impl Open {
         let serving = listener::serve(
             listener,
             Some(tls),
-            router(state, &https.endpoints),
+            router,
             Limits::DEFAULT,
+            memory,
             Arc::clone(health),
             ended.map(drop),
         );

@@ -11,28 +11,37 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 
 use super::bounds::{Limits, bound};
-use super::listener;
+use super::listener::{self, Memory};
+use super::room::Requests;
 use super::tls::Identity;
 use crate::controller::health::Health;
+use crate::memory::{Budget, MIB};
 
 /// Limits of connections: there are only a few regular clients, but anybody in the cluster can connect.
 const CONNECTIONS: listener::Limits = listener::Limits {
     connections: 64,
     streams: 8,
-    window: 64 * 1024,
+    window: 8 * 1024,
     headers: Duration::from_secs(5),
     header_bytes: 8 * 1024,
-    all_headers: 1024 * 1024,
+    arrivals: 2 * MIB,
     idle: Duration::from_secs(30),
 };
 
 /// Serves the endpoints and never returns. Where there is an `identity`, the process is not ready before it
 /// has a certificate to show.
-pub async fn serve(listener: TcpListener, health: Arc<Health>, identity: Option<Identity>) {
+pub async fn serve(
+    listener: TcpListener,
+    health: Arc<Health>,
+    memory: Arc<Budget>,
+    identity: Option<Identity>,
+) {
     // Only connections and requests of the HTTPS endpoints are counted.
     let uncounted = Arc::new(Health::default());
-    let router = bound(router(health, identity), Limits::NO_BODIES, &uncounted);
-    listener::serve(listener, None, router, CONNECTIONS, uncounted, std::future::pending()).await;
+    let requests = Requests::new(&memory);
+    let router = bound(router(health, identity), Limits::NO_BODIES, &requests, &uncounted);
+    let memory = Memory { requests, is_api_server: None };
+    listener::serve(listener, None, router, CONNECTIONS, memory, uncounted, std::future::pending()).await;
 }
 
 fn router(health: Arc<Health>, identity: Option<Identity>) -> Router {

@@ -31,14 +31,33 @@ impl<S: Send + Sync> FromRequest<S> for Review {
             Ok(request) => return Ok(Self { request, problem: None }),
             Err(unreadable) => *unreadable,
         };
-        let problem = cut.map_or(why, |Cut { kept }| {
-            let message = format!("the request and its objects have more than {kept} bytes of JSON");
-            Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller")
-        });
+        let problem = cut.map_or(why, not_read);
         if request.uid.is_empty() {
             return Err(Refusal::bad_request(problem.to_string()));
         }
         Ok(Self { request, problem: Some(problem) })
+    }
+}
+
+/// Describes why only the first bytes of a review were read.
+fn not_read(cut: Cut) -> Diagnostic {
+    match cut {
+        Cut::TooLarge(most) => {
+            let message = format!("the request and its objects have more than {most} bytes of JSON");
+            Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller")
+        }
+        Cut::Crowded => Diagnostic::error(
+            codes::NOT_READ,
+            "too many large requests are under way, so this one was not read",
+        )
+        .help("try again, or make the object smaller"),
+        Cut::Late => Diagnostic::error(codes::NOT_READ, "the request could not be read and decided in time")
+            .help("try again, or make the object smaller"),
+        Cut::Fault => Diagnostic::error(
+            codes::NOT_READ,
+            "there is a fault in queuewarden, which its log describes, so the request was not read",
+        )
+        .help("report it"),
     }
 }
 
@@ -59,7 +78,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use crate::server::bounds::{Larger, Limits, bound};
+    use super::not_read;
+    use crate::server::bounds::{Cut, Limits, Unread, bound};
     use crate::server::testing::{self, TestService, client, defaults, not_found};
     use crate::server::{ServerState, submission as submissions, user_info, validating};
     use queuewarden_plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
@@ -99,8 +119,8 @@ mod tests {
             .merge(submissions::router())
             .merge(validating::router())
             .merge(validating::config_map_router());
-        let limits = Limits { body: KEPT, larger: Larger::Cut, all: 64 * KEPT };
-        let routes = bound(routes, limits, &std::sync::Arc::default());
+        let limits = Limits { body: KEPT, unread: Unread::Cut, all: 64 * KEPT, cost: 2 };
+        let routes = bound(routes, limits, &testing::requests(), &std::sync::Arc::default());
         TestService::closed(routes, client(async |_| not_found())).knowing(snapshot)
     }
 
@@ -219,6 +239,19 @@ mod tests {
         let guarded = body.replace(r#""kind":"Deployment""#, r#""kind":"ConfigMap""#).replace("apps", "");
         let request = http::Request::post("/configmaps").body(guarded.into()).unwrap();
         assert_eq!(service.send(request).await.expect(200, "u1")["response"]["allowed"], false);
+    }
+
+    #[test]
+    fn what_is_not_read_is_refused_with_the_reason() {
+        for (cut, expected) in [
+            (Cut::TooLarge(7), "more than 7 bytes"),
+            (Cut::Crowded, "too many large requests are under way"),
+            (Cut::Late, "in time"),
+            (Cut::Fault, "fault in queuewarden"),
+        ] {
+            let why = not_read(cut);
+            assert!(why.to_string().contains(expected) && why.help.is_some(), "{why}");
+        }
     }
 
     #[tokio::test]

@@ -14,10 +14,12 @@ use tower::ServiceExt as _;
 use super::ServerState;
 use super::caller::Callers;
 use super::lookups::Lookups;
+use super::room::Requests;
 use crate::controller::applications::Applications;
 use crate::controller::health::Health;
 use crate::controller::published::{Published, Publisher};
 pub(crate) use crate::controller::testing::{client, not_found, reply};
+use crate::memory::{Budget, MIB};
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ParseCache, plan_again};
 use yunikorn::version::Version;
@@ -25,6 +27,11 @@ use yunikorn::version::Version;
 /// Returns a snapshot of an empty cluster.
 pub(super) fn snapshot() -> Snapshot {
     Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
+}
+
+/// Returns the memory of requests of a process with a budget of 176 MiB.
+pub(super) fn requests() -> Requests {
+    Requests::new(&Budget::new(176 * MIB))
 }
 
 /// Returns `yunikorn-defaults` with one key.
@@ -54,6 +61,7 @@ impl TestService {
             health: Arc::clone(&health),
             webhook_clients: Vec::new(),
             applications: Applications::default(),
+            decoded: requests().decoded(),
             callers: Callers::new(client, watch::channel(None).1, Vec::new()),
         };
         Self { router: routes.with_state(Arc::new(state)), publisher, health }

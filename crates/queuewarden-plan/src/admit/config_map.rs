@@ -87,7 +87,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     Response::warned(&warnings)
 }
 
-/// Returns the reason why a text that a change brings is not read: each node takes memory, and the change may
+/// Returns an error if a change brings a text with too many nodes. Each node takes memory, and the change may
 /// be made up.
 fn too_many_nodes(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let texts = |snapshot| {

@@ -124,13 +124,8 @@ pub(super) async fn only_webhook_clients(
     next: Next,
 ) -> Result<Response, Refusal> {
     if !state.webhook_clients.is_empty() {
-        let by_certificate = state.callers.by_certificate(request.extensions().get());
-        let caller = by_certificate.ok_or(Unauthenticated::Missing)?.map_err(Unauthenticated::Refused)?;
-        let user = &caller.identity.user;
-        if !state.webhook_clients.contains(user) {
-            let message = format!("webhooks do not answer {}: --webhook-client names others", quoted(user));
-            return Err(Refusal::forbidden(message));
-        }
+        let peer = request.extensions().get::<Peer>().ok_or(Unauthenticated::Missing)?;
+        state.callers.webhook_client(peer, &state.webhook_clients)?;
     }
     Ok(next.run(request).await)
 }
@@ -169,6 +164,21 @@ impl Callers {
             (None, Some(Err(why))) => Err(Unauthenticated::Refused(why)),
             (None, _) => Err(Unauthenticated::Missing),
         }
+    }
+
+    /// Checks that a client has a certificate in one of these names.
+    ///
+    /// # Errors
+    /// When it shows no certificate, or the certificate does not count.
+    pub(super) fn webhook_client(&self, peer: &Peer, names: &[String]) -> Result<(), Refusal> {
+        let by_certificate = self.by_certificate(Some(peer));
+        let caller = by_certificate.ok_or(Unauthenticated::Missing)?.map_err(Unauthenticated::Refused)?;
+        let user = &caller.identity.user;
+        if names.contains(user) {
+            return Ok(());
+        }
+        let message = format!("webhooks do not answer {}: --webhook-client names others", quoted(user));
+        Err(Refusal::forbidden(message))
     }
 
     /// Authenticates by certificate; `None` where there is none, or none can count.

@@ -83,8 +83,7 @@ impl TestService {
     }
 
     async fn send(&self, user: &str, request: http::request::Builder, body: impl Into<Body>) -> Got {
-        let peer =
-            Peer { address: ([127, 0, 0, 1], 1).into(), certificates: self.certificate.clone().into() };
+        let peer = Peer::new(([127, 0, 0, 1], 1).into(), self.certificate.clone().into());
         let request = request.header("X-Remote-User", user).extension(peer);
         self.fixture.send(request.body(body.into()).unwrap()).await
     }

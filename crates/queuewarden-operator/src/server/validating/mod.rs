@@ -2,7 +2,8 @@
 //!
 //! [`queuewarden_plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no
 //! (`failurePolicy: Fail`): no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a
-//! webhook that is down or in error never blocks a write. Both refuse what cannot be read.
+//! webhook that is down or in error never blocks a write. Both refuse what cannot be read, because a requester
+//! could bring that about.
 //!
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
@@ -26,10 +27,11 @@ use super::audit::{Audit, AuditRecord, OTHER};
 use super::internal_error::{InternalError, contained};
 use super::review::Review;
 use crate::controller::published::Published;
+use crate::memory::{Budget, MIB};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::envelope::{Request, response};
 use queuewarden_api::review::{codes, part};
-use queuewarden_api::{GROUP, access_test, config_map, convert};
+use queuewarden_api::{GROUP, access_test, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Response, Versions};
 
 /// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
@@ -37,6 +39,11 @@ use queuewarden_plan::admit::{self, Change, Response, Versions};
 const PLANS: usize = 2;
 /// Changes of ConfigMaps evaluated at once: each may unpack a text and read it several times.
 const CONFIG_MAPS: usize = 1;
+/// Bytes in memory of a plan, without the objects of the review.
+const PLAN: usize = 16 * MIB;
+/// Bytes in memory of the check of a `ConfigMap`: 150,000 nodes of 182 bytes (a review of a million nodes took
+/// 182 MB of resident memory), and a text of 8 MiB.
+const CONFIG_MAP: usize = 36 * MIB;
 /// The clause of a change that could not be evaluated. No rule of `queuewarden_plan::admit` has this name.
 const DOUBT: &str = "unknown";
 
@@ -66,6 +73,7 @@ async fn validate(
     Extension(memory): Extension<Memory>,
     Review { request, problem }: Review,
 ) -> Json<Value> {
+    let request = Arc::new(request);
     let answer = match problem {
         Some(why) => unreadable(&why),
         None => contained(own(&state, &memory.permits, &request))
@@ -81,8 +89,11 @@ async fn config_map(
     Extension(memory): Extension<Memory>,
     Review { request, problem }: Review,
 ) -> Json<Value> {
+    let request = Arc::new(request);
     let answer = match problem {
-        Some(why) if state.published().is_some_and(|known| counts(&known, &request)) => unreadable(&why),
+        Some(why) if state.published().is_some_and(|known| matters(&known, &request, &why)) => {
+            unreadable(&why)
+        }
         Some(_) => Response::default(),
         None => contained(guarded(&state, &memory.permits, &request))
             .await
@@ -100,6 +111,15 @@ async fn config_map(
 fn counts(known: &Published, request: &Request) -> bool {
     (request.group.as_str(), request.kind.as_str()) == ("", "ConfigMap")
         && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
+}
+
+/// Returns whether a review that cannot be read is refused. A crowd must not keep queuewarden from carrying out
+/// its plan.
+fn matters(known: &Published, request: &Request, why: &Diagnostic) -> bool {
+    let account =
+        request.by.user.strip_prefix("system:serviceaccount:").and_then(|name| name.split_once(':'));
+    let is_ours = account.is_some_and(|(namespace, _)| Some(namespace) == known.own_namespace.as_deref());
+    counts(known, request) && !(why.code == codes::NOT_READ && is_ours)
 }
 
 /// Logs the answer and returns the response.
@@ -146,15 +166,15 @@ fn verb(operation: &str) -> &'static str {
 }
 
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
-async fn own(state: &ServerState, permits: &Arc<Semaphore>, request: &Request) -> Result<Response, String> {
-    let change = match change(request) {
-        Ok(change) => change,
-        Err(answer) => return Ok(answer),
-    };
+async fn own(
+    state: &ServerState,
+    permits: &Arc<Semaphore>,
+    request: &Arc<Request>,
+) -> Result<Response, String> {
     let known = state.published();
     // A user who may do everything passes while there is no state, so that a new installation can be set
     // up.
-    let depends = known.is_none() || admit::depends_on_who(&change);
+    let depends = known.is_none() || (request.group == GROUP && admit::depends_on_who(&request.kind));
     let may_escalate = !depends
         || authority::is_housekeeping(request)
         || authority::may_escalate(&state.lookups, request).await.map_err(|refusal| refusal.message)?;
@@ -167,41 +187,66 @@ async fn own(state: &ServerState, permits: &Arc<Semaphore>, request: &Request) -
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
         };
     };
-    let request = admit::Review { by: request.by.clone(), may_escalate, change };
-    planned(permits, known, move |known| admit::admit(&known.snapshot, &request)).await
+    let memory = (&state.decoded, PLAN.saturating_add(decoded_bytes([&request.object, &request.old])));
+    let request = Arc::clone(request);
+    planned(permits, memory, known, move |known| match change(&request) {
+        Ok(change) => {
+            let review = admit::Review { by: request.by.clone(), may_escalate, change };
+            admit::admit(&known.snapshot, &review)
+        }
+        Err(answer) => answer,
+    })
+    .await
 }
 
 /// Answers a change of a `ConfigMap`; an error is a doubt.
 async fn guarded(
     state: &ServerState,
     permits: &Arc<Semaphore>,
-    request: &Request,
+    request: &Arc<Request>,
 ) -> Result<Response, String> {
     let known = state.published().ok_or("it has not read the cluster yet")?;
     if !counts(&known, request) {
         return Ok(Response::default());
     }
-    let (namespace, name, new) = (request.namespace.clone(), request.name.clone(), request.object.clone());
-    planned(permits, known, move |known| match new.as_deref().map(part::object::<ConfigMap>).transpose() {
-        Ok(new) => {
-            let new = new.as_ref().map(config_map::state);
-            admit::config_map::admit(&known.snapshot, &namespace, &name, new.as_ref())
+    let memory = (&state.decoded, CONFIG_MAP.saturating_add(decoded_bytes([&request.object])));
+    let request = Arc::clone(request);
+    planned(permits, memory, known, move |known| {
+        match request.object.as_deref().map(decoded_map).transpose() {
+            Ok(new) => {
+                let new = new.as_ref().map(config_map::state);
+                admit::config_map::admit(&known.snapshot, &request.namespace, &request.name, new.as_ref())
+            }
+            Err(why) => unreadable(&why),
         }
-        Err(why) => unreadable(&why),
     })
     .await
 }
 
-/// Runs work on a thread where it blocks no other request.
+fn decoded_map(part: &RawValue) -> Result<ConfigMap, Diagnostic> {
+    let map: ConfigMap = part::object(part)?;
+    limits::annotations(&map.metadata)?;
+    Ok(map)
+}
+
+/// Returns the bytes in memory of objects, at most.
+fn decoded_bytes<const N: usize>(objects: [&Option<Box<RawValue>>; N]) -> usize {
+    let objects = objects.into_iter().flatten();
+    objects.map(|object| part::decoded_bytes(object)).fold(0, usize::saturating_add)
+}
+
+/// Runs work that takes so much memory on a thread where it blocks no other request.
 async fn planned(
     permits: &Arc<Semaphore>,
+    (memory, bytes): (&Arc<Budget>, usize),
     known: Arc<Published>,
     work: impl FnOnce(&Published) -> Response + Send + 'static,
 ) -> Result<Response, String> {
     let permit = Arc::clone(permits).acquire_owned().await.map_err(|error| error.to_string())?;
+    let held = memory.wait(bytes).await;
     let decided = spawn_blocking(move || {
         // Kept by the work itself, which goes on when the request is dropped.
-        let _permit = permit;
+        let (_permit, _held) = (permit, held);
         work(&known)
     });
     decided.await.map_err(|error| {
@@ -218,6 +263,10 @@ fn change(request: &Request) -> Result<Change, Response> {
     }
     let object = |part: &Option<Box<RawValue>>| {
         let object = part.as_deref().map(part::object::<DynamicObject>).transpose();
+        let object = object.and_then(|object| {
+            object.as_ref().map_or(Ok(()), |object| limits::check(kind, object))?;
+            Ok(object)
+        });
         object.map_err(|why| unreadable(&why))
     };
     let (old, new) = (object(&request.old)?, object(&request.object)?);

@@ -62,7 +62,8 @@ async fn kubernetes_is_asked_who_writes_a_queue_acl_also_without_delegation() {
 async fn a_fault_in_deciding_is_a_doubt() {
     let service = open();
     let known = service.publisher.borrow().clone().unwrap();
-    let decided = planned(&Arc::new(Semaphore::new(1)), known, |_| panic!("a fault")).await;
+    let decided =
+        planned(&Arc::new(Semaphore::new(1)), (&Budget::new(1), 1), known, |_| panic!("a fault")).await;
     assert_eq!(decided, Err(InternalError.to_string()));
 }
 
@@ -71,15 +72,74 @@ async fn work_that_nobody_waits_for_keeps_its_place() {
     let known = open().publisher.borrow().clone().unwrap();
     let permits = Arc::new(Semaphore::new(1));
     let (end, ended) = std::sync::mpsc::channel::<()>();
-    let mut left = Box::pin(planned(&permits, known, move |_| {
+    let memory = Budget::new(1);
+    let mut left = Box::pin(planned(&permits, (&memory, 1), known, move |_| {
         let _ = ended.recv();
         Response::default()
     }));
     assert!(futures::poll!(&mut left).is_pending());
     drop(left);
-    assert_eq!(permits.available_permits(), 0);
+    assert_eq!((permits.available_permits(), memory.free()), (0, 0));
     drop(end);
     assert!(permits.acquire().await.is_ok());
+    assert_eq!(memory.wait(1).await.bytes(), 1);
+}
+
+#[tokio::test]
+async fn a_crowd_keeps_nobody_but_queuewarden_from_being_checked() {
+    use crate::server::bounds::Cut;
+
+    let service = open();
+    for (user, cut, allowed) in [
+        ("system:serviceaccount:guards:queuewarden", Cut::Crowded, true),
+        ("system:serviceaccount:guards:queuewarden", Cut::TooLarge(1), false),
+        ("system:serviceaccount:guard:queuewarden", Cut::Crowded, false),
+        ("system:serviceaccount:guards", Cut::Crowded, false),
+        ("sue", Cut::Late, false),
+    ] {
+        let mut review = review("ConfigMap", "UPDATE");
+        review["request"]["name"] = json!("yunikorn-configs");
+        review["request"]["userInfo"]["username"] = json!(user);
+        review["request"].as_object_mut().unwrap().remove("object");
+        // As the first bytes of a review: the object comes last, and is not complete.
+        let head = review["request"].to_string();
+        let text = format!(r#"{{"request":{},"object":{{"apiV"#, head.strip_suffix('}').unwrap());
+        let mut request = axum::http::Request::post("/configmaps").body(text.into()).unwrap();
+        request.extensions_mut().insert(cut);
+        let answer = service.send(request).await.expect(200, "u1");
+        assert_eq!(answer["response"]["allowed"], json!(allowed), "{user} {cut:?}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_no_api_server_would_store_is_refused_before_it_is_planned() {
+    let yes =
+        async |_| testing::reply(201, &json!({"metadata": {}, "spec": {}, "status": {"allowed": true}}));
+    let config = Some(Entry { meta: Meta::default(), spec: Ok(ConfigSpec::default()), in_force: None });
+    let service = TestService::closed(router().merge(config_map_router()), client(yes));
+    let service = service.knowing(Snapshot { config, ..testing::snapshot() });
+    let mut long = review("QueueAcl", "CREATE");
+    long["request"]["object"]["spec"]["submit"] = json!({"acl": "a,".repeat(10_000)});
+    let mut status = review("QueueAcl", "UPDATE");
+    status["request"]["oldObject"] = status["request"]["object"].clone();
+    status["request"]["oldObject"]["status"] = json!({"inForce": {"submit": "a,".repeat(200_000)}});
+    let mut notes = review("ConfigMap", "CREATE");
+    notes["request"]["name"] = json!("yunikorn-configs");
+    notes["request"]["object"]["metadata"]["annotations"] = json!({"a": "b".repeat(300_000)});
+    let mut large = review("ConfigMap", "CREATE");
+    large["request"]["name"] = json!("yunikorn-configs");
+    large["request"]["object"]["data"] = json!({"queues.yaml": "- a\n".repeat(150_000)});
+    for (path, review, expected) in [
+        ("/validate", long, "spec.submit.acl has 20000 characters; at most 16384"),
+        ("/validate", status, "status.inForce.submit has 400000 bytes; at most 262144"),
+        ("/configmaps", notes, "metadata.annotations has 300001 bytes; at most 262144"),
+        ("/configmaps", large, "more than 150000 nodes"),
+    ] {
+        let answer = service.ask(path, &review).await;
+        assert_eq!(answer["allowed"], json!(false), "{answer}");
+        let why = answer["status"]["message"].as_str().unwrap();
+        assert!(why.contains(expected), "{why}");
+    }
 }
 
 #[tokio::test]

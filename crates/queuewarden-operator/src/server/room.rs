@@ -1,0 +1,286 @@
+//! Room for the bodies of requests. Each request reserves all bytes that it will use before the first of them
+//! is read, or waits in a line and holds nothing meanwhile: its body stays with the client.
+//!
+//! Each client has two lines, one for small requests. Larger requests leave an eighth of the room to small ones,
+//! so no small request waits for the end of a large one. The first request in a line waits for room, and the
+//! others wait for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use super::shares::{Crowded, Guest, Share, Shares};
+use crate::controller::lock;
+use crate::memory::{Budget, MIB};
+
+/// The largest number of bytes in memory of a small request.
+const SMALL: usize = MIB / 4;
+/// The part of the room that only small requests use.
+const SPARE: usize = 8;
+/// The largest number of requests of one client that wait at once.
+const WAITING: usize = 256;
+/// The largest number of requests of strangers that wait at once. Each may keep a connection, and there are
+/// more connections.
+const STRANGERS: usize = 384;
+
+/// The budgets for requests, and the number of waiting requests.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    process: Arc<Budget>,
+    api_servers: Arc<Budget>,
+    strangers: Arc<Budget>,
+    waiting: Arc<Mutex<HashMap<Guest, usize>>>,
+}
+
+impl Requests {
+    /// Bytes of all bodies of API servers that prove who they are.
+    const API_SERVERS: usize = 40 * MIB;
+    /// Bytes of all bodies of other clients.
+    const OTHERS: usize = 60 * MIB;
+    /// Bytes of all decoded objects and plans.
+    const DECODED: usize = 60 * MIB;
+
+    /// Returns the memory of requests as parts of the memory of the process.
+    pub fn new(process: &Arc<Budget>) -> Self {
+        Self {
+            process: Arc::clone(process),
+            api_servers: process.part(Self::API_SERVERS),
+            strangers: process.part(Self::OTHERS),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Returns the budget of the headers of all requests, and of the bytes of bodies that are not read yet.
+    pub(super) fn arrivals(&self, bytes: usize) -> Arc<Shares> {
+        Shares::new(self.process.part(bytes), self.process.part(bytes))
+    }
+
+    /// Returns the budget for decoded objects and plans.
+    pub(super) fn decoded(&self) -> Arc<Budget> {
+        self.process.part(Self::DECODED)
+    }
+
+    /// Returns the room of a group of endpoints: so many bytes for strangers, and as many for API servers
+    /// that prove who they are.
+    pub(super) fn room(&self, bytes: usize) -> Arc<Room> {
+        Arc::new(Room {
+            shares: Shares::new(self.api_servers.part(bytes), self.strangers.part(bytes)),
+            process: Arc::clone(&self.process),
+            waiting: Arc::clone(&self.waiting),
+            lines: Mutex::default(),
+            moved: Notify::new(),
+            tickets: AtomicU64::new(0),
+        })
+    }
+}
+
+/// A client's line; true for the line of its small requests.
+type Line = (Guest, bool);
+
+/// The room of a group of endpoints.
+#[derive(Debug)]
+pub(super) struct Room {
+    shares: Arc<Shares>,
+    /// Bytes that are freed anywhere may make room here.
+    process: Arc<Budget>,
+    waiting: Arc<Mutex<HashMap<Guest, usize>>>,
+    lines: Mutex<HashMap<Line, VecDeque<u64>>>,
+    moved: Notify,
+    tickets: AtomicU64,
+}
+
+/// The place of a request in its line; left when dropped.
+#[derive(Debug)]
+struct Place<'r> {
+    room: &'r Room,
+    line: Line,
+    ticket: u64,
+}
+
+impl Room {
+    /// Takes bytes if they are there and nobody waits for them.
+    pub(super) fn take(&self, guest: Guest, bytes: usize) -> Result<Share, Crowded> {
+        let line = (guest, bytes <= SMALL);
+        if lock(&self.lines).contains_key(&line) {
+            return Err(Crowded);
+        }
+        self.try_take(line, bytes)
+    }
+
+    /// Waits for bytes, after the earlier requests of the client.
+    ///
+    /// # Errors
+    /// When too many wait already, or it takes until `end`.
+    pub(super) async fn wait(&self, guest: Guest, bytes: usize, end: Instant) -> Result<Share, Crowded> {
+        let place = self.line_up((guest, bytes <= SMALL))?;
+        loop {
+            let (freed, moved) = (self.process.freed(), self.moved.notified());
+            tokio::pin!(freed, moved);
+            // Changes from here on are noticed.
+            freed.as_mut().enable();
+            moved.as_mut().enable();
+            if place.is_first()
+                && let Ok(share) = self.try_take(place.line, bytes)
+            {
+                return Ok(share);
+            }
+            let change = async {
+                tokio::select! {
+                    () = freed => {}
+                    () = moved => {}
+                }
+            };
+            timeout_at(end, change).await.map_err(|_| Crowded)?;
+        }
+    }
+
+    fn try_take(&self, (guest, small): Line, bytes: usize) -> Result<Share, Crowded> {
+        let [api_servers, strangers] = self.shares.all();
+        let all = if guest == Guest::ApiServer { api_servers } else { strangers };
+        self.shares.take(guest, bytes, if small { 0 } else { all / SPARE })
+    }
+
+    /// Takes the last place in a line.
+    fn line_up(&self, line: Line) -> Result<Place<'_>, Crowded> {
+        let mut waiting = lock(&self.waiting);
+        let strangers = waiting.iter().filter(|(guest, _)| **guest != Guest::ApiServer);
+        let strangers: usize = strangers.map(|(_, count)| *count).sum();
+        let of_client = waiting.entry(line.0).or_default();
+        if *of_client >= WAITING || (line.0 != Guest::ApiServer && strangers >= STRANGERS) {
+            return Err(Crowded);
+        }
+        *of_client = of_client.saturating_add(1);
+        drop(waiting);
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        lock(&self.lines).entry(line).or_default().push_back(ticket);
+        Ok(Place { room: self, line, ticket })
+    }
+}
+
+impl Place<'_> {
+    fn is_first(&self) -> bool {
+        lock(&self.room.lines).get(&self.line).and_then(VecDeque::front) == Some(&self.ticket)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut lines = lock(&self.room.lines);
+        if let Some(line) = lines.get_mut(&self.line) {
+            line.retain(|ticket| *ticket != self.ticket);
+            if line.is_empty() {
+                lines.remove(&self.line);
+            }
+        }
+        drop(lines);
+        let mut waiting = lock(&self.room.waiting);
+        if let Some(count) = waiting.get_mut(&self.line.0) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                waiting.remove(&self.line.0);
+            }
+        }
+        drop(waiting);
+        self.room.moved.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use super::*;
+
+    const LARGE: usize = 4 * MIB;
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    fn stranger(number: u8) -> Guest {
+        Guest::Stranger(Ipv4Addr::new(10, 0, 0, number).into())
+    }
+
+    fn room() -> (Arc<Room>, Arc<Budget>) {
+        let process = Budget::new(100 * MIB);
+        (Requests::new(&process).room(16 * MIB), process)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_in_line_is_served_first() {
+        let (room, process) = room();
+        let held = room.take(stranger(1), LARGE).unwrap();
+        let end = Instant::now() + PATIENCE;
+        let mut first = Box::pin(room.wait(stranger(1), LARGE, end));
+        let mut second = Box::pin(room.wait(stranger(1), MIB, end));
+        assert!(futures::poll!(&mut first).is_pending() && futures::poll!(&mut second).is_pending());
+        assert!(room.take(stranger(1), MIB).is_err(), "two wait already");
+        assert!(room.take(stranger(1), SMALL).is_ok(), "a small one does not wait for them");
+        assert!(room.take(stranger(2), SMALL).is_ok(), "other clients do not, either");
+        drop(held);
+        assert!(futures::poll!(&mut second).is_pending());
+        let first = first.await.unwrap();
+        let second = second.await.unwrap();
+        drop((first, second));
+        assert_eq!(process.held(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_up_is_not_waited_for() {
+        let (room, _) = room();
+        let held = room.take(stranger(1), 6 * MIB).unwrap();
+        let end = Instant::now() + PATIENCE;
+        let mut first = Box::pin(room.wait(stranger(1), 6 * MIB, end));
+        assert!(futures::poll!(&mut first).is_pending());
+        let mut second = Box::pin(room.wait(stranger(1), SMALL + 1, end));
+        assert!(futures::poll!(&mut second).is_pending());
+        drop(first);
+        assert!(second.await.is_ok(), "there is room for it");
+        let begin = Instant::now();
+        assert!(room.wait(stranger(1), 6 * MIB, end).await.is_err());
+        assert_eq!(begin.elapsed(), PATIENCE);
+        drop(held);
+        assert!(lock(&room.lines).is_empty() && lock(&room.waiting).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_have_an_end() {
+        let (room, _) = room();
+        let end = Instant::now() + PATIENCE;
+        let too_large = 16 * MIB;
+        let mut all: Vec<_> =
+            (0..WAITING).map(|_| Box::pin(room.wait(stranger(1), too_large, end))).collect();
+        for one in &mut all {
+            assert!(futures::poll!(one).is_pending());
+        }
+        let begin = Instant::now();
+        assert!(room.wait(stranger(1), too_large, end).await.is_err());
+        for number in 2..=9 {
+            let waiting = (0..WAITING / 8).map(|_| Box::pin(room.wait(stranger(number), too_large, end)));
+            for mut one in waiting {
+                if futures::poll!(&mut one).is_pending() {
+                    all.push(one);
+                }
+            }
+        }
+        assert_eq!(all.len(), STRANGERS);
+        assert!(room.wait(stranger(10), too_large, end).await.is_err(), "of all strangers");
+        assert_eq!(begin.elapsed(), Duration::ZERO, "at once");
+        let mut known = Box::pin(room.wait(Guest::ApiServer, too_large, end));
+        assert!(futures::poll!(&mut known).is_pending(), "an API server that is known may wait");
+    }
+
+    #[test]
+    fn the_largest_request_has_room_when_there_are_no_others() {
+        use crate::server::Endpoint;
+
+        let requests = Requests::new(&Budget::new(176 * MIB));
+        for endpoint in Endpoint::ALL {
+            let room = requests.room(endpoint.limits.all);
+            let largest = endpoint.limits.bytes(endpoint.limits.body);
+            assert!(room.take(stranger(1), largest).is_ok(), "{}", endpoint.name);
+            assert!(room.take(Guest::ApiServer, largest).is_ok(), "{}", endpoint.name);
+        }
+    }
+}
