@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use kube::core::DynamicObject;
 use queuewarden_api::{access_test, convert};
-use queuewarden_operator::server::certificates::inject;
+use queuewarden_operator::server::{Endpoint, certificates::inject};
 use serde_json::{Value, json};
 use yunikorn_access::user_info::MAX_TEMPLATES;
 
@@ -51,6 +51,24 @@ fn every_file_is_installed() {
         let listed: BTreeSet<String> =
             listed.filter(|name| !name.starts_with("../")).map(str::to_owned).collect();
         assert_eq!(listed, files(dir), "{dir}");
+    }
+}
+
+/// Each endpoint has a component that serves it, and no other.
+#[test]
+fn each_endpoint_is_served_by_a_component() {
+    let names: BTreeSet<&str> = Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/https");
+    let folders = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let folders = folders.filter(|entry| entry.file_type().unwrap().is_dir());
+    let folders: BTreeSet<String> = folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert_eq!(folders.iter().map(String::as_str).collect::<BTreeSet<_>>(), names);
+    for name in names {
+        let patches = kustomization(&format!("manifests/https/{name}"))["patches"].clone();
+        let [patch] = patches.as_array().unwrap().as_slice() else { panic!("{name}: {patches}") };
+        assert_eq!(patch["target"], json!({"kind": "Deployment", "name": "queuewarden"}));
+        let patch = patch["patch"].as_str().unwrap();
+        assert!(patch.ends_with(&format!("args/-\n  value: --endpoints={name}")), "{patch}");
     }
 }
 

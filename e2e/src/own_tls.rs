@@ -122,8 +122,9 @@ impl<'cluster> Operator<'cluster> {
         keeper: impl Into<Option<Process>>,
     ) -> Result<(Self, Endpoints)> {
         let address = format!("127.0.0.1:{}", control_plane::free_port()?);
+        let endpoints = crate::endpoints::served(args);
         let mut all = vec!["--https", &address];
-        all.extend(args);
+        all.extend(args.iter().copied().chain(endpoints.as_deref()));
         let operator = Self::start_with(cluster, &all, &[]).await?.kept_by(keeper.into());
         let authority = cluster.tls_secret().await?.remove("ca.crt").context("there is no authority")?;
         Ok((operator, Endpoints { address, authority, mounted: None }))

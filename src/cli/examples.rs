@@ -96,7 +96,10 @@ pub const EXAMPLES: &[(&str, &str)] = &[
         "queuewarden authorizer-config --server https://10.0.0.7 --dir authorizer/",
     ),
     ("Run one replica outside the cluster", "queuewarden run --leader-elect=false"),
-    ("Run with the HTTPS endpoints", "queuewarden run --https=0.0.0.0:8443"),
+    (
+        "Run with the HTTPS endpoint of the validating webhook",
+        "queuewarden run --https=0.0.0.0:8443 --endpoints=validate",
+    ),
     ("Keep the certificate of the endpoints", "queuewarden certificates --namespace queuewarden-system"),
     ("Explain a code", "queuewarden codes QW1003"),
     ("Complete commands in this shell", "source <(queuewarden completion bash)"),

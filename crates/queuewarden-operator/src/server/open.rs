@@ -34,7 +34,7 @@ const LINGER: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, clap::Args)]
 pub struct Https {
     /// Serve the webhooks and the aggregated API at this address, such as 0.0.0.0:8443
-    #[arg(long = "https", value_name = "ADDRESS")]
+    #[arg(long = "https", value_name = "ADDRESS", requires = "endpoints")]
     pub address: Option<SocketAddr>,
     /// Serve this certificate, in PEM with its issuers, instead of queuewarden's own; read again when it
     /// changes
@@ -53,8 +53,9 @@ pub struct Https {
     /// (--admission-control-config-file); may be repeated
     #[arg(long, value_name = "NAME", requires = "client_ca_file")]
     webhook_client: Vec<String>,
-    /// Serve only these endpoints: access, authorize, configmaps, submission, user-info, validate
-    #[arg(long, value_name = "NAME", requires = "address", value_delimiter = ',', value_parser = endpoint, default_values = names())]
+    /// Serve these endpoints, and no others: access, authorize, configmaps, submission, user-info, validate;
+    /// may be repeated
+    #[arg(long, value_name = "NAME", requires = "address", value_delimiter = ',', value_parser = endpoint)]
     endpoints: Vec<Endpoint>,
     /// Watch the pods that YuniKorn schedules, to answer questions about applications and to decide which of
     /// them a new pod may name; with pods, also to decide who may read the logs of those pods, or delete them
