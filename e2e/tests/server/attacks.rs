@@ -46,11 +46,15 @@ impl Target {
 type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
 
 /// Attacks on memory, and on others' turns: these must leave honest clients their time.
-const ON_MEMORY: [(&str, Attack); 4] = [
+const ON_MEMORY: [(&str, Attack); 8] = [
     ("packed ConfigMaps", |target| Box::pin(posted(target, "/configmaps", packed_config_map, 8))),
     ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers()))),
     ("lists of numbers", |target| Box::pin(posted(target, "/user-info", || Ok(list_of_numbers()), 4))),
     ("unfinished headers on the health port", |target| Box::pin(unfinished_headers(target, 700))),
+    ("an ACL of 4.7 MB", |target| Box::pin(posted(target, "/validate", || Ok(long_acl()), 4))),
+    ("objects of many parts", |target| Box::pin(posted(target, "/validate", || Ok(many_parts()), 8))),
+    ("slow bodies at all endpoints, and packed ConfigMaps", |target| Box::pin(slow_and_packed(target))),
+    ("200 of the largest reviews at once", |target| Box::pin(two_hundred(target))),
 ];
 const ON_OTHERS: [(&str, Attack); 2] = [
     ("silent bodies", |target| Box::pin(streams(target, 8, 99, silent_headers()))),
@@ -69,6 +73,105 @@ fn packed_config_map() -> Result<Vec<u8>> {
 
 fn list_of_numbers() -> Vec<u8> {
     review(("", "Pod"), "jobs", &Value::from(vec![0; 2_000_000]))
+}
+
+/// Returns a review of a `QueueAcl` with 600,000 users, as no API server stores it.
+fn long_acl() -> Vec<u8> {
+    let names: Vec<String> = (0..600_000).map(|number| format!("u{number}")).collect();
+    of_an_administrator(&json!({"queue": "root.default", "submit": {"acl": names.join(",")}}))
+}
+
+/// Returns a review of a `QueueAcl` with as many mappings as are read.
+fn many_parts() -> Vec<u8> {
+    of_an_administrator(&json!({"queue": "root.default", "parts": vec![json!({"a": 0}); 24_000]}))
+}
+
+fn of_an_administrator(spec: &Value) -> Vec<u8> {
+    let kind = json!({"group": "queuewarden.dev", "version": "v1alpha1", "kind": "QueueAcl"});
+    let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "a"}, "spec": spec});
+    let old = json!({"spec": {"queue": "root.default", "submit": {"users": ["a"]}}});
+    let request = json!({"uid": "u", "kind": kind, "operation": "UPDATE", "name": "a",
+        "userInfo": {"username": "root", "groups": ["system:masters"]}, "object": object, "oldObject": old});
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+        .to_string()
+        .into_bytes()
+}
+
+/// Sends bodies that come slowly to all endpoints, and packed ConfigMaps.
+async fn slow_and_packed(target: Target) -> Result<()> {
+    const PATHS: [&str; 6] =
+        ["/validate", "/configmaps", "/user-info", "/user-info/check", "/submission", "/authorize"];
+    const OF_EACH: usize = 15;
+    let slow = PATHS.into_iter().flat_map(|path| (0..OF_EACH).map(move |_| path)).map(|path| {
+        let target = target.clone();
+        tokio::spawn(async move {
+            while !target.is_over() {
+                if let Ok(stream) = connect_by(&target.endpoints, &[b"http/1.1"]).await {
+                    // Whatever ends it, another one is sent.
+                    let _ = sent_slowly(stream, path).await;
+                }
+            }
+        })
+    });
+    let slow = try_join_all(slow.collect::<Vec<_>>());
+    let packed = posted(target.clone(), "/configmaps", packed_config_map, 1);
+    let (slow, packed) = tokio::join!(slow, packed);
+    slow?;
+    packed
+}
+
+/// Sends a body of as many bytes as are read within two seconds.
+async fn sent_slowly(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> Result<()> {
+    const PIECES: usize = 30;
+    let length = if path == "/authorize" { 250_000 } else { 6_000_000 };
+    let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    for _ in 0..PIECES - 1 {
+        timeout(Duration::from_secs(2), stream.write_all(&vec![b' '; length / PIECES])).await??;
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    timeout(Duration::from_secs(5), stream.read(&mut [0; 1])).await??;
+    Ok(())
+}
+
+/// Sends 200 reviews of the largest size at once, each on a connection of its own, as API servers do. Each must
+/// have a verdict before an API server gives up.
+async fn two_hundred(target: Target) -> Result<()> {
+    const AT_ONCE: usize = 200;
+    // As Go writes it: the uid first, the object last, and each of its characters as six.
+    let head = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"group":"","version":"v1","kind":"Pod"},"namespace":"jobs","operation":"CREATE","userInfo":{"username":"mallory"},"object":{"metadata":{"name":"p"},"spec":{"containers":[{"args":[""#;
+    let body = [head, &r"\u003c".repeat(450_000), r#""]}]}}}}"#].concat();
+    let body: &'static [u8] = body.leak().as_bytes();
+    // A short test runs in a debug build, on a machine that does more than that.
+    let patience = if target.end.saturating_duration_since(Instant::now()) > Duration::from_secs(30) {
+        Duration::from_secs(3)
+    } else {
+        Duration::from_secs(10)
+    };
+    let authority = reqwest::Certificate::from_pem_bundle(target.endpoints.authority.as_bytes())?;
+    let client = reqwest::Client::builder().tls_certs_only(authority).http1_only().no_proxy().build()?;
+    let url = target.endpoints.url(&format!("/user-info?timeout={}s", patience.as_secs()));
+    let (mut allowed, mut refused, mut slowest) = (0, 0, Duration::ZERO);
+    while !target.is_over() {
+        let all = (0..AT_ONCE).map(|_| async {
+            let request = client.post(&url).header("content-type", "application/json").body(body);
+            let begin = Instant::now();
+            let answer = request.timeout(patience).send().await.context("no answer")?;
+            let (status, text) = (answer.status(), answer.text().await?);
+            let is_verdict = status == 200 && text.contains(r#""uid":"u""#);
+            ensure!(is_verdict, "{status} {text}");
+            Ok((text.contains(r#""allowed":true"#), begin.elapsed()))
+        });
+        for (is_allowed, time) in try_join_all(all).await? {
+            (allowed, refused) = if is_allowed { (allowed + 1, refused) } else { (allowed, refused + 1) };
+            slowest = slowest.max(time);
+        }
+    }
+    println!(
+        "of reviews of {} bytes {allowed} were decided, {refused} refused; the slowest {slowest:.1?}",
+        body.len()
+    );
+    Ok(())
 }
 
 fn review((group, kind): (&str, &str), namespace: &str, object: &Value) -> Vec<u8> {

@@ -5,6 +5,7 @@ mod aliases;
 mod alice;
 mod applications;
 mod beside;
+mod crowd;
 mod harmless;
 mod holes;
 mod names;
