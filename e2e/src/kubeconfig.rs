@@ -30,6 +30,11 @@ impl Access {
         self.write_for(path, &json!({"token": self.token}))
     }
 
+    /// Writes the same for the administrator in another name.
+    pub(crate) fn write_as(&self, path: &Path, user: &str, groups: &[&str]) -> Result<PathBuf> {
+        self.write_for(path, &json!({"token": self.token, "as": user, "as-groups": groups}))
+    }
+
     /// Writes the same for a user with other credentials: the `user` entry of a kubeconfig.
     fn write_for(&self, path: &Path, user: &Value) -> Result<PathBuf> {
         let config = json!({

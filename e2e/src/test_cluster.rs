@@ -141,6 +141,11 @@ impl TestCluster {
         network::enter(network.as_ref())?;
         yunikorn::check_ports()?;
         let plane = ControlPlane::start(&servers, &directory).await?;
+        let account = plane.access.write_as(
+            &directory.join("scheduler.kubeconfig"),
+            yunikorn::SCHEDULER,
+            &["system:serviceaccounts", "system:authenticated", "system:masters"],
+        )?;
         let cluster = Self {
             admin: plane.admin.clone(),
             kubeconfig: plane.admin_kubeconfig.clone(),
@@ -148,7 +153,7 @@ impl TestCluster {
             kubectl: servers.kubectl(),
             rest: format!("http://{}", yunikorn::REST),
             cluster: Cluster::Local(Box::new(Local {
-                scheduler: yunikorn::scheduler(&servers, &directory, &plane.admin_kubeconfig),
+                scheduler: yunikorn::scheduler(&servers, &directory, &account),
                 admission: yunikorn::admission_controller(&servers, &directory, &plane.admin_kubeconfig),
                 plane,
                 forwarded: std::sync::Mutex::default(),

@@ -27,6 +27,8 @@ pub const VERSION: &str = "QUEUEWARDEN_E2E_YUNIKORN";
 /// `admissioncontroller/main.go:44`).
 pub(crate) const REST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9080);
 pub(crate) const ADMISSION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9089);
+/// The user that the scheduler runs as: the account of `YuniKorn`'s Helm chart.
+pub const SCHEDULER: &str = "system:serviceaccount:yunikorn:yunikorn-admin";
 /// The name of the Service; it must match the certificate that the admission controller makes for itself.
 pub(crate) const ADMISSION_SERVICE: &str = "yunikorn-admission-controller-service";
 pub(crate) const ADMISSION_SECRET: &str = "admission-controller-secrets";
