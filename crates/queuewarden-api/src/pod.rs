@@ -1,4 +1,6 @@
 //! Converts a pod into the evaluator's plain data ([`yunikorn_access::running`]).
+//!
+//! What is kept of a pod is bounded: everyone who may create pods decides how much they hold.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +8,37 @@ use jiff::Timestamp;
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use yunikorn::admission;
 use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, OLD_QUEUE, QUEUE, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
 };
+use yunikorn::admission::{self, UserInfo};
 use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::Naming;
-use yunikorn_access::running::Pod;
+use yunikorn_access::running::{Pod, id_of};
 
 /// The labels and annotations that describe an application; the others are not read.
 const RETAINED: [&str; 9] =
     [QUEUE, OLD_QUEUE, APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, USER_INFO, USERNAME, VIEW_ACL, MODIFY_ACL];
 /// The volume of a Spark driver's configuration (spark-kubernetes 3.5 `Constants.SPARK_CONF_VOLUME_DRIVER`).
 const SPARK_VOLUME: &str = "spark-conf-volume-driver";
+/// The most bytes of one text that is kept.
+pub const MAX_TEXT: usize = 16 << 10;
+/// The most bytes of a name of Kubernetes.
+const MAX_NAME: usize = 253;
+/// The most pods among the owners of a pod that are kept: an executor has one.
+const MAX_OWNERS: usize = 16;
 
 /// Returns what a pod reveals of its application.
 pub fn read(object: &DynamicObject) -> Pod {
     let metadata = &object.metadata;
     let kept = |texts: &Option<BTreeMap<String, String>>| {
         let texts = texts.iter().flatten().filter(|(key, _)| RETAINED.contains(&key.as_str()));
-        texts.map(|(key, value)| (key.clone(), value.clone())).collect()
+        texts.filter_map(|(key, value)| Some((key.clone(), bounded(key, value)?))).collect()
     };
     let phase = object.data.pointer("/status/phase").and_then(Value::as_str);
-    let owners = metadata.owner_references.iter().flatten().filter(|owner| owner.kind == "Pod");
+    let owners = metadata.owner_references.iter().flatten();
+    let owners = owners.filter(|owner| owner.kind == "Pod" && owner.uid.len() <= MAX_NAME).take(MAX_OWNERS);
     let workload = Workload {
         namespace: metadata.namespace.clone().unwrap_or_default(),
         pod: admission::request::Pod {
@@ -40,9 +49,15 @@ pub fn read(object: &DynamicObject) -> Pod {
         },
         ..Workload::default()
     };
+    // Of the whole text, because a part of it is another ID.
+    let whole = metadata.annotations.as_ref().and_then(|annotations| annotations.get(APP_ID));
+    let id = match whole.filter(|id| id.len() > MAX_TEXT && workload.pod.label(APP_ID).is_empty()) {
+        Some(id) => id_of(id).into_owned(),
+        None => id_of(&workload.application_id(Naming::default())).into_owned(),
+    };
     Pod {
         name: metadata.name.clone().unwrap_or_default(),
-        application: workload.application_id(Naming::default()),
+        application: id,
         created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         ended: phase.is_some_and(|phase| matches!(phase, "Succeeded" | "Failed")),
         owners: owners.map(|owner| owner.uid.clone()).collect(),
@@ -51,11 +66,29 @@ pub fn read(object: &DynamicObject) -> Pod {
     }
 }
 
+/// Returns the kept form of a text. If it is too long, an ACL admits nobody, a `user.info` names the user
+/// without groups, and everything else names nothing that exists.
+fn bounded(key: &str, text: &str) -> Option<String> {
+    if text.len() <= MAX_TEXT {
+        return Some(text.to_owned());
+    }
+    match key {
+        VIEW_ACL | MODIFY_ACL => None,
+        USER_INFO => {
+            let user = UserInfo::read(text).ok().map(|info| info.user).filter(|user| user.len() <= MAX_NAME);
+            // No JSON: then it names nobody, and the label does not count.
+            Some(user.map_or_else(|| "{".to_owned(), |user| UserInfo { user, groups: Vec::new() }.write()))
+        }
+        _ => Some(text.chars().take(MAX_NAME + 1).collect()),
+    }
+}
+
 /// Returns the name of the `ConfigMap` in the volume of a Spark driver's configuration.
 fn spark_conf(pod: &Value) -> Option<String> {
     let mut volumes = pod.pointer("/spec/volumes")?.as_array()?.iter();
     let volume = volumes.find(|volume| volume.get("name").is_some_and(|name| name == SPARK_VOLUME))?;
-    Some(volume.pointer("/configMap/name")?.as_str()?.to_owned())
+    let name = volume.pointer("/configMap/name")?.as_str()?;
+    (name.len() <= MAX_NAME).then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -81,5 +114,45 @@ mod tests {
         assert_eq!((&*read.owners, read.ended), (&["u0".to_owned()][..], true));
         assert_eq!(read.spark_conf.as_deref(), Some("spark-drv-conf-map"));
         assert_eq!((read.workload.pod.labels.len(), read.workload.pod.annotations.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_pod_takes_little_memory_whatever_it_holds() {
+        let long = "a".repeat(250_000);
+        let info = json!({"user": "sue", "groups": [&long]}).to_string();
+        let owner = |uid: &str| json!({"kind": "Pod", "uid": uid, "name": "p", "apiVersion": "v1"});
+        let owners: Vec<Value> = [&long]
+            .into_iter()
+            .cloned()
+            .chain((0..100).map(|n| n.to_string()))
+            .map(|uid| owner(&uid))
+            .collect();
+        let pod = |annotations: Value| -> Pod {
+            let pod = json!({
+                "metadata": {"name": "p", "namespace": "jobs", "ownerReferences": owners, "annotations": annotations},
+                "spec": {"volumes": [{"name": "spark-conf-volume-driver", "configMap": {"name": long}}]},
+            });
+            read(&serde_json::from_value(pod).unwrap())
+        };
+        let held =
+            pod(json!({VIEW_ACL: long, MODIFY_ACL: "ann", USER_INFO: info, APP_ID: long, QUEUE: long}));
+        let bytes = serde_json::to_string(&held.workload.pod.annotations).unwrap().len();
+        assert!(
+            bytes < 2000 && held.owners.len() == 16 && held.spark_conf.is_none(),
+            "{bytes} {:?}",
+            held.owners
+        );
+        assert_eq!(held.workload.pod.annotation(VIEW_ACL), "", "nobody");
+        assert_eq!(held.workload.pod.annotation(MODIFY_ACL), "ann");
+        assert_eq!(held.workload.pod.annotation(USER_INFO), r#"{"user":"sue"}"#);
+        assert!(held.application.starts_with("sha256:"));
+        let other = pod(json!({APP_ID: format!("{long}b")}));
+        assert!(other.application.starts_with("sha256:") && other.application != held.application);
+        for nobodys in [long.clone(), json!({"user": long}).to_string()] {
+            assert_eq!(pod(json!({USER_INFO: nobodys})).workload.pod.annotation(USER_INFO), "{");
+        }
+        // What fits is kept as it is.
+        let fits = "a".repeat(MAX_TEXT);
+        assert_eq!(pod(json!({VIEW_ACL: fits})).workload.pod.annotation(VIEW_ACL), fits);
     }
 }

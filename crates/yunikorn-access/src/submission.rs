@@ -20,7 +20,7 @@ use super::placement::{
 };
 use super::remedy::first_remedy;
 use super::review::answer::visible;
-use super::running::joins::Running;
+use super::running::joins::{Objection, Running};
 use super::sentence::sentence;
 use super::tree::Tree;
 use crate::alias;
@@ -196,6 +196,10 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
     if applied.owned {
         return Decision::not_applicable("owned");
     }
+    // The pod that it holds room for was checked.
+    if is_placeholder(applied.request, world.conf) {
+        return Decision::not_applicable("placeholder");
+    }
     let (pod, submitter) = match evaluated {
         Ok(evaluated) => evaluated,
         Err(decision) => return decision,
@@ -209,14 +213,34 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
 
 /// The refusal of a workload that names a running application of others.
 fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Decision> {
-    let user = alias::unescaped(&submitter.user);
-    let of_others = world.running.objection(&application(applied), applied.request.namespace(), &user)?;
+    let (user, id) = (alias::unescaped(&submitter.user), application(applied));
+    let namespace = applied.request.namespace();
+    if is_placeholder(applied.request, world.conf)
+        && world.running.originators_user_info(&id, namespace).is_some()
+    {
+        return None;
+    }
     let (kind, shown) = (&applied.request.kind, quoted(&user));
-    let reason = format!(
-        "this {kind} of user {shown} names {of_others}: YuniKorn would run it in that one's queue, whatever \
-         its ACLs say"
-    );
-    Some(Decision::new(Outcome::Refused, "application", &reason).about(&user))
+    let decision = match world.running.objection(&id, namespace, &user)? {
+        Objection::Unknown(application) => {
+            Decision::undecided("application", &format!("this {kind} of user {shown} names {application}"))
+        }
+        Objection::OfOthers(application) => {
+            let reason = format!(
+                "this {kind} of user {shown} names {application}: YuniKorn would run it in that one's queue, \
+                 whatever its ACLs say"
+            );
+            Decision::new(Outcome::Refused, "application", &reason)
+        }
+    };
+    Some(decision.about(&user))
+}
+
+/// Returns whether it is a placeholder that `YuniKorn` makes by an account that may set names. Its admission
+/// controller writes the name of that account into it.
+pub fn is_placeholder(request: &Request, conf: &Conf) -> bool {
+    let Request { kind, pod, user, groups, .. } = request;
+    *kind == Kind::Pod && pod.has_placeholder_flag() && conf.access.may_set_names(user, groups)
 }
 
 /// Returns whether an update leaves everything that the placement of its pods uses. So an application that

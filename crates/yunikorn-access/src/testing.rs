@@ -9,9 +9,13 @@
 )]
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use proptest::prelude::*;
 
+use super::running::Pod;
+use super::running::registry::{KEPT, Registry};
 use super::tree::Tree;
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
@@ -20,6 +24,27 @@ use yunikorn::version::Version;
 
 /// A queue's path, `submitacl` and `adminacl`.
 pub type Queue<'a> = (&'a str, &'a str, &'a str);
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// The time at which tests begin to watch pods.
+pub fn start() -> Instant {
+    *START
+}
+
+/// The time at which they have watched for long enough to know which IDs are free.
+pub fn later() -> Instant {
+    start() + KEPT
+}
+
+/// What is known after a list of these pods.
+pub fn known(pods: impl IntoIterator<Item = Pod>) -> Registry {
+    let mut registry = Registry::default();
+    registry.list_begins();
+    pods.into_iter().for_each(|pod| registry.listed(pod));
+    registry.list_ends(start());
+    registry
+}
 
 /// The text of a queues.yaml with these queues, the root first and each after the one above it.
 pub fn text(queues: &[Queue<'_>]) -> String {

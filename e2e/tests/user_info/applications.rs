@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::Api;
 use queuewarden_e2e::test_cluster::NAMESPACE;
-use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{TestCluster, eventually};
 use serde_json::{Value, json};
 
@@ -73,16 +73,118 @@ async fn nobody_joins_an_application_of_others() -> Result<()> {
         kubectl(cluster, "boss", &dry, &member("p", NAMESPACE, "bosses", &json!({}))).await?;
         kubectl(cluster, "boss", &dry, &template).await?;
         kubectl(cluster, "mallory", &dry, &member("p", NAMESPACE, "mallorys", &json!({}))).await?;
-        // A finished pod runs no more.
-        for name in ["first", "joins"] {
-            let namespace = if name == "first" { NAMESPACE } else { UNLABELLED };
+        // Without pods it is Completing for half a minute, and a pod would make it run again.
+        state_of(cluster, "bosses", "Running").await?;
+        for (name, namespace) in [("first", NAMESPACE), ("joins", UNLABELLED)] {
             cluster.kubectl(&["delete", "pod", name, "-n", namespace, "--grace-period=0", "--force"]).await?;
         }
+        state_of(cluster, "bosses", "Completing").await?;
+        watched(cluster, "marker-1").await?;
         let pod = member("p", NAMESPACE, "bosses", &json!({}));
-        eventually("the application to be over", PATIENCE, || async {
+        refused(
+            kubectl(cluster, "mallory", &dry, &pod).await,
+            &["it names application `bosses`, which another user ran less than a minute ago"],
+        )?;
+        kubectl(cluster, "boss", &dry, &pod).await?;
+        eventually("the application to be over", LONG, || async {
             Ok(kubectl(cluster, "mallory", &dry, &pod).await.is_ok().then_some(()))
         })
         .await
+    })
+    .await
+}
+
+/// Waits until the scheduler has an application in this state.
+async fn state_of(cluster: &TestCluster, id: &str, state: &str) -> Result<()> {
+    let rest = cluster.yunikorn()?;
+    eventually(&format!("application {id} to be {state}"), PATIENCE, || async {
+        let application = rest.get(&format!("/ws/v1/partition/default/application/{id}")).await?;
+        let found = application.get("applicationState").and_then(Value::as_str);
+        Ok((found == Some(state)).then_some(()))
+    })
+    .await
+}
+
+/// Waits until queuewarden has seen all pods that there are: until it knows a pod that is made now.
+async fn watched(cluster: &TestCluster, marker: &str) -> Result<()> {
+    create(cluster, "boss", &member(marker, NAMESPACE, marker, &json!({}))).await?;
+    let other = member("p", NAMESPACE, marker, &json!({}));
+    eventually("queuewarden to see a pod", PATIENCE, || async {
+        let answer = kubectl(cluster, "mallory", &["create", "--dry-run=server"], &other).await;
+        Ok(refused(answer, &[marker]).ok())
+    })
+    .await
+}
+
+/// Gives a pod another application. The policy that refuses it has to be out of force.
+async fn relabel(cluster: &TestCluster, user: &str, pod: &str, application: &str) -> Result<()> {
+    let (label, who) = (format!("applicationId={application}"), format!("--as={user}"));
+    let args = ["label", "pod", pod, &label, "--overwrite", "-n", NAMESPACE, &who, "--as-group=people"];
+    eventually("the label to be written", PATIENCE, || async { cluster.kubectl(&args).await.map(Some) })
+        .await
+        .map(drop)
+}
+
+#[tokio::test]
+async fn a_pod_that_gets_another_label_stays_in_its_application_and_takes_none_over() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
+            return Ok(());
+        }
+        cluster.apply_kustomization("manifests/applications").await?;
+        let (_operator, endpoints) = guard_with(cluster, &strict(), &WATCHED).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        // What the watch remembers holds without the API server's own rule, too.
+        let binding = ["delete", "validatingadmissionpolicybinding", "queuewarden-own-names"];
+        cluster.kubectl(&binding).await?;
+        create(cluster, "mallory", &member("older", NAMESPACE, "mallorys", &json!({}))).await?;
+        create(cluster, "boss", &member("first", NAMESPACE, "bosses", &json!({}))).await?;
+        watched(cluster, "marker-1").await?;
+        relabel(cluster, "mallory", "older", "bosses").await?;
+        watched(cluster, "marker-2").await?;
+        let dry = ["create", "--dry-run=server"];
+        let named = |application: &str| member("p", NAMESPACE, application, &json!({}));
+        kubectl(cluster, "boss", &dry, &named("bosses")).await?;
+        refused(kubectl(cluster, "mallory", &dry, &named("bosses")).await, &["application `bosses`"])?;
+        kubectl(cluster, "mallory", &dry, &named("mallorys")).await?;
+        refused(kubectl(cluster, "boss", &dry, &named("mallorys")).await, &["application `mallorys`"])?;
+        // The scheduler has the pod in the application of its label.
+        cluster.kubectl(&["delete", "pod", "first", "-n", NAMESPACE, "--grace-period=0", "--force"]).await?;
+        watched(cluster, "marker-3").await?;
+        kubectl(cluster, "boss", &dry, &named("bosses")).await?;
+        refused(kubectl(cluster, "mallory", &dry, &named("bosses")).await, &["application `bosses`"])
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_operator_that_has_just_started_asks_the_scheduler_whose_an_application_is() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
+            return Ok(());
+        }
+        cluster.apply_kustomization("manifests/applications").await?;
+        create(cluster, "boss", &member("first", NAMESPACE, "bosses", &claim("boss"))).await?;
+        ensure!(application(cluster, "bosses").await?.user == "boss");
+        state_of(cluster, "bosses", "Running").await?;
+        cluster.kubectl(&["delete", "pod", "first", "-n", NAMESPACE, "--grace-period=0", "--force"]).await?;
+        state_of(cluster, "bosses", "Completing").await?;
+        let (_operator, endpoints) = guard_with(cluster, &strict(), &WATCHED).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        let dry = ["create", "--dry-run=server"];
+        let named = |application: &str| member("p", NAMESPACE, application, &json!({}));
+        refused(kubectl(cluster, "mallory", &dry, &named("bosses")).await, &["application `bosses`"])?;
+        kubectl(cluster, "boss", &dry, &named("bosses")).await?;
+        kubectl(cluster, "mallory", &dry, &named("mallorys")).await?;
+        // Nobody knows of a new one whether it is free.
+        cluster.scheduler()?.kill()?;
+        refused(
+            kubectl(cluster, "mallory", &dry, &named("unheard-of")).await,
+            &["application `unheard-of`, and whether another user runs it is not known"],
+        )?;
+        let unnamed = json!({"metadata": {"labels": {"applicationId": null}}});
+        let unnamed = merged(pod("p", NAMESPACE, &json!({})), &unnamed);
+        kubectl(cluster, "mallory", &dry, &unnamed).await.map(drop)
     })
     .await
 }

@@ -6,6 +6,7 @@ mod alice;
 mod applications;
 mod beside;
 mod crowd;
+mod gangs;
 mod harmless;
 mod holes;
 mod names;

@@ -2,13 +2,14 @@
 //! writes the response.
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::admission;
 use super::envelope::{self, Response, audit_annotations};
+use super::owners::{has_checked_controller, pods};
 use super::part::{at, entries, member, text_at};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::request::{Kind, Request};
+use yunikorn::admission::request::Request;
+use yunikorn_access::running::joins::OwnerPod;
 use yunikorn_access::submission::{Decision, Mode};
 
 /// The parts of an applied object that decide.
@@ -18,6 +19,8 @@ pub struct SubmissionRequest {
     pub request: Request,
     /// True when its controller is of a kind that is checked itself.
     pub owned: bool,
+    /// The pods that own it.
+    pub owners: Vec<OwnerPod>,
     /// `spec.nodeName` of the pod.
     pub node_name: String,
     /// The names in `spec.imagePullSecrets` of the pod, or of the template.
@@ -34,28 +37,16 @@ pub fn read(request: &envelope::Request) -> Result<SubmissionRequest, Diagnostic
     let spec = admission::template(object, &read.kind)?.map_or(Ok(None), |pod| member(pod, "spec"))?;
     let secrets = spec.map_or(Ok(None), |spec| member(spec, "imagePullSecrets"))?;
     let secrets = entries(secrets, "a list")?.into_iter();
+    let owners = object.map_or(Ok(None), |object| at(object, &["metadata", "ownerReferences"]))?;
     Ok(SubmissionRequest {
-        owned: object.map_or(Ok(false), owned)?,
+        owned: has_checked_controller(owners)?,
+        owners: pods(owners)?,
         node_name: spec.map_or(Ok(String::new()), |spec| text_at(spec, &["nodeName"]))?,
         image_pull_secrets: secrets
             .map(|(_, secret)| text_at(secret, &["name"]))
             .collect::<Result<_, _>>()?,
         request: read,
     })
-}
-
-/// Returns whether the object's controller is of a kind that is checked itself, so that the objects it
-/// creates are not. A `SparkApplication` is none of them: its driver is its first object that is checked.
-fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
-    for (_, owner) in entries(at(object, &["metadata", "ownerReferences"])?, "a list")? {
-        let controls = member(owner, "controller")?.is_some_and(|controls| controls.get() == "true");
-        let version = text_at(owner, &["apiVersion"])?;
-        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-        if controls && !matches!(Kind::parse(group, &text_at(owner, &["kind"])?), Kind::Other(_)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Returns the response; its `auditAnnotations` hold the decision.

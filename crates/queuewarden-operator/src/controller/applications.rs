@@ -1,34 +1,41 @@
 //! Knows the running applications, for queries about them: it watches the pods that `YuniKorn` schedules,
 //! stores what they reveal about their application, and reads the configuration of a Spark driver on demand.
+//! If the pods alone do not show whether an ID is free, it asks the scheduler.
 //!
 //! It is off by default, because it needs the right to list and watch pods in all namespaces. Nothing else
 //! waits for it. Until the pods were read once, queries about applications are undecided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures::future::join_all;
+use http::StatusCode;
 use k8s_openapi::api::core::v1 as core;
 use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use moka::future::Cache;
-use tokio::time::interval;
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::time::{interval, timeout};
 
-use super::cache::{self, Cached};
 use super::call::call;
+use super::connect::Connector;
 use super::health::Health;
-use super::published::Knows;
-use super::watch::{Progress, Watch};
+use super::published::{Knows, Published};
+use super::read_back;
+use super::watch::{Progress, Store, WatchInto};
 use queuewarden_api::pod;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::application::properties;
-use yunikorn::version::Version;
+use yunikorn::application::settings::SPARK_KEYS;
 use yunikorn_access::review::Lookup;
-use yunikorn_access::running::joins::{BoundPod, Running};
+use yunikorn_access::running::joins::{Running, Wanted};
 use yunikorn_access::running::pods::PodRequest;
-use yunikorn_access::running::{self, Pod, Scheduler, first, speaker};
+use yunikorn_access::running::registry::Registry;
+use yunikorn_access::running::{self, Pod, Scheduler, speaker};
 use yunikorn_access::user_info::wrong_aliases;
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
@@ -40,8 +47,17 @@ const MAX_CONF: usize = 1 << 20;
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 /// The time between two counts of pods that lack an alias.
 const COUNTED_EVERY: Duration = Duration::from_secs(10);
-/// The number of drivers whose configuration is cached.
-const REMEMBERED: u64 = 1024;
+/// The bytes of the configurations that are cached.
+const REMEMBERED: u64 = 8 << 20;
+/// The bytes of a configuration without any text.
+const LEAST: usize = 512;
+/// Longest wait for the watch to show the owner of a placeholder. The scheduler creates a placeholder as soon
+/// as its own watch has shown the owner.
+const SHOWN_WITHIN: Duration = Duration::from_secs(1);
+/// Most applications about which the scheduler is asked for one request.
+const MAX_ASKED: usize = 8;
+/// Longest wait for its answers; the whole answer has 3 seconds.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The queries about applications that are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -62,26 +78,69 @@ pub struct Applications(Option<Arc<Inner>>);
 
 struct Inner {
     mode: Mode,
-    pods: Watch<Pod>,
+    pods: WatchInto<Pods>,
     client: Client,
+    connector: Connector,
     /// The configurations by the driver's UID.
     confs: Cache<String, Settings>,
 }
 
 type Settings = Arc<Vec<(String, String)>>;
 
+/// The pods that the watch has shown.
+#[derive(Debug, Default)]
+struct Pods {
+    registry: Registry,
+    /// Is changed by every event.
+    shown: watch::Sender<()>,
+}
+
+impl Store for Pods {
+    type Item = Pod;
+
+    fn observe(&mut self, event: watcher::Event<Pod>) -> bool {
+        use watcher::Event as E;
+        let (registry, now) = (&mut self.registry, Instant::now());
+        match event {
+            E::Apply(pod) => registry.seen(pod, now),
+            E::Delete(pod) => registry.gone(&pod, now),
+            E::Init => registry.list_begins(),
+            E::InitApply(pod) => registry.listed(pod),
+            E::InitDone => registry.list_ends(now),
+        }
+        self.shown.send_replace(());
+        // No plan waits for pods.
+        false
+    }
+}
+
+/// The part of `dao.ApplicationDAOInfo` that is read.
+#[derive(Deserialize)]
+struct ApplicationInfo {
+    user: String,
+}
+
 impl Applications {
     /// Starts to watch, unless `mode` is off.
     pub fn start(client: &Client, mode: Mode) -> Self {
         Self((mode != Mode::Off).then(|| {
+            // Pods that have ended, too: their logs may be read, and their IDs are not free at once.
             let config = watcher::Config::default().fields(&format!("spec.schedulerName={YUNIKORN}"));
             // No plan depends on pods, so nobody waits for this.
             let changed = Arc::default();
             let kind = ApiResource::erase::<core::Pod>(&());
-            let pods =
-                Watch::start(client, |client| Api::all_with(client, &kind), config, keep, "pods", &changed);
-            let confs = Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build();
-            Arc::new(Inner { mode, pods, client: client.clone(), confs })
+            let pods = WatchInto::start(
+                client,
+                |client| Api::all_with(client, &kind),
+                config,
+                |object: DynamicObject| pod::read(&object),
+                "pods",
+                &changed,
+            );
+            let confs = Cache::builder().weigher(|uid: &String, settings: &Settings| bytes(uid, settings));
+            let confs = confs.max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build();
+            let connector = Connector::new(client.clone());
+            Arc::new(Inner { mode, pods, client: client.clone(), connector, confs })
         }))
     }
 
@@ -115,38 +174,36 @@ impl Applications {
                     .to_owned(),
             );
         };
-        let pod = inner.pods().and_then(|pods| first(pods.objects(), namespace, id));
+        let pod = inner.pods().and_then(|pods| pods.registry.first(namespace, id));
         inner.application(pod, scheduler).await
     }
 
-    /// Returns the running applications with these IDs, and this pod. The result is empty when pods are not
-    /// watched.
+    /// Returns what matters to a request of these applications and pods. The result is empty when pods are
+    /// not watched.
     ///
     /// # Errors
     /// The reason why the pods are not known yet.
-    pub fn running(
-        &self,
-        ids: &BTreeSet<&str>,
-        creator: Option<BoundPod<'_>>,
-        version: Version,
-    ) -> Result<Running, String> {
-        let Some(inner) = self.0.as_ref().filter(|_| !ids.is_empty() || creator.is_some()) else {
+    pub async fn running(&self, wanted: &Wanted<'_>, known: &Published) -> Result<Running, String> {
+        let Some(inner) = self.0.as_ref().filter(|_| !wanted.is_empty()) else {
             return Ok(Running::default());
         };
-        let pods = inner.pods()?;
-        let creator = creator.and_then(|bound| {
-            let pod = pods.get(&key(bound.namespace, bound.name))?;
-            (pod.value.workload.pod.uid == bound.uid).then(|| Arc::clone(&pod.value))
-        });
-        Ok(Running::new(pods.objects(), ids, creator, version))
+        let mut running = inner.running(wanted)?;
+        if !wanted.owners.is_empty() && !running.knows_owner() {
+            running = inner.running_with_owner(wanted).await?;
+        }
+        let unsettled = running.unsettled();
+        if !unsettled.is_empty() {
+            Box::pin(inner.ask(&mut running, unsettled, known)).await;
+        }
+        Ok(running)
     }
 
     /// Finds the application of a pod; unknown if `YuniKorn` does not schedule it.
     pub async fn of_pod(&self, request: PodRequest<'_>, scheduler: Scheduler<'_>) -> Lookup {
         let Some(inner) = self.0.as_ref().filter(|_| self.answers_pods()) else { return Lookup::Unknown };
         let pod = inner.pods().map(|pods| {
-            let pod = pods.get(&key(request.namespace, request.name))?;
-            Some(Arc::clone(speaker(pods.objects(), &pod.value)))
+            let pod = pods.registry.get(request.namespace, request.name)?;
+            Some(Arc::clone(speaker(pods.registry.pods(), pod)))
         });
         inner.application(pod, scheduler).await
     }
@@ -157,18 +214,68 @@ impl Inner {
     ///
     /// # Errors
     /// The reason why they are not known yet.
-    fn pods(&self) -> Result<MutexGuard<'_, cache::Cache<Pod>>, String> {
-        let pods = self.pods.cache();
-        if pods.synced() {
+    fn pods(&self) -> Result<MutexGuard<'_, Pods>, String> {
+        let pods = self.pods.store();
+        if pods.registry.synced() {
             return Ok(pods);
         }
         let problem = self.pods.progress().problem().map(|problem| format!(": {}", problem.message));
         Err(format!("the pods have not been read yet{}", problem.unwrap_or_default()))
     }
 
+    fn running(&self, wanted: &Wanted<'_>) -> Result<Running, String> {
+        Ok(self.pods()?.registry.running(wanted, Instant::now()))
+    }
+
+    /// Returns the same once the watch has shown an owner of the placeholder, or after some time.
+    async fn running_with_owner(&self, wanted: &Wanted<'_>) -> Result<Running, String> {
+        let mut shown = self.pods.store().shown.subscribe();
+        let known = async {
+            loop {
+                let running = self.running(wanted)?;
+                // The sender is as old as this.
+                if running.knows_owner() || shown.changed().await.is_err() {
+                    return Ok(running);
+                }
+            }
+        };
+        timeout(SHOWN_WITHIN, known).await.unwrap_or_else(|_| self.running(wanted))
+    }
+
+    /// Asks the scheduler about IDs that no pod has. It may have such an application for longer than pods
+    /// show, for example if its only pod was deleted before it was scheduled.
+    async fn ask(&self, running: &mut Running, ids: Vec<String>, known: &Published) {
+        let spec = known.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+        let address = spec.and_then(|spec| spec.scheduler.as_ref());
+        let asked = async {
+            let address = address.ok_or("the YuniKornConfig has no schedulerUrl")?;
+            if ids.len() > MAX_ASKED {
+                return Err(format!("the scheduler is not asked about more than {MAX_ASKED} applications"));
+            }
+            let scheduler = self.connector.connect(address).await.map_err(|error| error.to_string())?;
+            let answers = ids.iter().map(async |id| {
+                if !is_label(id) {
+                    return Err("the scheduler is only asked about IDs that a label may have".to_owned());
+                }
+                match scheduler.get::<ApplicationInfo>(&read_back::application_path(id)).await {
+                    Ok(application) => Ok(Some(application.user)),
+                    Err(read_back::Error::Status(_, StatusCode::NOT_FOUND)) => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                }
+            });
+            Ok(join_all(answers).await)
+        };
+        let asked = timeout(ANSWERED_WITHIN, asked).await;
+        let asked = asked.unwrap_or_else(|_| Err("the scheduler does not answer in time".to_owned()));
+        let answers = asked.unwrap_or_else(|why| vec![Err(why); ids.len()]);
+        for (id, answer) in ids.iter().zip(answers) {
+            running.learn(id, answer.as_ref().map(Option::as_deref).map_err(String::as_str));
+        }
+    }
+
     /// Returns copies of the pods, so that counting them keeps nobody waiting.
     fn all(&self) -> Result<Vec<Arc<Pod>>, String> {
-        self.pods().map(|pods| pods.objects().cloned().collect())
+        self.pods().map(|pods| pods.registry.pods().cloned().collect())
     }
 
     /// Returns the application of a pod, if there is one.
@@ -211,31 +318,38 @@ fn has_wrong_aliases(pod: &Pod, granted: &BTreeSet<String>) -> bool {
 fn settings(mut data: BTreeMap<String, String>) -> Settings {
     let text = data.remove(SPARK_CONF).filter(|text| text.len() <= MAX_CONF).unwrap_or_default();
     let mut settings = properties::parse(&text);
-    // Only settings that rules are read from are stored: others may be secrets.
-    settings.retain(|(key, _)| key.starts_with("spark.") && key.contains("acls"));
+    // Only settings that rules are read from are stored: others may be secrets. A list that is too long
+    // admits nobody.
+    settings.retain(|(key, text)| SPARK_KEYS.contains(&key.as_str()) && text.len() <= pod::MAX_TEXT);
     Arc::new(settings)
 }
 
-fn key(namespace: &str, name: &str) -> String {
-    format!("{namespace}/{name}")
+/// Returns whether a label may have this ID. About others the scheduler answers that there is no such path.
+fn is_label(id: &str) -> bool {
+    let is_outer = |c: char| c.is_ascii_alphanumeric();
+    id.starts_with(is_outer) && id.ends_with(is_outer) && id.chars().all(|c| is_outer(c) || "-_.".contains(c))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep(object: DynamicObject) -> Cached<Pod> {
-    let pod = pod::read(&object);
-    let version = object.metadata.resource_version.clone().unwrap_or_default();
-    Cached {
-        name: key(&pod.workload.namespace, &pod.name),
-        // Pods change all the time, and no plan waits for them.
-        stamp: String::new(),
-        resource_version: version,
-        value: Arc::new(pod),
-    }
+/// Returns the bytes of a configuration in the cache.
+fn bytes(uid: &str, settings: &[(String, String)]) -> u32 {
+    let texts = settings.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
+    u32::try_from(LEAST + uid.len() + texts).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_scheduler_is_asked_about_ids_that_its_paths_can_have() {
+        for id in ["spark-1", "a", "app_1.b-C"] {
+            assert!(is_label(id), "{id}");
+        }
+        for id in ["", "..", ".", "a/b", "a b", "-a", "a-", "sha256:00", "a%2fb", "\u{e4}"] {
+            assert!(!is_label(id), "{id}");
+        }
+        assert_eq!(read_back::application_path("app_1.b"), "ws/v1/partition/default/application/app_1.b");
+    }
 
     #[test]
     fn of_a_drivers_configuration_only_the_acls_are_kept() {
@@ -245,5 +359,9 @@ mod tests {
         assert_eq!(kept, ["spark.acls.enable", "spark.ui.view.acls"]);
         assert!(settings(BTreeMap::new()).is_empty());
         assert!(settings([(SPARK_CONF.to_owned(), "x".repeat(MAX_CONF + 1))].into()).is_empty());
+        let list = |length: usize| format!("spark.ui.view.acls={}\n", "x".repeat(length));
+        for (length, kept) in [(pod::MAX_TEXT, 1), (pod::MAX_TEXT + 1, 0)] {
+            assert_eq!(settings([(SPARK_CONF.to_owned(), list(length))].into()).len(), kept, "{length}");
+        }
     }
 }

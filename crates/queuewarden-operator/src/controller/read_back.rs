@@ -23,6 +23,7 @@ use queuewarden_plan::conditions::Reason;
 use queuewarden_plan::release::MAX_RELEASE;
 use queuewarden_plan::snapshot::NoChecksum;
 use yunikorn_access::placement::{Live, LiveQueue};
+use yunikorn_access::submission::PARTITION;
 
 /// The path of the configuration.
 const CONFIG: &str = "ws/v1/config";
@@ -210,6 +211,11 @@ pub fn release(clusters: &Value) -> Option<String> {
 /// Returns the path of the endpoint that lists the queues of a partition.
 pub fn queues_path(partition: &str) -> String {
     format!("ws/v1/partition/{}/queues", utf8_percent_encode(partition, RESERVED))
+}
+
+/// Returns the path of an application in the partition that the shim uses.
+pub fn application_path(id: &str) -> String {
+    format!("ws/v1/partition/{PARTITION}/application/{}", utf8_percent_encode(id, RESERVED))
 }
 
 /// The part of `dao.ConfigDAOInfo` that is read.

@@ -138,38 +138,58 @@ impl Progress {
     }
 }
 
+/// A store for the objects of a watch.
+pub trait Store: Default + Send + 'static {
+    /// One object, converted.
+    type Item: Send;
+
+    /// Applies an event of the watch; returns whether it matters.
+    fn observe(&mut self, event: watcher::Event<Self::Item>) -> bool;
+}
+
+impl<T: Send + Sync + 'static> Store for Cache<T> {
+    type Item = Cached<T>;
+
+    fn observe(&mut self, event: watcher::Event<Cached<T>>) -> bool {
+        Self::observe(self, event)
+    }
+}
+
+/// A running watch with a cache.
+pub type Watch<T> = WatchInto<Cache<T>>;
+
 /// A running watch; dropping it ends it.
 #[derive(Debug)]
-pub struct Watch<T> {
-    cache: Arc<Mutex<Cache<T>>>,
+pub struct WatchInto<S> {
+    store: Arc<Mutex<S>>,
     progress: Arc<Progress>,
     task: JoinHandle<()>,
 }
 
-impl<T> Drop for Watch<T> {
+impl<S> Drop for WatchInto<S> {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl<T: Send + Sync + 'static> Watch<T> {
+impl<S: Store> WatchInto<S> {
     /// Starts to watch the objects of `api` that `config` selects. `resource` names them in metrics;
     /// `changed` is notified of every change that matters.
     pub fn start<K>(
         client: &Client,
         api: impl FnOnce(Client) -> Api<K>,
         config: watcher::Config,
-        keep: fn(K) -> Cached<T>,
+        keep: fn(K) -> S::Item,
         resource: &'static str,
         changed: &Arc<Notify>,
     ) -> Self
     where
         K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
     {
-        let (cache, progress) = (Arc::new(Mutex::new(Cache::default())), Progress::new(resource));
+        let (store, progress) = (Arc::new(Mutex::new(S::default())), Progress::new(resource));
         let api = api(noting(client, Arc::clone(&progress), Arc::clone(changed)));
         let mut events = Box::pin(watcher(api, config.timeout(LENGTH)).default_backoff());
-        let (observing, noting, changed) = (Arc::clone(&cache), Arc::clone(&progress), Arc::clone(changed));
+        let (observing, noting, changed) = (Arc::clone(&store), Arc::clone(&progress), Arc::clone(changed));
         let task = tokio::spawn(async move {
             while let Some(event) = events.next().await {
                 let matters = match event {
@@ -181,17 +201,12 @@ impl<T: Send + Sync + 'static> Watch<T> {
                 }
             }
         });
-        Self { cache, progress, task }
+        Self { store, progress, task }
     }
 
-    /// Locks and returns the cache.
-    pub fn cache(&self) -> MutexGuard<'_, Cache<T>> {
-        lock(&self.cache)
-    }
-
-    /// Returns one cached object.
-    pub fn get(&self, name: &str) -> Option<Arc<T>> {
-        self.cache().get(name).map(|cached| Arc::clone(&cached.value))
+    /// Locks and returns the store.
+    pub fn store(&self) -> MutexGuard<'_, S> {
+        lock(&self.store)
     }
 
     /// Returns the progress of the watch.
@@ -200,7 +215,19 @@ impl<T: Send + Sync + 'static> Watch<T> {
     }
 }
 
-fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> Cached<T>) -> watcher::Event<Cached<T>> {
+impl<T: Send + Sync + 'static> Watch<T> {
+    /// Locks and returns the cache.
+    pub fn cache(&self) -> MutexGuard<'_, Cache<T>> {
+        self.store()
+    }
+
+    /// Returns one cached object.
+    pub fn get(&self, name: &str) -> Option<Arc<T>> {
+        self.cache().get(name).map(|cached| Arc::clone(&cached.value))
+    }
+}
+
+fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> T) -> watcher::Event<T> {
     match event {
         watcher::Event::Apply(object) => watcher::Event::Apply(keep(object)),
         watcher::Event::Delete(object) => watcher::Event::Delete(keep(object)),

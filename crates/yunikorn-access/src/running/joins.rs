@@ -1,36 +1,66 @@
-//! Decides whether a pod may join a running application.
+//! Decides whether a pod may join an application.
 //!
 //! `YuniKorn` checks no ACL for such pods: application, queue and quota are those of the first pod's user
-//! (k8shim v1.8.0 `pkg/cache/context.go:917-952`), and an ID is not bound to a namespace. So a pod may only
-//! name the ID of a running application of its own user in its own namespace, or be made by a pod of it.
+//! (k8shim v1.8.0 `pkg/cache/context.go:917-952`), and an ID is not bound to a namespace. So a pod may join
+//! only if the application has the same user and namespace, if a pod of that application creates it, or if it
+//! is a placeholder that `YuniKorn` creates for such a pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Pod, owner};
+use super::{Pod, id_of, starter};
+use crate::alias::unescaped;
 use go_compat::diag::quoted;
 use yunikorn::admission::request::USER_INFO;
-use yunikorn::admission::user_info::Submitter;
-use yunikorn::version::Version;
 
-/// The pods that matter to one request. By default there are none, as where pods are not watched.
+/// The pods and applications that matter to one request. The default is empty, as if pods were not watched.
 #[derive(Debug, Clone, Default)]
 pub struct Running {
     /// The pod that makes the request, by its own token.
     creator: Option<Arc<Pod>>,
+    /// The pods that own the placeholder, if the request creates one.
+    owners: Vec<Arc<Pod>>,
     /// The applications that the request names.
-    named: BTreeMap<String, Named>,
+    named: BTreeMap<String, Standing>,
 }
 
-/// A running application, by its oldest pod.
-#[derive(Debug, Clone)]
-struct Named {
-    namespace: String,
-    /// Empty: nobody's.
-    owner: String,
+/// The pods and applications that a request names.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    /// The IDs of applications.
+    pub applications: BTreeSet<&'a str>,
+    /// The pod that makes the request.
+    pub creator: Option<BoundPod<'a>>,
+    /// The pods that own a placeholder.
+    pub owners: Vec<BoundPod<'a>>,
 }
 
-/// A pod as named by the token that is bound to it.
+impl Wanted<'_> {
+    /// Returns whether the request names nothing.
+    pub fn is_empty(&self) -> bool {
+        self.applications.is_empty() && self.creator.is_none()
+    }
+}
+
+/// The state of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It belongs to a user and a namespace.
+    Taken {
+        /// The user of its first pod; empty: nobody's.
+        owner: String,
+        /// The namespace of its first pod, if it is known.
+        namespace: Option<String>,
+        /// True if its last pod has ended.
+        ended: bool,
+    },
+    /// It cannot be known whether it is free, for this reason.
+    Unknown(String),
+    /// No pod has it.
+    Free,
+}
+
+/// A pod as named by a token that is bound to it, or by an owner reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoundPod<'a> {
     /// Its namespace.
@@ -41,50 +71,128 @@ pub struct BoundPod<'a> {
     pub uid: &'a str,
 }
 
+/// A pod in `metadata.ownerReferences`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerPod {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+}
+
+impl OwnerPod {
+    /// Returns the pod in this namespace. An owner is in the namespace of the object that it owns.
+    pub fn within<'a>(&'a self, namespace: &'a str) -> BoundPod<'a> {
+        BoundPod { namespace, name: &self.name, uid: &self.uid }
+    }
+}
+
+/// The reason why a pod may not join an application, as the object of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Objection {
+    /// It belongs to another user or namespace.
+    OfOthers(String),
+    /// It is not known whose it is.
+    Unknown(String),
+}
+
 impl Running {
-    /// Finds the applications with these IDs among all pods. `creator` is the pod that makes the request.
-    pub fn new<'p>(
-        pods: impl Iterator<Item = &'p Arc<Pod>>,
-        ids: &BTreeSet<&str>,
+    pub(super) fn new(
+        named: BTreeMap<String, Standing>,
         creator: Option<Arc<Pod>>,
-        version: Version,
+        owners: Vec<Arc<Pod>>,
     ) -> Self {
-        let mut first: BTreeMap<&str, &Arc<Pod>> = BTreeMap::new();
-        for pod in pods.filter(|pod| !pod.ended && ids.contains(&*pod.application)) {
-            if first.get(&*pod.application).is_none_or(|known| age(pod) < age(known)) {
-                first.insert(&pod.application, pod);
-            }
-        }
-        let named = first.into_iter().map(|(id, pod)| {
-            let owner = owner(&Submitter::from_pod(&pod.workload.pod, version));
-            (id.to_owned(), Named { namespace: pod.workload.namespace.clone(), owner })
-        });
-        Self { creator, named: named.collect() }
+        Self { creator, owners, named }
     }
 
     /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request.
     pub fn creators_user_info(&self) -> Option<&str> {
-        self.creator.as_ref()?.workload.pod.annotations.get(USER_INFO).map(String::as_str)
+        self.creator.as_deref().and_then(user_info)
     }
 
-    /// Names the application, and its owner, that a new pod of this user and namespace may not join; `None`
-    /// where it may.
-    pub fn objection(&self, id: &str, namespace: &str, user: &str) -> Option<String> {
-        let Named { namespace: other, owner } = self.named.get(id)?;
-        if self.creator.as_ref().is_some_and(|creator| creator.application == id) {
+    /// Returns the annotation `yunikorn.apache.org/user.info` of the pod that owns the placeholder; `None`
+    /// unless that pod is a member of this application in this namespace.
+    pub fn originators_user_info(&self, id: &str, namespace: &str) -> Option<&str> {
+        let standing = self.named.get(&*id_of(id))?;
+        let originator = self
+            .owners
+            .iter()
+            .find(|owner| owner.workload.namespace == namespace && is_member(owner, &id_of(id), standing));
+        originator.map(Arc::as_ref).and_then(user_info)
+    }
+
+    /// Returns whether a pod that owns a placeholder is known.
+    pub fn knows_owner(&self) -> bool {
+        !self.owners.is_empty()
+    }
+
+    /// Returns the IDs that pods do not show to be taken: the scheduler may have such an application.
+    pub fn unsettled(&self) -> Vec<String> {
+        let unsettled = |(_, standing): &(&String, &Standing)| !matches!(standing, Standing::Taken { .. });
+        self.named.iter().filter(unsettled).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Stores the scheduler's answer about such an ID: the user of the application, `None` if there is no
+    /// such application, or an error if there is no answer.
+    pub fn learn(&mut self, id: &str, user: Result<Option<&str>, &str>) {
+        let Some(standing) = self.named.get_mut(id) else { return };
+        match user {
+            Ok(None) => *standing = Standing::Free,
+            Ok(Some(user)) => {
+                let owner = unescaped(user).into_owned();
+                *standing = Standing::Taken { owner, namespace: None, ended: false };
+            }
+            Err(why) => {
+                if let Standing::Unknown(reason) = standing {
+                    *reason = format!("{reason}, and {why}");
+                }
+            }
+        }
+    }
+
+    /// Returns why a new pod of this user and namespace may not join an application; `None` if it may.
+    pub fn objection(&self, id: &str, namespace: &str, user: &str) -> Option<Objection> {
+        let standing = self.named.get(&*id_of(id))?;
+        if self.creator.as_ref().is_some_and(|creator| is_member(creator, &id_of(id), standing)) {
             return None;
         }
-        let whose = if other == namespace {
-            (!owner.is_empty() && owner != user).then_some("another user runs")?
-        } else {
-            "runs in another namespace"
+        let id = quoted(id);
+        let (owner, elsewhere, ended) = match standing {
+            Standing::Free => return None,
+            Standing::Unknown(why) => {
+                let whose = format!("application {id}, and whether another user runs it is not known: {why}");
+                return Some(Objection::Unknown(whose));
+            }
+            Standing::Taken { owner, namespace: other, ended } => {
+                (owner, other.as_ref().is_some_and(|other| other != namespace), *ended)
+            }
         };
-        Some(format!("application {}, which {whose}", quoted(id)))
+        let whose = match (elsewhere, ended) {
+            (false, _) if owner.is_empty() || owner == user => return None,
+            (false, false) => "another user runs",
+            (false, true) => "another user ran less than a minute ago",
+            (true, false) => "runs in another namespace",
+            (true, true) => "ran in another namespace less than a minute ago",
+        };
+        Some(Objection::OfOthers(format!("application {id}, which {whose}")))
     }
 }
 
-/// Sorts the oldest first. Pods of the same second also have an order, so that every evaluation takes the
-/// same one.
-fn age(pod: &Pod) -> (jiff::Timestamp, &str, &str) {
-    (pod.created, &pod.workload.namespace, &pod.name)
+impl Objection {
+    /// Returns the application and the reason, as the object of a sentence.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::OfOthers(words) | Self::Unknown(words) => words,
+        }
+    }
+}
+
+/// Returns whether a pod belongs to an application: its label alone makes nothing of it.
+fn is_member(pod: &Pod, id: &str, standing: &Standing) -> bool {
+    let Standing::Taken { owner, namespace: Some(namespace), .. } = standing else { return false };
+    pod.application == id && pod.workload.namespace == *namespace && starter(pod) == *owner
+}
+
+fn user_info(pod: &Pod) -> Option<&str> {
+    pod.workload.pod.annotations.get(USER_INFO).map(String::as_str)
 }

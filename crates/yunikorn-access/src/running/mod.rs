@@ -1,21 +1,28 @@
 //! Running applications: their pods, their owner and queue, and the users to whom they grant access.
 //!
 //! `YuniKorn` makes an application of the first pod with its ID and takes owner and queue from that one;
-//! later pods join it (k8shim v1.8.0 `pkg/cache/context.go:917-952`). Here the oldest pod that still exists
-//! counts as the first. For questions about a pod, nothing is taken from another pod except the one that it
-//! belongs to: otherwise anyone who guesses the ID of an application could become its owner.
+//! later pods join it (k8shim v1.8.0 `pkg/cache/context.go:917-952`). For questions about a pod, nothing is
+//! taken from another pod except the one that it belongs to: otherwise anyone who guesses the ID of an
+//! application could become its owner.
 //!
+//! * [`registry`]: the pods, and whose each application is.
 //! * [`joins`]: the applications that a new pod may not name.
 //! * [`pods`]: the questions about pods that are questions about their applications.
 
 pub mod joins;
 pub mod pods;
+pub mod registry;
+#[cfg(test)]
+mod registry_tests;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 use super::alias::unescaped;
 use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, place};
@@ -39,7 +46,7 @@ pub struct Pod {
     pub name: String,
     /// Its namespace and metadata.
     pub workload: Workload,
-    /// The application's ID, as the shim finds it.
+    /// The application's ID, as the shim finds it, in the form of [`id_of`].
     pub application: String,
     /// `metadata.creationTimestamp`
     pub created: Timestamp,
@@ -63,12 +70,28 @@ pub struct Scheduler<'a> {
     pub version: Version,
 }
 
+/// The most bytes of an ID that is stored without a change: more than any label can have.
+const MAX_ID: usize = 253;
+
+/// Returns the stored form of an ID: the ID itself, or its hash if it is too long to be a label.
+pub fn id_of(id: &str) -> Cow<'_, str> {
+    if id.len() <= MAX_ID {
+        return Cow::Borrowed(id);
+    }
+    let mut hash = "sha256:".to_owned();
+    for byte in Sha256::digest(id) {
+        // Writing to a String cannot fail.
+        let _ = write!(hash, "{byte:02x}");
+    }
+    Cow::Owned(hash)
+}
+
 /// The pod that stands for an application: the oldest with its ID in the namespace, or in any namespace if
 /// none is given. `None` if there is none.
 ///
 /// # Errors
 /// An error when pods of several namespaces have the ID.
-pub fn first<'a>(
+fn first<'a>(
     pods: impl Iterator<Item = &'a Arc<Pod>>,
     namespace: &str,
     id: &str,
@@ -115,6 +138,12 @@ fn owner(submitter: &Submitter) -> String {
         Source::Annotation | Source::Label => unescaped(&submitter.user).into_owned(),
         Source::AnnotationWithoutUser | Source::AnnotationUnreadable(_) | Source::Nothing => String::new(),
     }
+}
+
+/// The owner of an application that begins with this pod. The label is read even if `YuniKorn` does not read
+/// it: it can only keep users out.
+fn starter(pod: &Pod) -> String {
+    owner(&Submitter::from_pod(&pod.workload.pod, Version::Unknown))
 }
 
 fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use super::joins::Running;
+use super::joins::Wanted;
 use super::*;
 use crate::application::Verb;
 use crate::review::{Answer, Opinion, ResourceAttributes, Review};
-use crate::testing::{parsed, tree};
+use crate::testing::{known, later, parsed, tree};
 use yunikorn::admission::request::{QUEUE, SPARK_APP_SELECTOR as SPARK};
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::identity::{Identity, NoResolver};
@@ -40,15 +40,15 @@ fn decided(pod: &Pod, spark: &[(String, String)]) -> Application {
 }
 
 fn found(pods: Vec<Pod>, namespace: &str) -> Result<Option<String>, String> {
-    let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
-    first(pods.iter(), namespace, "spark-1").map(|pod| pod.map(|pod| pod.name.clone()))
+    known(pods).first(namespace, "spark-1").map(|pod| pod.map(|pod| pod.name.clone()))
 }
 
 #[test]
 fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
-    let known = |pods: Vec<Pod>| {
-        let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
-        Running::new(pods.iter(), &["spark-1"].into(), None, Version::V1_8)
+    let named = ["spark-1", "spark-2"].into();
+    let wanted = Wanted { applications: named, ..Wanted::default() };
+    let objection = |pods: Vec<Pod>, id: &str, user: &str| {
+        known(pods).running(&wanted, later()).objection(id, "jobs", user)
     };
     let sues = || pod("driver", "sue", "root.prod", 5);
     let mut elsewhere = pod("a", "eve", "root.prod", 1);
@@ -67,11 +67,11 @@ fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
         (vec![sues(), ended], "sue", None),
         (vec![nobodys], "eve", None),
     ] {
-        let objection = known(pods.clone()).objection("spark-1", "jobs", user);
+        let objection = objection(pods.clone(), "spark-1", user);
         assert_eq!(objection.is_some(), expected.is_some(), "{user} {pods:?}: {objection:?}");
-        assert!(expected.is_none_or(|why| objection.unwrap().ends_with(why)), "{user} {pods:?}");
+        assert!(expected.is_none_or(|why| objection.unwrap().words().ends_with(why)), "{user} {pods:?}");
     }
-    assert_eq!(known(vec![sues()]).objection("spark-2", "jobs", "eve"), None);
+    assert_eq!(objection(vec![sues()], "spark-2", "eve"), None);
 }
 
 #[test]

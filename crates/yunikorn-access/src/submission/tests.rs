@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::running;
-use crate::testing::{any_identity, any_tree, parsed, tree};
+use crate::running::joins::Wanted;
+use crate::testing::{any_identity, any_tree, known, later, parsed, tree};
 use yunikorn::admission::request::{QUEUE, Texts, Workload as Workloads};
 use yunikorn::admission::{EXTERNAL_USERS, Request};
 use yunikorn::identity::ResolverKind;
@@ -61,8 +62,8 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
     let mut first = running::Pod { application: "app-1".to_owned(), ..running::Pod::default() };
     first.workload.namespace = "jobs".to_owned();
     first.workload.pod.annotations.insert(USER_INFO.to_owned(), info("sue"));
-    let first = std::sync::Arc::new(first);
-    let running = Running::new(std::iter::once(&first), &["app-1"].into(), None, Version::V1_8);
+    let wanted = Wanted { applications: ["app-1"].into(), ..Wanted::default() };
+    let running = known([first]).running(&wanted, later());
     let (tree, conf) = (prod(), conf());
     let world = World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &running };
     let named = |kind, user: &str| {

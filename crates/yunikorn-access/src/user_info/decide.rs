@@ -12,7 +12,7 @@ use super::answer::{Addition, Decision, Outcome};
 use super::json;
 use super::names::{Names, Written};
 use super::request::{Given, Moment, Request, Site};
-use super::words::{self, APPLICATION, IMMUTABLE, NOT_ALLOWED, Refusal};
+use super::words::{self, APPLICATION, IMMUTABLE, NOT_ALLOWED, PLACEHOLDER, Refusal};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::{Access as MaySet, AccessControl, EXTERNAL_USERS, Operation, SYSTEM_USERS};
@@ -83,6 +83,9 @@ impl StrictProfile<'_> {
                 ),
             ));
         }
+        if let Some(originator) = self.originator(site) {
+            return self.placeholder(site, &originator);
+        }
         match (&site.given, &site.old) {
             (Given::Absent, Given::Absent) => self.missing(site),
             (given, old) if given == old => Ok(End::new(Outcome::Unchanged, "unchanged")),
@@ -109,7 +112,37 @@ impl StrictProfile<'_> {
         };
         match request.running.objection(&site.application, request.namespace, &user) {
             None => Ok(end),
-            Some(of_others) => Err(Refusal::new(APPLICATION, format!("it names {of_others}"))),
+            Some(objection) => Err(Refusal::new(APPLICATION, format!("it names {}", objection.words()))),
+        }
+    }
+
+    /// Returns the names of the pod that owns this placeholder; `None` if it is no placeholder. `YuniKorn`
+    /// creates placeholders by an account that may set names, and a pod of the application owns them.
+    fn originator(&self, site: &Site) -> Option<Names> {
+        site.placeholder.as_ref().filter(|_| self.request.operation == Operation::Create)?;
+        let text = self.request.running.originators_user_info(&site.application, self.request.namespace)?;
+        self.may_set(NOT_ALLOWED, String::new).ok()?;
+        Names::read(text).ok()
+    }
+
+    /// Decides about a placeholder. `YuniKorn` leaves its name out, and its admission controller writes that
+    /// of the scheduler; but an application that is recovered may be made of it again, so it gets the name of
+    /// the pod that it holds room for. Any other one comes from the task groups, which a user writes.
+    fn placeholder(&self, site: &Site, originator: &Names) -> Result<End, Refusal> {
+        let given = match &site.given {
+            Given::Text(text) => Names::read(text).ok(),
+            Given::Absent | Given::Odd(_) => None,
+        };
+        match given {
+            Some(names) if names.are_the_same_as(originator) => self.allowed(PLACEHOLDER, &names),
+            Some(names) if !names.are_the_same_as(&self.own) => {
+                let user = quoted(names.user());
+                Err(Refusal::new(PLACEHOLDER, format!("it names user {user}, but its owner does not")))
+            }
+            _ if self.request.moment == Moment::Mutating => {
+                Ok(End::added(PLACEHOLDER, originator.write(self.request.granted)))
+            }
+            _ => Err(Refusal::new(PLACEHOLDER, "it does not name the user of its owner at the end")),
         }
     }
 
@@ -155,10 +188,14 @@ impl StrictProfile<'_> {
                 return self.allowed("own_pod", names);
             }
         }
-        let clause = self.may_set(NOT_ALLOWED, || match &names {
+        let what = || match &names {
             Ok(names) => format!("it names user {}", quoted(names.user())),
             Err(_) => "it names somebody else".to_owned(),
-        })?;
+        };
+        if site.placeholder.is_some() && !self.access.bypass_auth {
+            return Err(Refusal::new(PLACEHOLDER, format!("{}, and no pod owns this placeholder", what())));
+        }
+        let clause = self.may_set(NOT_ALLOWED, what)?;
         self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::running::joins::Running;
+use crate::running::joins::{OwnerPod, Running};
 use yunikorn::admission::{AccessControl, Operation};
 
 /// The most sites of one object.
@@ -71,6 +71,8 @@ pub struct Site {
     pub username: String,
     /// The application that it names; empty for none, and for one that nobody else can have.
     pub application: String,
+    /// The pods that own it, if it is a pod with the annotation of a placeholder.
+    pub placeholder: Option<Vec<OwnerPod>>,
     /// `spec.nodeName`, with which the pods bypass the scheduler.
     pub node_name: String,
 }

@@ -1,19 +1,19 @@
 //! Tests profile strict, case by case; and the properties of all cases.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::alias::{Kind, MAX_ALIASES, alias, is_alias};
 use crate::running::Pod;
-use crate::running::joins::Running;
+use crate::running::joins::{BoundPod, OwnerPod, Running, Wanted};
+use crate::testing::{known, later};
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{
     AccessControl, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, Operation, TRUST_CONTROLLERS, UserInfo,
 };
-use yunikorn::version::Version;
 
 const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
 const ALICE: &str = r#"{"user":"alice","groups":["devs","system:authenticated"]}"#;
@@ -343,10 +343,28 @@ fn member(application: &str, user_info: &str) -> Pod {
     pod
 }
 
+/// What matters to a request for any of these pods' applications.
 fn running(pods: Vec<Pod>, creator: Option<Pod>) -> Running {
-    let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
-    let ids = pods.iter().map(|pod| &*pod.application).collect();
-    Running::new(pods.iter(), &ids, creator.map(Arc::new), Version::V1_8)
+    let ids: Vec<String> = pods.iter().map(|pod| pod.application.clone()).collect();
+    let mut pods = pods;
+    for (index, pod) in pods.iter_mut().enumerate() {
+        pod.name = format!("p{index}");
+    }
+    let creators = creator.map(|mut pod| {
+        "creator".clone_into(&mut pod.name);
+        "creators-uid".clone_into(&mut pod.workload.pod.uid);
+        pod
+    });
+    let wanted = Wanted {
+        applications: ids.iter().map(String::as_str).collect(),
+        creator: creators.as_ref().map(|_| BoundPod {
+            namespace: "jobs",
+            name: "creator",
+            uid: "creators-uid",
+        }),
+        owners: vec![BoundPod { namespace: "jobs", name: "p0", uid: "" }],
+    };
+    known(pods.into_iter().chain(creators)).running(&wanted, later())
 }
 
 #[test]
@@ -418,6 +436,55 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
     let mut job = own_pod(text(ALICE), driver());
     "spec.template".clone_into(&mut job.site.location);
     assert_eq!(job.decided(&[]), (Refused, "not_allowed"));
+}
+
+#[test]
+fn placeholders_run_in_the_name_of_the_pod_that_owns_them() {
+    use Outcome::{Added, Kept, Refused};
+    const SCHEDULER: &str = "system:serviceaccount:yunikorn:yunikorn-admin";
+    let own = UserInfo { user: SCHEDULER.to_owned(), groups: created("", Given::Absent).groups }.write();
+    let placeholder = |user: &'static str, given: Given, moment: Moment, first: &str| {
+        let case = created(user, given);
+        let owner = OwnerPod { name: "p0".to_owned(), uid: String::new() };
+        let site = Site {
+            location: String::new(),
+            application: "a".to_owned(),
+            placeholder: Some(vec![owner]),
+            ..case.site
+        };
+        Case { site, moment, running: running(vec![member(first, ALICE)], None), ..case }
+    };
+    let keys = [(EXTERNAL_USERS, "^system:serviceaccount:yunikorn:yunikorn-admin$")];
+    let other = r#"{"groups":["system:authenticated","devs"],"user":"alice"}"#;
+    let refused = (Refused, "placeholder");
+    for (user, given, mutating, last) in [
+        (SCHEDULER, Given::Absent, (Added, "placeholder"), refused),
+        (SCHEDULER, text(&own), (Added, "placeholder"), refused),
+        (SCHEDULER, text(ALICE), (Kept, "placeholder"), (Kept, "placeholder")),
+        (SCHEDULER, text(other), (Kept, "placeholder"), (Kept, "placeholder")),
+        // Names from the task groups, which a user writes.
+        (SCHEDULER, text(BOB), refused, refused),
+        (SCHEDULER, text(r#"{"user":"alice"}"#), refused, refused),
+        ("bob", Given::Absent, (Refused, "application"), (Refused, "missing")),
+        ("bob", text(ALICE), refused, refused),
+    ] {
+        for (moment, expected) in [(Moment::Mutating, mutating), (Moment::Final, last)] {
+            let case = placeholder(user, given.clone(), moment, "a");
+            assert_eq!(case.decided(&keys), expected, "{user} {given:?} {moment:?}");
+        }
+    }
+    let added = placeholder(SCHEDULER, Given::Absent, Moment::Mutating, "a").decision(&keys).additions;
+    assert_eq!(added.iter().map(|addition| &*addition.text).collect::<Vec<_>>(), [ALICE]);
+    // On no list, the account is a user like others.
+    let unlisted = placeholder(SCHEDULER, Given::Absent, Moment::Mutating, "a");
+    assert_eq!(unlisted.decided(&[]), (Refused, "application"));
+    // No pod of the application owns it.
+    for (given, expected) in
+        [(Given::Absent, (Added, "missing")), (text(ALICE), refused), (text(BOB), refused)]
+    {
+        let unowned = placeholder(SCHEDULER, given, Moment::Mutating, "b");
+        assert_eq!(unowned.decided(&keys), expected);
+    }
 }
 
 #[test]

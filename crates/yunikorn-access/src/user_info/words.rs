@@ -21,6 +21,8 @@ pub(super) const NOT_ALLOWED: &str = "not_allowed";
 pub(super) const IMMUTABLE: &str = "immutable";
 /// The clause of an application of others.
 pub(super) const APPLICATION: &str = "application";
+/// The clause of a placeholder of a gang.
+pub(super) const PLACEHOLDER: &str = "placeholder";
 
 /// The reason why one site is refused.
 pub(super) struct Refusal {

@@ -93,6 +93,11 @@ impl AccessControl {
         }
         verdict
     }
+
+    /// Returns whether this user in these groups certainly may set `user.info`.
+    pub fn may_set_names<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> bool {
+        self.bypass_auth || matches!(self.is_annotation_allowed(user, groups), Access::Allowed(_))
+    }
 }
 
 /// The first expression that matches a name, and the first name it matches.

@@ -37,6 +37,11 @@ pub const TASK_GROUPS: &str = "yunikorn.apache.org/task-groups";
 /// The annotation, and the tag, of parameters of gang scheduling.
 pub const POLICY: &str = "yunikorn.apache.org/schedulingPolicyParameters";
 
+/// The annotation that the scheduler writes into the placeholders of a gang.
+pub const PLACEHOLDER: &str = "internal.yunikorn.apache.org/placeholder";
+/// An older annotation of the same meaning.
+pub const OLD_PLACEHOLDER: &str = "yunikorn.apache.org/placeholder";
+
 /// Text values by their names, as labels and annotations are.
 pub type Texts = BTreeMap<String, String>;
 
@@ -177,6 +182,11 @@ impl Pod {
     /// The annotation's value, empty where it is absent.
     pub fn annotation(&self, key: &str) -> &str {
         self.annotations.get(key).map_or("", String::as_str)
+    }
+
+    /// Returns whether it has the annotation of a placeholder. Everyone may write it.
+    pub fn has_placeholder_flag(&self) -> bool {
+        [PLACEHOLDER, OLD_PLACEHOLDER].iter().any(|key| self.annotation(key) == "true")
     }
 }
 

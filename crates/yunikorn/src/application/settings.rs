@@ -47,7 +47,8 @@ pub const SPARK_MODIFY_GROUPS: &str = "spark.modify.acls.groups";
 const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];
 const OWN_KEYS: [&str; 2] = [VIEW_ACL, MODIFY_ACL];
 const YARN_KEYS: [&str; 4] = [YARN_ENABLE, YARN_ADMIN, YARN_VIEW, YARN_MODIFY];
-const SPARK_KEYS: [&str; 7] = [
+/// The settings of a Spark driver that are read.
+pub const SPARK_KEYS: [&str; 7] = [
     SPARK_ENABLE,
     SPARK_ADMIN,
     SPARK_ADMIN_GROUPS,

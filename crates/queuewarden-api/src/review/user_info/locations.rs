@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::super::owners::pods;
 use super::super::part::{entries, member, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::request::{APP_ID, APPLICATION_ID, Pod, SPARK_APP_SELECTOR, USER_INFO, USERNAME};
+use yunikorn::admission::request::{
+    APP_ID, APPLICATION_ID, OLD_PLACEHOLDER, PLACEHOLDER, Pod, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
+};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 
@@ -160,7 +163,7 @@ impl<'o> LocatedPart<'o> {
         let username = labelled.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
         let pod = Pod {
             labels: texts(labelled, &[APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR])?,
-            annotations: texts(annotations, &[APP_ID])?,
+            annotations: texts(annotations, &[APP_ID, PLACEHOLDER, OLD_PLACEHOLDER])?,
             ..Pod::default()
         };
         let workload = Workload { namespace: namespace.to_owned(), pod, ..Workload::default() };
@@ -168,6 +171,8 @@ impl<'o> LocatedPart<'o> {
             LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
             LeadsTo::Annotated => String::new(),
         };
+        let is_placeholder = location.pointer.is_empty() && workload.pod.has_placeholder_flag();
+        let placeholder = if is_placeholder { Some(pods(of_metadata("ownerReferences")?)?) } else { None };
         let site = Site {
             location: location.pointer.trim_start_matches('/').replace('/', "."),
             given: given(metadata, annotations)?,
@@ -175,6 +180,7 @@ impl<'o> LocatedPart<'o> {
             odd_key: odd_key(annotations)?,
             // One that no other object can belong to counts as none.
             application: workload.named_application().to_owned(),
+            placeholder,
             node_name,
             ..Site::default()
         };

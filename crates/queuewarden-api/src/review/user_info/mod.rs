@@ -16,8 +16,8 @@ use super::envelope::{JsonPatch, Request, Resource, Response, audit_annotations}
 use super::{codes, malformed};
 use go_compat::diag::{Diagnostic, quoted};
 use locations::{LocatedPart, Location, locations, sites};
-use yunikorn::admission::Operation;
-use yunikorn_access::running::joins::Running;
+use yunikorn::admission::{AccessControl, Operation};
+use yunikorn_access::running::joins::{Running, Wanted};
 use yunikorn_access::user_info::{self, Decision, Mode, Moment, Path, Site, Template};
 
 /// Kubernetes' own kinds: API group, kind, and where the template is; a pod is its own.
@@ -44,9 +44,17 @@ pub struct Content {
 }
 
 impl Content {
-    /// Returns the IDs of the applications that are named at these locations.
-    pub fn applications(&self) -> BTreeSet<&str> {
-        self.sites.iter().map(|site| &*site.application).filter(|id| !id.is_empty()).collect()
+    /// Returns the applications and pods that the request names. The owners of a placeholder are included
+    /// only if the requester may set names.
+    pub fn wanted<'a>(&'a self, request: &'a Request, access: &AccessControl) -> Wanted<'a> {
+        let ids = self.sites.iter().map(|site| &*site.application).filter(|id| !id.is_empty());
+        let mut wanted =
+            Wanted { applications: ids.collect(), creator: request.creator(), ..Wanted::default() };
+        if access.may_set_names(&request.by.user, &request.by.groups) {
+            let owners = self.sites.iter().flat_map(|site| site.placeholder.iter().flatten());
+            wanted.owners = owners.map(|owner| owner.within(&request.namespace)).collect();
+        }
+        wanted
     }
 
     /// Returns the same in the form that the evaluator reads.

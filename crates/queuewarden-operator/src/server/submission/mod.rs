@@ -25,6 +25,7 @@ use crate::controller::published::Published;
 use queuewarden_api::review::envelope::{self, Request};
 use queuewarden_api::review::submission::{SubmissionRequest, read, response};
 use yunikorn::admission::{Kind, Surroundings};
+use yunikorn_access::running::joins::Wanted;
 use yunikorn_access::submission::{self, Applied, Decision, Mode, Outcome, PARTITION, World};
 
 /// Returns the route.
@@ -107,8 +108,15 @@ async fn decided(
         image_pull_secrets: &content.image_pull_secrets,
     };
     let id = submission::application(&applied);
-    let ids = Some(&*id).filter(|id| !id.is_empty()).into_iter().collect();
-    let running = state.applications.running(&ids, request.creator(), known.conf.version);
+    let mut wanted = Wanted {
+        applications: Some(&*id).filter(|id| !id.is_empty()).into_iter().collect(),
+        creator: request.creator(),
+        ..Wanted::default()
+    };
+    if submission::is_placeholder(&content.request, &known.conf) {
+        wanted.owners = content.owners.iter().map(|owner| owner.within(namespace)).collect();
+    }
+    let running = state.applications.running(&wanted, known).await;
     let running = running.map_err(|why| ("application", why))?;
     let resolver = queues.resolver();
     let world = World { conf: &known.conf, tree, resolver: resolver.here(), running: &running };

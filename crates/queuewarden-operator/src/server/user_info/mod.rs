@@ -63,8 +63,8 @@ async fn answer(
     if settings.profile == Profile::YuniKorn {
         return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
     }
-    let running = state.applications.running(&content.applications(), request.creator(), known.conf.version);
-    let running = running.map_err(Refusal::unavailable)?;
+    let wanted = content.wanted(request, &known.conf.access);
+    let running = state.applications.running(&wanted, &known).await.map_err(Refusal::unavailable)?;
     let evaluated = content.at(request, &running, known.granted_aliases(), moment);
     let mut decision = user_info::decide(&evaluated, &known.conf.access);
     if moment == Moment::Final {
