@@ -248,6 +248,78 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
     .await
 }
 
+/// Writes lists that admit everyone into the annotations of a pod: the API server refuses it, and without its
+/// rule it has no effect.
+async fn open_to_everyone(cluster: &TestCluster, pod: &str) -> Result<()> {
+    let lists = ["queuewarden.dev/view-acl=*", "queuewarden.dev/modify-acl=*", "--overwrite"];
+    let annotate = [&["annotate", "pod", pod, "-n", ELSEWHERE][..], &lists].concat();
+    let dry = [&annotate[..], &["--dry-run=server"]].concat();
+    eventually("the API server to refuse it", PATIENCE, || async {
+        let refused = cluster.kubectl(&dry).await.is_err_and(|error| {
+            let error = error.to_string();
+            error.contains("queuewarden-application-acls") && error.contains("cannot be changed later")
+        });
+        Ok(refused.then_some(()))
+    })
+    .await?;
+    cluster.kubectl(&["delete", "validatingadmissionpolicybinding", "queuewarden-application-acls"]).await?;
+    eventually("the annotations to be written", PATIENCE, || async {
+        cluster.kubectl(&annotate).await.map(|_| Some(()))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_application_keeps_the_owner_and_the_lists_of_its_beginning() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
+        cluster.authorize_by_queuewarden(&endpoints, &[TTL, &["--pods"]].concat()).await?;
+        let of = |name: &str, application: &str, user: &str| {
+            driver().replace("e2e-driver", name).replace("spark-1", application).replace("sue", user)
+        };
+        let pods = ["e2e-older", "e2e-driver", "e2e-marker"];
+        let ended = async {
+            for (pod, application, user) in
+                [(pods[0], "spark-0", "mallory"), (pods[1], "spark-1", "sue"), (pods[2], "spark-2", "sue")]
+            {
+                cluster.kubectl_with_input(&["apply", "-f", "-"], &of(pod, application, user)).await?;
+                let name = format!("applications.queuewarden.dev/{application}");
+                eventually("the application to be known", PATIENCE, || async {
+                    let said = cluster.can_i(user, "x", &["kill", &name, "-n", ELSEWHERE]).await?;
+                    Ok(said.yes.then_some(()))
+                })
+                .await?;
+                if pod == pods[1] {
+                    let label = ["label", "pod", pods[0], "spark-app-selector=spark-1", "--overwrite", "-n"];
+                    cluster.kubectl(&[&label[..], &[ELSEWHERE]].concat()).await?;
+                    open_to_everyone(cluster, pods[1]).await?;
+                }
+            }
+            let application = "applications.queuewarden.dev/spark-1";
+            for (user, question, expected) in [
+                ("sue", ["kill", application], true),
+                ("mallory", ["kill", application], false),
+                ("vic", ["logs", application], true),
+                ("eve", ["logs", application], false),
+                ("eve", ["kill", application], false),
+                ("eve", ["delete", "pods/e2e-driver"], false),
+                ("mallory", ["kill", "applications.queuewarden.dev/spark-0"], true),
+            ] {
+                let said = cluster.can_i(user, "x", &[&question[..], &["-n", ELSEWHERE]].concat()).await?;
+                ensure!(said.yes == expected, "{user} {question:?}: {said:?}");
+            }
+            Ok(())
+        };
+        let ended = ended.await;
+        for pod in pods {
+            let delete = ["delete", "pod", pod, "-n", ELSEWHERE, "--ignore-not-found", "--force"];
+            cluster.kubectl(&delete).await?;
+        }
+        ended
+    })
+    .await
+}
+
 /// Checks a move with both queues: the right to take the application out of root.prod, and the right to put
 /// it into another one.
 async fn moved(cluster: &TestCluster, application: &str) -> Result<()> {
