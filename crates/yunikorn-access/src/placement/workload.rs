@@ -132,6 +132,12 @@ fn first<'a>(candidates: &[&'a str]) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use yunikorn::admission::Submitter;
+    use yunikorn::admission::request::{
+        ALLOW_PREEMPTION, DECIDING_ANNOTATIONS, DECIDING_LABELS, IGNORE_APPLICATION, OLD_PLACEHOLDER,
+        PLACEHOLDER, PLACEHOLDER_LABEL, USER_INFO,
+    };
+    use yunikorn::version::Version;
 
     type Entries = &'static [(&'static str, &'static str)];
 
@@ -156,6 +162,29 @@ mod tests {
         ];
         for (labels, annotations, expected) in cases {
             assert_eq!(pod(labels, annotations).queue(), expected, "{labels:?} {annotations:?}");
+        }
+    }
+
+    /// The keys that the model reads of a pod: the list that the policy `queuewarden-own-names` has.
+    #[test]
+    fn user_application_and_queue_depend_on_the_deciding_labels_and_annotations_and_on_no_others() {
+        let all = [DECIDING_LABELS.as_slice(), &DECIDING_ANNOTATIONS].concat();
+        let others = [ALLOW_PREEMPTION, "app", "yunikorn.apache.org/task-group-name", "run"];
+        let derived = |pod: &Workload, version| {
+            let submitter = Submitter::from_pod(&pod.pod, version);
+            (submitter, pod.submission(Identity::default(), Naming::default()))
+        };
+        for (key, is_label) in all.into_iter().chain(others).flat_map(|key| [(key, true), (key, false)]) {
+            let entries = [(key, "x")];
+            let changed = if is_label { pod(&entries, &[]) } else { pod(&[], &entries) };
+            let is_listed = changed.pod.decides_otherwise(&pod(&[], &[]).pod) == Some(key)
+                || !is_label && key == USER_INFO;
+            let keys = if is_label { &DECIDING_LABELS[..] } else { &DECIDING_ANNOTATIONS };
+            assert_eq!(is_listed, keys.contains(&key), "{key} {is_label}");
+            let decides = derived(&changed, Version::V1_9) != derived(&pod(&[], &[]), Version::V1_9);
+            // The model has no gangs and no plugin of Kubernetes' scheduler.
+            let unmodelled = [PLACEHOLDER_LABEL, PLACEHOLDER, OLD_PLACEHOLDER, IGNORE_APPLICATION];
+            assert_eq!(decides, is_listed && !unmodelled.contains(&key), "{key} {is_label}");
         }
     }
 

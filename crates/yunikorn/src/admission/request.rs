@@ -41,6 +41,18 @@ pub const POLICY: &str = "yunikorn.apache.org/schedulingPolicyParameters";
 pub const PLACEHOLDER: &str = "internal.yunikorn.apache.org/placeholder";
 /// An older annotation of the same meaning.
 pub const OLD_PLACEHOLDER: &str = "yunikorn.apache.org/placeholder";
+/// A label of the same meaning.
+pub const PLACEHOLDER_LABEL: &str = "placeholder";
+
+/// The labels that decide the user, the application or the queue of a pod (k8shim 1.8.0 and 1.9.0
+/// `pkg/common/utils/utils.go`, `pkg/cache/metadata.go`). The shim reads them again at each change of the pod
+/// and at each start of the scheduler, so nobody may change them once the pod exists.
+pub const DECIDING_LABELS: [&str; 7] =
+    [USERNAME, APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, QUEUE, OLD_QUEUE, PLACEHOLDER_LABEL];
+/// The annotations of the same meaning. Placement rules can use the two about gangs as tags, and a pod that
+/// is marked as a placeholder belongs to the pods that own it.
+pub const DECIDING_ANNOTATIONS: [&str; 8] =
+    [USER_INFO, APP_ID, QUEUE, IGNORE_APPLICATION, TASK_GROUPS, POLICY, PLACEHOLDER, OLD_PLACEHOLDER];
 
 /// Text values by their names, as labels and annotations are.
 pub type Texts = BTreeMap<String, String>;
@@ -187,6 +199,16 @@ impl Pod {
     /// Returns whether it has the annotation of a placeholder. Everyone may write it.
     pub fn has_placeholder_flag(&self) -> bool {
         [PLACEHOLDER, OLD_PLACEHOLDER].iter().any(|key| self.annotation(key) == "true")
+    }
+
+    /// Returns the first deciding label or annotation whose value differs from `other`'s, apart from
+    /// [`USER_INFO`], whose text has to be read.
+    pub fn decides_otherwise(&self, other: &Self) -> Option<&'static str> {
+        let labels = DECIDING_LABELS.into_iter().filter(|key| self.label(key) != other.label(key));
+        let annotations = DECIDING_ANNOTATIONS
+            .into_iter()
+            .filter(|key| *key != USER_INFO && self.annotation(key) != other.annotation(key));
+        labels.chain(annotations).next()
     }
 }
 
