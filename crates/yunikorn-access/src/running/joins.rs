@@ -105,9 +105,10 @@ impl Running {
         Self { creator, owners, named }
     }
 
-    /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request.
-    pub fn creators_user_info(&self) -> Option<&str> {
-        self.creator.as_deref().and_then(user_info)
+    /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request, if it is in this
+    /// namespace.
+    pub fn creators_user_info(&self, namespace: &str) -> Option<&str> {
+        self.creator.as_deref().filter(|creator| creator.workload.namespace == namespace).and_then(user_info)
     }
 
     /// Returns the annotation `yunikorn.apache.org/user.info` of the pod that owns the placeholder; `None`

@@ -12,9 +12,10 @@ use super::answer::{Addition, Decision, Outcome};
 use super::json;
 use super::names::{Names, Written};
 use super::request::{Given, Moment, Request, Site};
-use super::words::{self, APPLICATION, IMMUTABLE, NOT_ALLOWED, PLACEHOLDER, Refusal};
+use super::words::{self, APPLICATION, IMMUTABLE, KEPT, NOT_ALLOWED, PLACEHOLDER, Refusal};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
+use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{Access as MaySet, AccessControl, EXTERNAL_USERS, Operation, SYSTEM_USERS};
 
 /// Decides a request by these keys.
@@ -83,9 +84,13 @@ impl StrictProfile<'_> {
                 ),
             ));
         }
+        if let Some(key) = site.moved_by.filter(|_| self.is_kept(site)) {
+            return Err(kept(key));
+        }
         if let Some(originator) = self.originator(site) {
             return self.placeholder(site, &originator);
         }
+        self.label(site)?;
         match (&site.given, &site.old) {
             (Given::Absent, Given::Absent) => self.missing(site),
             (given, old) if given == old => Ok(End::new(Outcome::Unchanged, "unchanged")),
@@ -93,9 +98,30 @@ impl StrictProfile<'_> {
                 Err(Refusal::new("form", format!("it is no text but {what}; write {}", json::FORM)))
             }
             (Given::Text(text), Given::Absent) => self.given(site, text),
-            (Given::Text(text), old) => self.changed(text, old),
-            (Given::Absent, old) => self.removed(old),
+            (Given::Text(text), old) => self.changed(site, text, old),
+            (Given::Absent, old) => self.removed(site, old),
         }
+    }
+
+    /// Checks a changed label that names the user in the end, if the annotation is missing or empty.
+    fn label(&self, site: &Site) -> Result<(), Refusal> {
+        let is_source = match &site.given {
+            Given::Absent => true,
+            Given::Text(text) => text.is_empty(),
+            Given::Odd(_) => false,
+        };
+        let is_changed = self.request.moment == Moment::Final && site.moved_by == Some(USERNAME);
+        if !is_source || !is_changed || site.username.is_empty() {
+            return Ok(());
+        }
+        let what = || format!("its label {USERNAME} names user {} without groups", quoted(&site.username));
+        self.may_set(NOT_ALLOWED, what).map(drop)
+    }
+
+    /// Returns whether the site keeps its user, application and queue: `YuniKorn` follows each change of a
+    /// pod, and checks no ACL again.
+    fn is_kept(&self, site: &Site) -> bool {
+        self.request.operation == Operation::Update && site.is_scheduled && !self.access.bypass_auth
     }
 
     /// Decides about the application that a new pod names. An existing pod keeps the one that it is in.
@@ -183,7 +209,8 @@ impl StrictProfile<'_> {
                 return self.allowed("own", names);
             }
             // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
-            let creators = self.request.running.creators_user_info().and_then(|text| Names::read(text).ok());
+            let creators = self.request.running.creators_user_info(self.request.namespace);
+            let creators = creators.and_then(|text| Names::read(text).ok());
             if site.location.is_empty() && creators.is_some_and(|creators| creators.are_the_same_as(names)) {
                 return self.allowed("own_pod", names);
             }
@@ -200,19 +227,19 @@ impl StrictProfile<'_> {
     }
 
     /// Decides about a changed annotation. Whoever changes only aliases changes no name.
-    fn changed(&self, text: &str, old: &Given) -> Result<End, Refusal> {
+    fn changed(&self, site: &Site, text: &str, old: &Given) -> Result<End, Refusal> {
         let names = Names::read(text);
         if let (Ok(names), Given::Text(old)) = (&names, old)
             && Names::read(old).is_ok_and(|old| old.are_the_same_as(names))
         {
             return self.allowed("aliases", names);
         }
-        let clause = self.may_set(IMMUTABLE, || "it was set before and would be changed".to_owned())?;
+        let clause = self.may_change(site, "it was set before and would be changed")?;
         self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 
     /// Decides about a removed annotation. Users who leave their own name out lose nothing.
-    fn removed(&self, old: &Given) -> Result<End, Refusal> {
+    fn removed(&self, site: &Site, old: &Given) -> Result<End, Refusal> {
         if let (Given::Text(old), Moment::Mutating) = (old, self.request.moment)
             && let Ok(names) = Names::read(old)
             && names.are_the_same_as(&self.own)
@@ -221,8 +248,13 @@ impl StrictProfile<'_> {
             let written = names.foreign().map_or_else(same, |_| names.write(self.request.granted));
             return Ok(End::added("own", written));
         }
-        let clause = self.may_set(IMMUTABLE, || "it was set before and would be taken away".to_owned())?;
+        let clause = self.may_change(site, "it was set before and would be taken away")?;
         Ok(End::new(Outcome::Kept, clause))
+    }
+
+    /// Checks that the requester may change the name at a site, and returns the clause that allows it.
+    fn may_change(&self, site: &Site, what: &str) -> Result<&'static str, Refusal> {
+        if self.is_kept(site) { Err(kept(USER_INFO)) } else { self.may_set(IMMUTABLE, || what.to_owned()) }
     }
 
     /// Decides about the aliases of a text whose names are allowed by this clause.
@@ -284,6 +316,16 @@ impl StrictProfile<'_> {
 /// Returns the user that a text names; empty if it names none.
 fn user(text: &str) -> String {
     Names::read(text).map(|names| names.user().to_owned()).unwrap_or_default()
+}
+
+/// Refuses a change of a pod by this label or annotation.
+fn kept(key: &str) -> Refusal {
+    let why = format!(
+        "{} would change, and a pod that YuniKorn schedules keeps its user, application and queue; create \
+         another pod",
+        quoted(key)
+    );
+    Refusal::new(KEPT, why)
 }
 
 fn not_well_formed(why: &str) -> Refusal {

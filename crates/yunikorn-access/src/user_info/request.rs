@@ -75,6 +75,11 @@ pub struct Site {
     pub placeholder: Option<Vec<OwnerPod>>,
     /// `spec.nodeName`, with which the pods bypass the scheduler.
     pub node_name: String,
+    /// True for a pod that `YuniKorn` schedules.
+    pub is_scheduled: bool,
+    /// The first changed label or annotation, apart from the name, that can move the pods to another user,
+    /// application or queue.
+    pub moved_by: Option<&'static str>,
 }
 
 /// The value of the annotation `yunikorn.apache.org/user.info` at a site.

@@ -216,6 +216,56 @@ fn the_replica_set_of_a_deployment_is_left_as_it_is_and_may_not_lie() {
     assert_eq!(case.decided(&[]), (Outcome::Added, "missing"));
 }
 
+/// Returns a change of a pod that `YuniKorn` schedules.
+fn pod_updated(user: &'static str, old: Given, given: Given) -> Case {
+    let case = updated(user, old, given);
+    let site = Site { location: String::new(), is_scheduled: true, ..case.site };
+    Case { site, ..case }
+}
+
+#[test]
+fn a_pod_that_yunikorn_schedules_keeps_its_name() {
+    use Outcome::{Added, Kept, Refused, Unchanged};
+    let lists = &[(EXTERNAL_USERS, "^alice$")][..];
+    let kept = (Refused, "kept");
+    for (old, given, keys, expected) in [
+        (text(BOB), text(ALICE), &[][..], kept),
+        (text(BOB), text(ALICE), lists, kept),
+        (text(BOB), Given::Absent, lists, kept),
+        (text(BOB), text(ALICE), &[(BYPASS_AUTH, "true")], (Kept, "bypass_auth")),
+        (text(BOB), text(BOB), &[], (Unchanged, "unchanged")),
+        // A first name, and other aliases.
+        (Given::Absent, text(ALICE), &[], (Kept, "own")),
+        (Given::Absent, text(BOB), lists, (Kept, "external_users")),
+        (text(&of_account(&[])), text(&info(ACCOUNT, &[OF_ACCOUNT])), &[], (Added, "aliases")),
+    ] {
+        let case = pod_updated("alice", old.clone(), given.clone());
+        assert_eq!(case.decided(keys), expected, "{old:?} {given:?} {keys:?}");
+    }
+    let mut elsewhere = pod_updated("alice", text(BOB), text(ALICE));
+    elsewhere.site.is_scheduled = false;
+    assert_eq!(elsewhere.decided(lists), (Kept, "external_users"));
+}
+
+#[test]
+fn a_pod_that_yunikorn_schedules_keeps_its_application_and_queue() {
+    let mut moved = pod_updated(CONTROLLER, text(ALICE), text(ALICE));
+    moved.site.moved_by = Some("applicationId");
+    assert_eq!(moved.decided(&[]), (Outcome::Refused, "kept"));
+    assert_eq!(
+        moved.decision(&[]).reason,
+        "user `system:serviceaccount:kube-system:job-controller` in groups [devs, system:authenticated] may not \
+         create or change this Deployment: `applicationId` would change, and a pod that YuniKorn schedules keeps \
+         its user, application and queue; create another pod"
+    );
+    assert_eq!(moved.decided(&[(BYPASS_AUTH, "true")]), (Outcome::Unchanged, "unchanged"));
+    moved.site.is_scheduled = false;
+    assert_eq!(moved.decided(&[]), (Outcome::Unchanged, "unchanged"));
+    moved.site.is_scheduled = true;
+    moved.operation = Operation::Create;
+    assert_eq!(moved.decided(&[]), (Outcome::Unchanged, "unchanged"));
+}
+
 /// With bypassAuth nothing is added where the label is set.
 #[test]
 fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
@@ -235,6 +285,25 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
     }
     case.site.username.clear();
     assert_eq!(case.decided(&[(BYPASS_AUTH, "true")]), (Outcome::Added, "missing"));
+}
+
+#[test]
+fn a_label_that_becomes_the_source_of_the_name_is_checked_in_the_end() {
+    use Outcome::{Refused, Unchanged};
+    let lists = &[(EXTERNAL_USERS, "^alice$")][..];
+    for (given, username, keys, expected) in [
+        (Given::Absent, "carol", &[][..], (Refused, "not_allowed")),
+        (text(""), "carol", &[], (Refused, "not_allowed")),
+        (Given::Absent, "carol", lists, (Unchanged, "unchanged")),
+        (Given::Absent, "alice", &[], (Refused, "not_allowed")),
+        (Given::Absent, "", &[], (Unchanged, "unchanged")),
+        (text(BOB), "carol", &[], (Unchanged, "unchanged")),
+    ] {
+        let mut case = updated("alice", given.clone(), given).at_the_end();
+        (case.site.changed, case.site.moved_by) = (true, Some(USERNAME));
+        username.clone_into(&mut case.site.username);
+        assert_eq!(case.decided(keys), expected, "{:?}", case.site);
+    }
 }
 
 #[test]
@@ -418,6 +487,11 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
         Case { site, running: running(vec![member("spark-1", ALICE)], creator), ..case }
     };
     let driver = || Some(member("spark-1", ALICE));
+    let elsewhere = || {
+        let mut pod = member("spark-1", ALICE);
+        "prod".clone_into(&mut pod.workload.namespace);
+        Some(pod)
+    };
     let other = r#"{"groups":["system:authenticated","devs"],"user":"alice"}"#;
     for (case, expected) in [
         (own_pod(text(ALICE), driver()), (Kept, "own_pod")),
@@ -425,6 +499,7 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
         (own_pod(text(BOB), driver()), (Refused, "not_allowed")),
         (own_pod(text(r#"{"user":"alice"}"#), driver()), (Refused, "not_allowed")),
         (own_pod(text(ALICE), None), (Refused, "not_allowed")),
+        (own_pod(text(ALICE), elsewhere()), (Refused, "not_allowed")),
         (own_pod(text(ALICE), Some(member("spark-2", BOB))), (Refused, "not_allowed")),
         // Executors without an annotation are of the account's name, and still of the driver's application.
         (own_pod(Given::Absent, driver()), (Added, "missing")),

@@ -19,6 +19,8 @@ const MAX_GROUPS: usize = 8;
 pub(super) const NOT_ALLOWED: &str = "not_allowed";
 /// The clause of a name that was set before.
 pub(super) const IMMUTABLE: &str = "immutable";
+/// The clause of a pod that keeps its user, application and queue.
+pub(super) const KEPT: &str = "kept";
 /// The clause of an application of others.
 pub(super) const APPLICATION: &str = "application";
 /// The clause of a placeholder of a gang.
@@ -58,7 +60,8 @@ pub(super) fn reason(
         String::new()
     };
     let (user, groups, kind) = (quoted(request.user), groups(request.groups), request.kind);
-    let with = if *clause == APPLICATION { String::new() } else { format!(" with this {USER_INFO}") };
+    let is_of_name = !matches!(*clause, APPLICATION | KEPT);
+    let with = if is_of_name { format!(" with this {USER_INFO}") } else { String::new() };
     format!("user {user} in groups [{groups}] may not create or change this {kind}{at}{with}: {why}{lists}")
 }
 

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use super::super::owners::pods;
 use super::super::part::{entries, member, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::request::{
-    APP_ID, APPLICATION_ID, OLD_PLACEHOLDER, PLACEHOLDER, Pod, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
-};
+use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::{DECIDING_ANNOTATIONS, DECIDING_LABELS, Pod, USER_INFO, USERNAME};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 
@@ -37,6 +36,8 @@ pub(super) struct LocatedPart<'o> {
     part: &'o RawValue,
     /// Its content, without what was there before.
     site: Site,
+    /// The labels and annotations that decide its user, application and queue.
+    pod: Pod,
 }
 
 /// Returns all locations in an object; `None` when there are more than [`MAX_SITES`]. A path of `None` is the
@@ -121,6 +122,7 @@ pub(super) fn sites(now: &[LocatedPart<'_>], before: &[LocatedPart<'_>]) -> Vec<
             old: if found.location.in_list { moved(given, &found.site, now, before) } else { given },
             // As the API server writes them, equal parts have the same bytes.
             changed: there.is_none_or(|old| old.part.get() != found.part.get()),
+            moved_by: there.and_then(|old| found.pod.decides_otherwise(&old.pod)),
             ..found.site.clone()
         }
     };
@@ -159,32 +161,32 @@ impl<'o> LocatedPart<'o> {
             has_metadata: metadata.is_some(),
             has_annotations: annotations.is_some(),
         };
-        let labelled = of_metadata("labels")?;
-        let username = labelled.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
+        let of_spec = |name: &str| match leads_to {
+            LeadsTo::Template => text_at(part, &["spec", name]),
+            LeadsTo::Annotated => Ok(String::new()),
+        };
         let pod = Pod {
-            labels: texts(labelled, &[APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR])?,
-            annotations: texts(annotations, &[APP_ID, PLACEHOLDER, OLD_PLACEHOLDER])?,
+            labels: texts(of_metadata("labels")?, &DECIDING_LABELS)?,
+            annotations: texts(annotations, &DECIDING_ANNOTATIONS)?,
+            scheduler_name: of_spec("schedulerName")?,
             ..Pod::default()
         };
         let workload = Workload { namespace: namespace.to_owned(), pod, ..Workload::default() };
-        let node_name = match leads_to {
-            LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
-            LeadsTo::Annotated => String::new(),
-        };
         let is_placeholder = location.pointer.is_empty() && workload.pod.has_placeholder_flag();
         let placeholder = if is_placeholder { Some(pods(of_metadata("ownerReferences")?)?) } else { None };
         let site = Site {
             location: location.pointer.trim_start_matches('/').replace('/', "."),
             given: given(metadata, annotations)?,
-            username,
+            username: workload.pod.label(USERNAME).to_owned(),
             odd_key: odd_key(annotations)?,
             // One that no other object can belong to counts as none.
             application: workload.named_application().to_owned(),
             placeholder,
-            node_name,
+            node_name: of_spec("nodeName")?,
+            is_scheduled: location.pointer.is_empty() && workload.pod.scheduler_name == YUNIKORN,
             ..Site::default()
         };
-        Ok(Self { location, part, site })
+        Ok(Self { location, part, site, pod: workload.pod })
     }
 }
 

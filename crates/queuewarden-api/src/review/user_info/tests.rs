@@ -135,6 +135,34 @@ fn the_name_is_added_where_each_kind_holds_its_templates() {
 }
 
 #[test]
+fn a_pod_that_yunikorn_schedules_may_move_and_a_template_may_not() {
+    let pod = |scheduler: &str, labels: Value, annotations: Value| json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": {"schedulerName": scheduler}});
+    let none = || json!({});
+    for (now, moved_by) in [
+        (pod("yunikorn", json!({"queue": "a"}), none()), Some("queue")),
+        (pod("yunikorn", json!({"applicationId": "a", "run": "a"}), none()), Some("applicationId")),
+        (
+            pod("yunikorn", none(), json!({"yunikorn.apache.org/app-id": "a"})),
+            Some("yunikorn.apache.org/app-id"),
+        ),
+        (pod("yunikorn", json!({"queue": ""}), none()), None),
+        (pod("yunikorn", json!({"run": "a"}), json!({"note": "a", USER_INFO: OWN_NAME})), None),
+    ] {
+        let before = pod("yunikorn", none(), none());
+        for (old, new) in [(&before, &now), (&now, &before)] {
+            let request = request(("", "Pod", "pods"), new, old);
+            let site = read(&request, &[]).unwrap().sites.remove(0);
+            assert_eq!((site.is_scheduled, site.moved_by), (true, moved_by), "{new}");
+        }
+        let [old, new] = [&before, &now].map(|pod| json!({"spec": {"template": pod}}));
+        let request = request(("apps", "Deployment", "deployments"), &new, &old);
+        assert!(!read(&request, &[]).unwrap().sites.remove(0).is_scheduled);
+    }
+    let other = request(("", "Pod", "pods"), &pod("default-scheduler", none(), none()), &Value::Null);
+    assert!(!read(&other, &[]).unwrap().sites.remove(0).is_scheduled);
+}
+
+#[test]
 fn what_an_object_says_is_read_where_its_pods_get_it_from() {
     let spec = |annotations: Value| {
         json!({"metadata": {"annotations": annotations, "labels": {"yunikorn.apache.org/username": "carol"}},

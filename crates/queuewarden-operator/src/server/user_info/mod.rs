@@ -26,7 +26,7 @@ use go_compat::diag::Diagnostic;
 use parity::Registration;
 use queuewarden_api::review::envelope::{self, Request};
 use queuewarden_api::review::user_info::{Content, read, response};
-use yunikorn_access::user_info::{self, Decision, Mode, Moment, Outcome, Profile};
+use yunikorn_access::user_info::{self, Decision, Given, Mode, Moment, Outcome, Profile};
 
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
@@ -54,9 +54,12 @@ async fn answer(
         Ok(content) => content,
         Err(why) => return Ok(Json(refused(&audit, &state, request, &why, settings.mode))),
     };
-    // Here only what the API server cannot compare is checked.
-    if known.leaves_alone(&request.namespace)
-        && !content.sites.iter().any(|site| site.given.may_have_aliases())
+    // In these namespaces the API server checks everything else itself: it cannot compute aliases, and does
+    // not know the names that pods pass on.
+    let is_by_pod = request.creator().is_some();
+    let is_left_to_it =
+        |given: &Given| given.may_have_aliases() || is_by_pod && matches!(given, Given::Text(_));
+    if known.leaves_alone(&request.namespace) && !content.sites.iter().any(|site| is_left_to_it(&site.given))
     {
         return allowed_silently();
     }
@@ -79,7 +82,7 @@ async fn answer(
 /// Returns the state for a request; `None` where it is not evaluated. It is not evaluated a second time in
 /// mode Audit, where nothing was added, and the refusal is already in the log; nor in profile yunikorn,
 /// because `YuniKorn` has no second check. In `YuniKorn`'s namespace and queuewarden's only the second
-/// evaluation takes place, and that for aliases: the policy of the API server leaves these to the webhook.
+/// evaluation takes place, for texts that the policy of the API server leaves to the webhook.
 fn looked_at(
     state: &ServerState,
     request: &Request,
