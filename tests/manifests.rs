@@ -6,6 +6,7 @@ use kube::core::DynamicObject;
 use queuewarden_api::{access_test, convert};
 use queuewarden_operator::server::{Endpoint, certificates::inject};
 use serde_json::{Value, json};
+use yunikorn::admission::request::{DECIDING_ANNOTATIONS, DECIDING_LABELS};
 use yunikorn_access::user_info::MAX_TEMPLATES;
 
 fn read(path: &str) -> Vec<Value> {
@@ -299,15 +300,41 @@ fn the_webhook_of_aliases_is_called_for_all_that_the_policy_leaves_to_it() {
     );
     assert_eq!(webhook["namespaceSelector"], policy["matchConstraints"]["namespaceSelector"]);
     let mut rules = policy["matchConstraints"]["resourceRules"].clone();
-    let exempt = ["pods/binding", "controllerrevisions"];
+    let exempt = ["pods/binding", "bindings", "controllerrevisions", "serviceaccounts/token"];
     for rule in rules.as_array_mut().unwrap() {
         let resources = rule["resources"].as_array_mut().unwrap();
         resources.retain(|resource| !exempt.contains(&resource.as_str().unwrap()));
     }
     assert_eq!(webhook["rules"], rules);
-    assert!(
-        policy["variables"].to_string().contains("request.kind.kind in ['Binding', 'ControllerRevision']")
+    let own_pod = &read("manifests/user-info/validating.yaml")[0]["webhooks"][1];
+    assert_eq!(
+        (&own_pod["failurePolicy"], &own_pod["namespaceSelector"]),
+        (&"Fail".into(), &webhook["namespaceSelector"])
     );
+}
+
+/// Returns the lists of texts in an expression, such as `['a', 'b']`.
+fn lists(expression: &str) -> Vec<BTreeSet<&str>> {
+    let ends = expression.split("['").skip(1).filter_map(|rest| Some(rest.split_once("']")?.0));
+    ends.map(|list| list.split("',").map(|text| text.trim().trim_matches('\'')).collect()).collect()
+}
+
+/// All that `YuniKorn` derives from a pod is checked at each change of it, by the API server and by the
+/// webhooks.
+#[test]
+fn the_policy_and_the_webhooks_know_all_that_yunikorn_derives_from_a_pod() {
+    let known = [BTreeSet::from(DECIDING_LABELS), BTreeSet::from(DECIDING_ANNOTATIONS)];
+    let policy = &read("manifests/user-info/policy.yaml")[0]["spec"];
+    let variables = policy["variables"].as_array().unwrap();
+    for (name, known) in ["labels", "annotations"].into_iter().zip(&known) {
+        let variable = variables.iter().find(|variable| variable["name"] == name).unwrap();
+        assert_eq!(lists(variable["expression"].as_str().unwrap()), [known.clone()], "{name}");
+    }
+    for file in ["mutating", "validating"] {
+        let webhook = read(&format!("manifests/user-info/{file}.yaml"))[0]["webhooks"][0].clone();
+        let condition = webhook["matchConditions"][0]["expression"].as_str().unwrap();
+        assert_eq!(lists(condition), known, "{file}");
+    }
 }
 
 #[test]
