@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use anyhow::Result;
-use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet};
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ReplicationController, Secret, Service};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -158,6 +158,9 @@ impl TestCluster {
         // The history of another test's texts.
         self.delete_namespaced::<ControllerRevision>(yunikorn::NAMESPACE).await?;
         // Owners come first, although nobody runs who would create new pods.
+        self.delete_namespaced::<CronJob>(NAMESPACE).await?;
+        self.delete_namespaced::<StatefulSet>(NAMESPACE).await?;
+        self.delete_namespaced::<DaemonSet>(NAMESPACE).await?;
         self.delete_namespaced::<Job>(NAMESPACE).await?;
         self.delete_namespaced::<Deployment>(NAMESPACE).await?;
         self.delete_namespaced::<ReplicaSet>(NAMESPACE).await?;

@@ -165,7 +165,12 @@ impl TestCluster {
         name: &str,
         bound: Option<BoundObjectReference>,
     ) -> Result<String> {
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
+        // Kubelets request the tokens of pods, and the policy `queuewarden-own-names` lets nobody else do it.
+        let client = match bound {
+            Some(_) => self.as_user("kubelet", &["system:nodes", "system:masters"])?,
+            None => self.client()?,
+        };
+        let accounts: Api<ServiceAccount> = Api::namespaced(client, namespace);
         let request = TokenRequest {
             spec: TokenRequestSpec {
                 bound_object_ref: bound,

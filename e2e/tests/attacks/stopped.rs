@@ -23,7 +23,7 @@ fn pod(annotations: &Value) -> Value {
 }
 
 pub(super) fn attacks() -> Vec<Attack> {
-    [names(), writers()].concat()
+    [names(), pods(), writers()].concat()
 }
 
 /// Returns attacks on the policy of names.
@@ -93,6 +93,66 @@ fn names() -> Vec<Attack> {
                 Who::Mallory,
                 api("GET", "", &Value::Null),
                 Refused(403, POLICY),
+            )
+        },
+    ]
+}
+
+/// Returns attacks by labels, and by the token of a pod.
+fn pods() -> Vec<Attack> {
+    let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
+    let by_label = json!({"metadata": {"labels": {"yunikorn.apache.org/username": "boss"}}});
+    let scheduled = |name: &str| {
+        merged(
+            pod(&json!({})),
+            &json!({"metadata": {"name": name, "labels": {"applicationId": "own"}}, "spec": {"schedulerName": "yunikorn"}}),
+        )
+    };
+    let of_boss = json!({"metadata": {"labels": {"applicationId": "bosses"}}});
+    let bound = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+        "spec": {"audiences": ["https://kubernetes.default.svc"], "boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "bound"}}});
+    vec![
+        attack(
+            "the label of another's name while nobody answers",
+            Who::Mallory,
+            api("POST", &pods, &merged(pod(&json!({})), &by_label)),
+            Refused(403, &["queuewarden-own-names", "may not set the label yunikorn.apache.org/username"]),
+        ),
+        attack(
+            "the label of another's name beside an empty annotation",
+            Who::Mallory,
+            api("POST", &pods, &merged(pod(&json!({INFO: ""})), &by_label)),
+            Refused(403, &["queuewarden-own-names", "may not set the label yunikorn.apache.org/username"]),
+        ),
+        Attack {
+            steps: vec![
+                api("POST", &pods, &scheduled("moves")),
+                api("PATCH", &format!("{pods}/moves"), &of_boss),
+            ],
+            ..attack(
+                "a pod that moves to the boss' application while nobody answers",
+                Who::Mallory,
+                api("GET", "", &Value::Null),
+                Refused(403, &["queuewarden-own-names", "may not change applicationId of this Pod"]),
+            )
+        },
+        Attack {
+            steps: vec![
+                api("POST", &pods, &scheduled("bound")),
+                api(
+                    "POST",
+                    &format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/attacks-tenant/token"),
+                    &bound,
+                ),
+            ],
+            ..attack(
+                "the token of a pod while nobody answers",
+                Who::Administrator,
+                api("GET", "", &Value::Null),
+                Refused(
+                    403,
+                    &["queuewarden-own-names", "only kubelets request tokens that are bound to a pod"],
+                ),
             )
         },
     ]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Expected::{Denied, Refused};
 use super::stage::SPARK;
 use super::{Attack, Expected, Given, NOTHING, Step, Who, as_sent, get, nest, post, review, with};
-use crate::user_info::claim;
+use crate::user_info::{claim, merged};
 
 const ADD: &str = "/user-info";
 const CHECK: &str = "/user-info/check";
@@ -232,6 +232,12 @@ fn changes() -> Vec<Attack> {
     };
     let (none, alice, boss) = (say(json!({})), say(claim("alice")), say(claim("boss")));
     let finally = |name, object: &Value, words| checked(name, &review(DEPLOYMENT, object), words);
+    let scheduled = |labels: Value, annotations: Value| json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": {"schedulerName": "yunikorn"}});
+    let moved = |name, labels: Value, annotations: Value, words| {
+        let old = scheduled(json!({"applicationId": "own"}), own.clone());
+        let new = scheduled(labels, annotations);
+        added(name, &with(review(POD, &new), &json!({"operation": "UPDATE", "oldObject": old})), words)
+    };
     let workers = |names: [&str; 2]| {
         let group = |name: &&str| json!({"template": {"metadata": {"annotations": claim(name)}}});
         nest("spec.workerGroupSpecs", names.iter().map(group).collect())
@@ -241,6 +247,24 @@ fn changes() -> Vec<Attack> {
         &json!({"operation": "UPDATE", "oldObject": workers(["alice", "alice"])}),
     );
     vec![
+        moved(
+            "a pod that moves to the boss' application",
+            json!({"applicationId": "bosses"}),
+            own.clone(),
+            &["`applicationId` would change", "a pod that YuniKorn schedules keeps its user"],
+        ),
+        moved(
+            "a pod that moves by an annotation of the same meaning",
+            json!({"applicationId": "own"}),
+            merged(own.clone(), &json!({"yunikorn.apache.org/app-id": "bosses"})),
+            &["`yunikorn.apache.org/app-id` would change"],
+        ),
+        moved(
+            "a pod that becomes the boss'",
+            json!({"applicationId": "own"}),
+            claim("boss"),
+            &["`yunikorn.apache.org/user.info` would change"],
+        ),
         added("a name where none was", &update(&none, &boss), &[BOSS]),
         added("another name", &update(&alice, &boss), &["it was set before and would be changed"]),
         added(

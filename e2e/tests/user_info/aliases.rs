@@ -114,7 +114,7 @@ fn texts(object: &Value) -> Vec<&str> {
 }
 
 /// Returns a pod that every namespace takes.
-fn pod_in(namespace: &str, annotations: &Value) -> Value {
+pub(super) fn pod_in(namespace: &str, annotations: &Value) -> Value {
     let spec = json!({
         "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [{"name": "main", "image": "none",

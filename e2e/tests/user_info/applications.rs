@@ -10,6 +10,8 @@ use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{TestCluster, eventually};
 use serde_json::{Value, json};
 
+use super::aliases::pod_in;
+use super::own_names::own;
 use super::{
     UNLABELLED, application, ask, claim, controller, create, guard_with, kubectl, merged, nobody_asked, pod,
     refused, said, strict,
@@ -190,7 +192,7 @@ async fn an_operator_that_has_just_started_asks_the_scheduler_whose_an_applicati
 }
 
 /// An account whose pods create pods, as Spark's drivers do.
-const SPARK: &str = "\
+pub(super) const SPARK: &str = "\
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: spark, namespace: NAMESPACE}
@@ -208,7 +210,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: spark}
 ";
 
 /// Returns an executor of the driver with this UID.
-fn executor(name: &str, uid: &str, annotations: &Value) -> Value {
+pub(super) fn executor(name: &str, uid: &str, annotations: &Value) -> Value {
     let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "driver", "uid": uid, "controller": true});
     let metadata = json!({"metadata": {"ownerReferences": [owner]}});
     merged(member(name, NAMESPACE, "spark-1", annotations), &metadata)
@@ -271,6 +273,47 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
             refused(answer, &["own-pod.user-info.queuewarden.dev"])?;
         }
         create(cluster, "alice", &member("late", NAMESPACE, "late", &json!({}))).await.map(drop)
+    })
+    .await
+}
+
+/// The namespaces that the webhooks leave alone otherwise.
+#[tokio::test]
+async fn a_driver_takes_no_other_name_in_the_namespaces_of_the_system() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
+            return Ok(());
+        }
+        cluster.apply_kustomization("manifests/applications").await?;
+        let (operator, endpoints) = guard_with(cluster, &strict(), &WATCHED).await?;
+        ask(cluster, "user-info", &endpoints).await?;
+        for namespace in ["yunikorn", "queuewarden-system"] {
+            cluster.apply_text(&SPARK.replace("NAMESPACE", namespace), "e2e").await?;
+            let account = json!({"spec": {"serviceAccountName": "spark"}});
+            let scheduled = json!({"metadata": {"name": "driver"}, "spec": {"schedulerName": "yunikorn"}});
+            let text = merged(pod_in(namespace, &own("alice")), &scheduled);
+            create(cluster, "alice", &merged(text, &account)).await?;
+            let pods: Api<Pod> = Api::namespaced(cluster.client()?, namespace);
+            let driver = pods.get("driver").await?;
+            let uid = driver.uid().context("the driver has no UID")?;
+            let token = cluster.pod_kubeconfig(namespace, "spark", &driver).await?;
+            let dry = ["create", "--dry-run=server", "-f", "-"];
+            let owner = json!([{"apiVersion": "v1", "kind": "Pod", "name": "driver", "uid": uid, "controller": true}]);
+            let executor = |annotations: &Value| {
+                let metadata = json!({"metadata": {"name": "e", "ownerReferences": owner}});
+                merged(pod_in(namespace, annotations), &metadata).to_string()
+            };
+            eventually("the driver to be known", PATIENCE, || async {
+                cluster.kubectl_as(&token, &dry, &executor(&own("alice"))).await.map(Some)
+            })
+            .await?;
+            refused(
+                cluster.kubectl_as(&token, &dry, &executor(&claim("boss"))).await,
+                &["own-pod.user-info.queuewarden.dev", "it names user `boss`"],
+            )?;
+            pods.delete("driver", &kube::api::DeleteParams::default().grace_period(0)).await?;
+        }
+        operator.kill().await
     })
     .await
 }

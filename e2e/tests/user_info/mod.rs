@@ -9,12 +9,14 @@ mod crowd;
 mod gangs;
 mod harmless;
 mod holes;
+mod kept;
 mod names;
 mod operators;
 mod own_names;
 mod parity;
 mod refresh;
 mod service_accounts;
+mod sources;
 mod spark;
 mod time;
 

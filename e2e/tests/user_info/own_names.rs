@@ -1,21 +1,32 @@
 //! Tests the policy `queuewarden-own-names`: the API server checks names by itself, with no queuewarden
 //! running.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, PostParams};
+use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, TestCluster, eventually};
 use serde_json::{Value, json};
+use yunikorn::admission::request::{DECIDING_ANNOTATIONS, DECIDING_LABELS, USER_INFO, USERNAME};
 
-use super::{FIXTURES, claim, controller, create, kubectl, merged, pod, refused, strict};
+use super::applications::{SPARK, executor};
+use super::sources::{KINDS, make, workload};
+use super::{
+    FIXTURES, UNLABELLED, claim, controller, create, kubectl, merged, nobody_asked, pod, refused, strict,
+};
 
 const REFUSED: &[&str] = &["queuewarden-own-names", "user mallory may not set yunikorn.apache.org/user.info"];
 
+/// A controller, which the policy lets name others.
+pub(super) const CONTROLLER: &str = "system:serviceaccount:kube-system:replicaset-controller";
+
 /// Installs the policy with this `AdmissionPolicy`, without a webhook server; `false` if the cluster cannot
 /// do that.
-async fn policy(cluster: &TestCluster, spec: &Value) -> Result<bool> {
+pub(super) async fn policy(cluster: &TestCluster, spec: &Value) -> Result<bool> {
     if !cluster.can_run(&[Capability::OperatorProcess])? {
         return Ok(false);
     }
@@ -31,8 +42,19 @@ async fn set(cluster: &TestCluster, spec: &Value) -> Result<()> {
     cluster.apply_text(&policy.to_string(), "e2e").await
 }
 
+/// Waits until the API server decides by the policy, also while it asks the webhooks: revisions are sent to
+/// none of them.
+pub(super) async fn enforced_alone(cluster: &TestCluster) -> Result<()> {
+    eventually("the API server to decide by the policy", PATIENCE, || async {
+        let probe = revision("probe", &claim("boss"));
+        let answer = kubectl(cluster, "mallory", &["create", "--dry-run=server"], &probe).await;
+        Ok(refused(answer, REFUSED).ok())
+    })
+    .await
+}
+
 /// Waits until the API server refuses mallory the name of the boss.
-async fn enforced(cluster: &TestCluster) -> Result<()> {
+pub(super) async fn enforced(cluster: &TestCluster) -> Result<()> {
     eventually("the API server to decide by the policy", PATIENCE, || async {
         let answer = kubectl(
             cluster,
@@ -47,7 +69,7 @@ async fn enforced(cluster: &TestCluster) -> Result<()> {
 }
 
 /// Returns this user's own annotation.
-fn own(user: &str) -> Value {
+pub(super) fn own(user: &str) -> Value {
     let text = format!(r#"{{"user":"{user}","groups":["people","system:authenticated"]}}"#);
     json!({"yunikorn.apache.org/user.info": text})
 }
@@ -121,23 +143,203 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_binding_carries_no_name() -> Result<()> {
+async fn the_label_names_nobody_else_and_an_empty_annotation_nobody_at_all() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !policy(cluster, &strict()).await? {
+            return Ok(());
+        }
+        enforced(cluster).await?;
+        let labelled = json!({"labels": {USERNAME: "boss"}});
+        let empty = json!({"annotations": {USER_INFO: ""}});
+        let own_label = json!({"labels": {USERNAME: "mallory"}});
+        let own_text = merged(labelled.clone(), &json!({"annotations": own("mallory")}));
+        let by_label = ["queuewarden-own-names", "may not set the label yunikorn.apache.org/username"];
+        let by_text = ["queuewarden-own-names", "user.info may not be empty"];
+        for of in KINDS {
+            let tried = async |user: &str, metadata: &Value| {
+                make(cluster, user, of, &workload(of.1, "w", metadata), true).await
+            };
+            // The label names a user without groups, so it is not even one's own name.
+            for metadata in [&labelled, &merged(labelled.clone(), &empty), &own_label] {
+                refused(tried("mallory", metadata).await, &by_label)?;
+            }
+            refused(tried("mallory", &empty).await, &by_text)?;
+            for (user, metadata) in [("mallory", &own_text), (CONTROLLER, &labelled)] {
+                tried(user, metadata).await.with_context(|| format!("{} {metadata}", of.1))?;
+            }
+        }
+        // In a template a label comes later, too.
+        create(cluster, "mallory", &controller("Deployment", "web", &json!({}))).await?;
+        let patch = json!({"spec": {"template": {"metadata": labelled}}}).to_string();
+        let args =
+            ["patch", "deployment", "web", "-n", NAMESPACE, "--type=merge", "-p", &patch, "--as=mallory"];
+        refused(cluster.kubectl(&[&args[..], &["--as-group=people"]].concat()).await, &by_label)
+    })
+    .await
+}
+
+/// Sends an object to this path of the API server as this user, who is an administrator.
+async fn post(cluster: &TestCluster, user: &str, path: &str, object: &Value) -> Result<String> {
+    let client = cluster.as_user(user, &["system:masters"])?;
+    let request = http::Request::post(path).header("content-type", "application/json");
+    Ok(client.request_text(request.body(object.to_string().into_bytes())?).await?)
+}
+
+#[tokio::test]
+async fn a_binding_carries_nothing_that_yunikorn_derives_anything_from() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !policy(cluster, &strict()).await? {
             return Ok(());
         }
         enforced(cluster).await?;
         create(cluster, "alice", &pod("bound", NAMESPACE, &own("alice"))).await?;
-        let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
-        let bind = async |annotations: Value| {
-            let binding =
-                json!({"target": {"kind": "Node", "name": "node"}, "metadata": {"name": "bound", "annotations": annotations}});
-            pods.create_subresource::<Value, Value>("binding", "bound", &PostParams::default(), &binding).await
+        let core = format!("/api/v1/namespaces/{NAMESPACE}");
+        let bind = async |path: &str, metadata: Value| {
+            let binding = json!({"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node"},
+                "metadata": merged(metadata, &json!({"name": "bound"}))});
+            post(cluster, "alice", &format!("{core}/{path}"), &binding).await
         };
-        let answer = bind(claim("boss")).await.map(|_| String::new()).map_err(Into::into);
-        refused(answer, &["queuewarden-own-names", "Binding"])?;
-        bind(json!({})).await?;
+        let words = ["queuewarden-own-names", "Binding"];
+        for path in ["pods/bound/binding", "bindings"] {
+            for text in [claim("boss"), own("alice")] {
+                refused(bind(path, json!({"annotations": text})).await, &words)?;
+            }
+            for key in DECIDING_LABELS {
+                refused(bind(path, json!({"labels": {key: "x"}})).await, &words)
+                    .with_context(|| format!("label {key}"))?;
+            }
+            for key in DECIDING_ANNOTATIONS {
+                refused(bind(path, json!({"annotations": {key: "x"}})).await, &words)
+                    .with_context(|| format!("annotation {key}"))?;
+            }
+        }
+        bind("bindings", json!({"labels": {"note": "x"}, "annotations": {"note": "x"}})).await?;
         Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_revision_has_its_authors_name_byte_by_byte() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !policy(cluster, &strict()).await? {
+            return Ok(());
+        }
+        enforced(cluster).await?;
+        let dry = ["create", "--dry-run=server"];
+        // A name with escapes, which only the webhook could check.
+        let eve = "eve+x@example.com";
+        let escaped = json!({USER_INFO: r#"{"user":"qw-user:CN#3dThe#20Boss","groups":["people","system:authenticated"]}"#});
+        refused(kubectl(cluster, eve, &dry, &revision("r", &escaped)).await, &["queuewarden-own-names", eve])?;
+        let data = |data: Value| merged(revision("r", &json!({})), &json!({"data": data}));
+        let labelled = data(json!({"spec": {"template": {"metadata": {"labels": {USERNAME: "boss"}}}}}));
+        refused(kubectl(cluster, "mallory", &dry, &labelled).await, &["queuewarden-own-names", "label"])?;
+        // Controllers read the fields in any case: the Kelvin sign and the long s are small letters, too.
+        for path in [
+            "spec.template.metadata.Annotations",
+            "spec.template.Metadata.annotations",
+            "spec.TEMPLATE.metadata.annotations",
+            "Spec.template.metadata.annotations",
+            "\u{17f}pec.template.metadata.annotations",
+            "spec.template.metadata.annotation\u{17f}",
+        ] {
+            let hidden = data(path.rsplit('.').fold(claim("boss"), |inner, name| json!({name: inner})));
+            refused(
+                kubectl(cluster, "mallory", &dry, &hidden).await,
+                &["queuewarden-own-names", "in small letters"],
+            )
+            .with_context(|| path.to_owned())?;
+        }
+        for allowed in [revision("r", &own("mallory")), data(json!({"queues.yaml": "x", "Other": {"Spec": 1}}))] {
+            kubectl(cluster, "mallory", &dry, &allowed).await?;
+        }
+        // Those of the controllers have the name of the template.
+        let system = "system:serviceaccount:kube-system:statefulset-controller";
+        kubectl(cluster, system, &dry, &revision("r", &claim("boss"))).await.map(drop)
+    })
+    .await
+}
+
+/// The gap: a revision names boss in a field that no check finds, and the controller makes a pod of it.
+#[tokio::test]
+async fn controllers_read_the_fields_of_a_revision_in_any_case() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
+            return Ok(());
+        }
+        cluster.start_controller_manager().await?;
+        // Pods below the partition are made of the current revision.
+        let kept = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}});
+        let set = merged(workload("StatefulSet", "set", &json!({"annotations": own("mallory")})), &kept);
+        create(cluster, "mallory", &set).await?;
+        let client = cluster.as_user("mallory", &["people"])?;
+        let sets: Api<StatefulSet> = Api::namespaced(client.clone(), NAMESPACE);
+        let current = eventually("the current revision", PATIENCE, || async {
+            Ok(sets.get("set").await?.status.and_then(|status| status.current_revision))
+        })
+        .await?;
+        let revisions: Api<ControllerRevision> = Api::namespaced(client.clone(), NAMESPACE);
+        let mut forged = revisions.get(&current).await?;
+        let metadata = json!({"annotations": null, "Annotations": claim("boss")});
+        let annotations = json!({"spec": {"template": {"metadata": metadata}}});
+        let data = forged.data.take().context("the revision has no data")?.0;
+        forged.data = Some(RawExtension(merged(data, &annotations)));
+        forged.metadata.resource_version = None;
+        forged.metadata.name = Some("set-forged".to_owned());
+        revisions.create(&PostParams::default(), &forged).await?;
+        let forge = json!({"status": {"currentRevision": "set-forged"}});
+        sets.patch_status("set", &PatchParams::default(), &Patch::Merge(forge)).await?;
+        let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
+        eventually("a pod in the name of the boss", PATIENCE, || async {
+            let Some(pod) = pods.get_opt("set-0").await? else { return Ok(None) };
+            if pod.annotations().get(USER_INFO).is_some_and(|text| text.contains("boss")) {
+                return Ok(Some(()));
+            }
+            pods.delete("set-0", &DeleteParams::default().grace_period(0)).await?;
+            Ok(None)
+        })
+        .await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn only_kubelets_request_the_token_of_a_pod_and_it_names_nobody_in_other_namespaces() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !policy(cluster, &strict()).await? {
+            return Ok(());
+        }
+        enforced(cluster).await?;
+        cluster.apply_text(&SPARK.replace("NAMESPACE", NAMESPACE), "e2e").await?;
+        let elsewhere = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "spark", "namespace": UNLABELLED},
+            "subjects": [{"kind": "ServiceAccount", "name": "spark", "namespace": NAMESPACE}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "queuewarden-e2e-people"}});
+        cluster.apply_text(&elsewhere.to_string(), "e2e").await?;
+        let account = json!({"spec": {"serviceAccountName": "spark"}});
+        create(cluster, "alice", &merged(pod("driver", NAMESPACE, &own("alice")), &account)).await?;
+        let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
+        let driver = pods.get("driver").await?;
+        let uid = driver.uid().context("the driver has no UID")?;
+
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/spark/token");
+        let request = |bound: Value| {
+            json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                "spec": {"audiences": ["https://kubernetes.default.svc"], "boundObjectRef": bound}})
+        };
+        let of_driver = json!({"kind": "Pod", "apiVersion": "v1", "name": "driver", "uid": uid});
+        let answer = post(cluster, "mallory", &path, &request(of_driver)).await;
+        refused(answer, &["queuewarden-own-names", "only kubelets request tokens that are bound to a pod"])?;
+        post(cluster, "mallory", &path, &request(Value::Null)).await?;
+
+        let token = cluster.pod_kubeconfig(NAMESPACE, "spark", &driver).await?;
+        let dry = ["create", "--dry-run=server", "-f", "-"];
+        let of = |namespace: &str| {
+            let place = json!({"metadata": {"namespace": namespace}});
+            merged(executor("e", &uid, &own("alice")), &place).to_string()
+        };
+        cluster.kubectl_as(&token, &dry, &of(NAMESPACE)).await?;
+        refused(cluster.kubectl_as(&token, &dry, &of(UNLABELLED)).await, &["queuewarden-own-names", "user.info"])
     })
     .await
 }
