@@ -8,6 +8,8 @@
 //! This module checks only what the plan's types cannot hold. The plan checks the rest: names, queue paths,
 //! expressions, windows.
 
+use std::io;
+
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kube::core::DynamicObject;
@@ -115,9 +117,30 @@ pub fn meta(object: &DynamicObject) -> Meta {
         created: metadata.creation_timestamp.as_ref().map(|time| time.0),
         deleting: metadata.deletion_timestamp.is_some(),
         finalizers: metadata.finalizers.clone().unwrap_or_default(),
+        stored: stored(object),
         conditions: conditions.into_iter().filter_map(condition).collect(),
         touches: touches(metadata),
     }
+}
+
+/// Returns how many bytes of JSON the writers of an object choose: its spec and metadata. Its status is
+/// queuewarden's, and `managedFields` the API server's.
+fn stored(object: &DynamicObject) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.saturating_add(bytes.len());
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let meta::ObjectMeta { name, labels, annotations, finalizers, owner_references, .. } = &object.metadata;
+    let chosen = (object.data.get("spec"), name, labels, annotations, finalizers, owner_references);
+    let mut counter = Counter(0);
+    // There is no space for an object that cannot be measured.
+    serde_json::to_writer(&mut counter, &chosen).map_or(usize::MAX, |()| counter.0)
 }
 
 /// Returns what is wrong with the conditions of an object; `None` if each of them can be read.
@@ -392,6 +415,7 @@ mod tests {
                 created: Some(at("2026-01-02T03:04:05Z")),
                 deleting: false,
                 finalizers: vec!["example.com/stay".into()],
+                stored: 261,
                 conditions: [Condition {
                     type_: "Ready".into(),
                     status: Status::False,

@@ -35,6 +35,12 @@ pub(super) const MAX_BYTES: usize = 256 * 1024;
 pub(super) const MAX_OBJECTS_OF_ONE: usize = 200;
 /// Most delegated objects whose writers administer their queue.
 pub(super) const MAX_OBJECTS: usize = 2000;
+/// Bytes of the objects of one writer as they are stored ([`Meta::stored`](super::snapshot::Meta::stored)),
+/// in force or not. With all 200 objects, each may have 655: a grant to five names takes 200, and `kubectl
+/// apply` adds the same again as an annotation.
+pub(super) const MAX_STORED_OF_ONE: usize = 128 * 1024;
+/// Bytes of all delegated objects as they are stored.
+pub(super) const MAX_STORED: usize = 1024 * 1024;
 
 /// The administrators of all queues, by the objects that count.
 pub(super) struct Administrators<'a> {
@@ -122,7 +128,8 @@ pub(super) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree
             break;
         }
         for object in entitled {
-            if let Some(message) = claim(object).and_then(|(by, ..)| room.count(&by.user)) {
+            let stored = object.entry.meta.stored;
+            if let Some(message) = claim(object).and_then(|(by, ..)| room.count(&by.user, stored)) {
                 // Even if it was refused for another reason.
                 object.refuse(Refusal { reason: Reason::TooLarge, message });
             } else if let Some(why) = object.contribution().and_then(|it| room.take(it)) {
@@ -222,14 +229,23 @@ fn bytes(contribution: &Contribution) -> usize {
     contribution.acls().map(|(_, acl)| acl.canonical().len()).sum()
 }
 
-/// The part of the ConfigMap that delegated objects take, and their number.
+/// The space that objects take.
+#[derive(Debug, Default)]
+struct Space {
+    objects: usize,
+    /// Bytes in the API server.
+    stored: usize,
+    /// Bytes of ACLs in the ConfigMap.
+    acls: usize,
+}
+
+/// The space that delegated objects take.
 #[derive(Debug, Default)]
 struct DelegatedSize {
+    /// Most bytes of ACLs.
     most: usize,
-    all: usize,
-    of_one: BTreeMap<String, usize>,
-    objects: usize,
-    objects_of_one: BTreeMap<String, usize>,
+    all: Space,
+    of_one: BTreeMap<String, Space>,
 }
 
 impl DelegatedSize {
@@ -237,20 +253,35 @@ impl DelegatedSize {
         Self { most, ..Self::default() }
     }
 
-    /// Counts an object of a writer, or returns why there is no space for it.
-    fn count(&mut self, user: &str) -> Option<String> {
-        let of_one = self.objects_of_one.entry(user.to_owned()).or_default();
-        if *of_one >= MAX_OBJECTS_OF_ONE {
+    /// Counts an object of a writer that takes `stored` bytes, or returns why there is no space for it.
+    fn count(&mut self, user: &str, stored: usize) -> Option<String> {
+        let Self { all, of_one, .. } = self;
+        let one = of_one.entry(user.to_owned()).or_default();
+        if one.objects >= MAX_OBJECTS_OF_ONE {
             return Some(format!(
                 "this writer has {MAX_OBJECTS_OF_ONE} objects already: delete some, name several users and groups in one, or ask a cluster \
                  administrator"
             ));
         }
-        if self.objects >= MAX_OBJECTS {
+        if all.objects >= MAX_OBJECTS {
             return Some(format!("there are {MAX_OBJECTS} delegated objects already: delete some"));
         }
-        *of_one += 1;
-        self.objects += 1;
+        if one.stored.saturating_add(stored) > MAX_STORED_OF_ONE {
+            return Some(format!(
+                "the objects of this writer would take more than {MAX_STORED_OF_ONE} bytes, with labels and annotations, in force or not: \
+                 delete some, grant groups instead of users, or ask a cluster administrator"
+            ));
+        }
+        if all.stored.saturating_add(stored) > MAX_STORED {
+            return Some(format!(
+                "all delegated objects together would take more than {MAX_STORED} bytes, with labels and annotations, in force or not: \
+                 delete some"
+            ));
+        }
+        for space in [one, all] {
+            space.objects += 1;
+            space.stored = space.stored.saturating_add(stored);
+        }
         None
     }
 
@@ -258,19 +289,19 @@ impl DelegatedSize {
     fn take(&mut self, contribution: &Contribution) -> Option<String> {
         let needs = bytes(contribution);
         let user = contribution.delegated_by.as_ref().map(|by| by.user.clone()).unwrap_or_default();
-        let of_one = self.of_one.entry(user).or_default();
-        if of_one.saturating_add(needs) > MAX_BYTES_OF_ONE {
+        let one = self.of_one.entry(user).or_default();
+        if one.acls.saturating_add(needs) > MAX_BYTES_OF_ONE {
             return Some(format!(
                 "the objects of this writer would add more than {MAX_BYTES_OF_ONE} bytes of ACLs: grant groups instead of users, or ask a \
                  cluster administrator"
             ));
         }
         let most = self.most;
-        if self.all.saturating_add(needs) > most {
+        if self.all.acls.saturating_add(needs) > most {
             return Some(format!("all delegated objects together would add more than {most} bytes of ACLs"));
         }
-        *of_one = of_one.saturating_add(needs);
-        self.all = self.all.saturating_add(needs);
+        one.acls = one.acls.saturating_add(needs);
+        self.all.acls = self.all.acls.saturating_add(needs);
         None
     }
 }
@@ -302,13 +333,27 @@ mod tests {
         let mut room = DelegatedSize::new(MAX_BYTES);
         for writer in 0..MAX_OBJECTS / MAX_OBJECTS_OF_ONE {
             for _ in 0..MAX_OBJECTS_OF_ONE {
-                assert_eq!(room.count(&format!("writer{writer}")), None);
+                assert_eq!(room.count(&format!("writer{writer}"), 1), None);
             }
-            let one = room.count(&format!("writer{writer}")).unwrap();
+            let one = room.count(&format!("writer{writer}"), 1).unwrap();
             assert!(one.contains("this writer has 200 objects"), "{one}");
         }
-        let all = room.count("another").unwrap();
+        let all = room.count("another", 1).unwrap();
         assert!(all.contains("2000 delegated objects"), "{all}");
+    }
+
+    #[test]
+    fn bytes_that_objects_of_one_writer_and_of_all_take_are_bounded_to_the_byte() {
+        let mut room = DelegatedSize::new(MAX_BYTES);
+        for writer in 0..MAX_STORED / MAX_STORED_OF_ONE {
+            let writer = format!("writer{writer}");
+            assert_eq!(room.count(&writer, MAX_STORED_OF_ONE - 1), None);
+            let one = room.count(&writer, 2).unwrap();
+            assert!(one.contains("this writer would take more than 131072 bytes"), "{one}");
+            assert_eq!(room.count(&writer, 1), None, "a refused object takes nothing");
+        }
+        let all = room.count("another", 1).unwrap();
+        assert!(all.contains("all delegated objects together would take more than 1048576 bytes"), "{all}");
     }
 
     #[test]

@@ -160,6 +160,8 @@ pub struct Meta {
     pub deleting: bool,
     /// `metadata.finalizers`
     pub finalizers: Vec<String>,
+    /// Bytes of the spec and of the metadata that its writers choose, as JSON.
+    pub stored: usize,
     /// `status.conditions` now; shared with plans that do not change them.
     pub conditions: Arc<[Condition]>,
     /// The last writers of its fields. No plan depends on them; reports print them.

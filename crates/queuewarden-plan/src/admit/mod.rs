@@ -82,6 +82,12 @@ impl Change {
     }
 }
 
+/// Returns whether the change takes more bytes of the API server, which delegates have a limit of.
+fn grows(Versions { old, new }: &Versions<QueueAcl>) -> bool {
+    let stored = |entry: &Option<QueueAcl>| entry.as_ref().map_or(0, |entry| entry.meta.stored);
+    stored(old) < stored(new)
+}
+
 fn keeps_spec<E: Borrow<Entry<S, M>>, S: PartialEq, M>(versions: &Versions<E>) -> bool {
     let specs = versions.old.as_ref().zip(versions.new.as_ref());
     specs.is_some_and(|(old, new)| old.borrow().spec == new.borrow().spec)
@@ -157,7 +163,11 @@ pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
     {
         return Response::refused(DELEGATION, why);
     }
-    if review.change.keeps_spec() {
+    let takes_more = match &review.change {
+        Change::QueueAcl(versions) => !review.may_escalate && grows(versions),
+        _ => false,
+    };
+    if review.change.keeps_spec() && !takes_more {
         // Labels and the like changed: any error existed before.
         return Response::default();
     }

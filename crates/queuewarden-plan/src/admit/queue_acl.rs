@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, obstacles, put, queues};
+use super::{
+    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put, queues,
+};
 use crate::access_tests::broken;
 use crate::attribution::returning;
 use crate::conditions::Reason;
@@ -26,8 +28,10 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     }
     let mut after = snapshot.clone();
     let new = new.clone().map(|mut new| {
-        // An object that its writer did not have before comes last: their earlier objects keep their space.
-        if old.as_ref().and_then(writer) != writer(&new) {
+        // An object that its writer did not have before, or that grows, comes last: their other objects keep
+        // their space. Otherwise each object in turn could grow to the limit, while the younger ones that
+        // have no space any more stay stored.
+        if grows(versions) || old.as_ref().and_then(writer) != writer(&new) {
             Arc::make_mut(&mut new).meta.created = None;
         }
         new

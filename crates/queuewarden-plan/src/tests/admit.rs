@@ -255,6 +255,30 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
     assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
 }
 
+/// The oldest objects come first. If an older object could grow, a younger one would have no space, and stay
+/// as large as it is.
+#[test]
+fn objects_of_one_writer_do_not_grow_past_their_bytes_in_turn() {
+    let sue = who("sue", &[]);
+    let sized = |name: &str, stored: usize| {
+        let mut object = by(&sue, name, "root.prod", Right::Submit, "tom");
+        let meta = &mut Arc::make_mut(&mut object).meta;
+        (meta.stored, meta.created) = (stored, Some(now()));
+        object
+    };
+    let most = crate::delegation::MAX_STORED_OF_ONE;
+    let mut snapshot = teams(Delegation::Enabled, vec![sized("a", 10), sized("b", most - 10)]);
+    quiet(&mut snapshot);
+    let change = |name: &str, before: usize, after: usize| {
+        admit(&snapshot, &review(&sue, false, Some(sized(name, before)), Some(sized(name, after)))).refusal
+    };
+    let why = change("a", 10, 11);
+    assert!(why.as_ref().is_some_and(|why| why.contains("131072 bytes")), "{why:?}");
+    assert_eq!(change("a", 10, 10), None);
+    assert_eq!(change("a", 10, 9), None);
+    assert_eq!(change("b", most - 10, 5), None);
+}
+
 /// Twenty and more attempts to get around delegation, as the webhook receives them. `None` in `new` deletes.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]

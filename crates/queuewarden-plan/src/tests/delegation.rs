@@ -249,6 +249,33 @@ fn writer_with_200_objects_gets_no_other_and_the_oldest_count() {
 }
 
 #[test]
+fn stored_bytes_count_in_force_or_not() {
+    let sue = who("sue", &[]);
+    let sized = |name: &str, stored: usize| {
+        let mut object = by(&sue, name, "root.prod", Right::Submit, "ann");
+        Arc::make_mut(&mut object).meta.stored = stored;
+        object
+    };
+    let most = crate::delegation::MAX_STORED_OF_ONE;
+    for (edit, state) in [
+        (None, YES),
+        (Some((|spec| spec.not_before = Some(Timestamp::MAX)) as fn(&mut QueueAclSpec)), "True/NotYetValid"),
+        (Some(|spec| spec.expires_at = Some(now())), "True/Expired"),
+        (Some(|spec| spec.suspend = true), "True/Suspended"),
+        (Some(|spec| spec.queue = "root.prod.later".into()), "False/QueueNotFound"),
+    ] {
+        let first = edit.iter().fold(sized("a", most), |object, edit| with(object, edit));
+        let snapshot = teams(Delegation::Enabled, vec![first, sized("b", 1)]);
+        assert_eq!(
+            (accepted(&snapshot, "a"), accepted(&snapshot, "b")),
+            (state.into(), "False/TooLarge".into())
+        );
+        let message = acl_message(&plan(&snapshot), "b", "Accepted").to_owned();
+        assert!(message.contains("more than 131072 bytes"), "{message}");
+    }
+}
+
+#[test]
 fn objects_of_others_who_administer_nothing_take_no_room() {
     let mut objects = all_of_one();
     for object in &mut objects {
