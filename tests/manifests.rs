@@ -249,14 +249,16 @@ fn the_webhooks_are_called_for_the_kinds_of_all_examples() {
 /// but no other request waits.
 #[test]
 fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
+    let webhooks = |path: &str| read(path).remove(0)["webhooks"].as_array().unwrap().clone();
     let webhook = |path: &str| {
-        let object = read(path).remove(0);
-        let webhooks = object["webhooks"].as_array().unwrap();
+        let webhooks = webhooks(path);
         assert_eq!(webhooks.len(), 1, "{path}");
         webhooks[0].clone()
     };
-    let own = webhook("manifests/validating/webhook.yaml");
-    assert_eq!(own["failurePolicy"], "Fail");
+    let [own, deletions] = webhooks("manifests/validating/webhook.yaml").try_into().unwrap();
+    assert_eq!((&own["failurePolicy"], &deletions["failurePolicy"]), (&"Fail".into(), &"Ignore".into()));
+    assert_eq!(deletions["rules"][0]["operations"], serde_json::json!(["DELETE"]));
+    assert_eq!(deletions["rules"][0]["resources"], own["rules"][0]["resources"]);
     let kinds = ["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
     assert_eq!(own["rules"][0]["apiGroups"], serde_json::json!(["queuewarden.dev"]));
     assert_eq!(own["rules"][0]["resources"], serde_json::json!(kinds));

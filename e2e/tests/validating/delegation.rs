@@ -85,6 +85,16 @@ fn attempts() -> Vec<Attempt> {
     if let Some(metadata) = finalized.get_mut("metadata") {
         *metadata = json!({"name": "x", "finalizers": ["example.com/stay"]});
     }
+    let mut annotated = x("root.prod", nothing.clone());
+    if let Some(metadata) = annotated.get_mut("metadata") {
+        *metadata = json!({"name": "x", "annotations": {"example.com/note": "x".repeat(66_000)}});
+    }
+    let names = |list: &str| -> Vec<_> { (0..256).map(|name| format!("{list}{name:0140}")).collect() };
+    let grant = |list: &str| json!({"users": names(list), "groups": names(&list.to_uppercase())});
+    let later = x(
+        "root.prod",
+        json!({"submit": grant("s"), "admin": grant("a"), "notBefore": "2099-01-01T00:00:00Z"}),
+    );
     let nobody = json!({"submit": {"nobody": true}});
     let higher = "as administrator of `root`";
     let applied = own("trusted", "root.prod", &nothing);
@@ -115,6 +125,8 @@ fn attempts() -> Vec<Attempt> {
         new("a sibling, as its administrator", x("root.test", json!({"admin": {"users": ["sue"]}})), foreign),
         new("a queue whose name begins alike", x("root.production", nothing.clone()), foreign),
         new("root", x("root", nothing.clone()), "not delegated"),
+        new("large annotations", annotated, "at most 65536 bytes of annotations"),
+        new("bytes that are not in force", later, "more than 131072 bytes"),
         new("root in capitals", x("ROOT", nothing.clone()), "not delegated"),
         new("another partition", x("root.prod", json!({"partition": "gpu"})), foreign),
         new("another partition's root in disguise", x("root.test", json!({"partition": "DEFAULT"})), foreign),
@@ -231,6 +243,42 @@ fn attempts() -> Vec<Attempt> {
             "forbidden",
         ),
     ]
+}
+
+/// While queuewarden is down, its webhook keeps delegates from writing, and cluster administrators from
+/// everything but deletions.
+#[tokio::test]
+async fn cluster_administrators_delete_while_queuewarden_is_down_and_others_do_not() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let (operator, _) = decided(cluster, BASE, &json!({"delegation": "Enabled"})).await?;
+        let (admin, sue) = (cluster.client()?, prepared(cluster).await?);
+        let dry = |name: &str| format!("{ACLS}/{name}?dryRun=All");
+        let delete =
+            async |client: &Client, path: &str| send(client, "DELETE", path, JSON, &Value::Null).await;
+        let answer = delete(&admin, &dry("trusted")).await?;
+        ensure!(answer.code == 200 && answer.warns("from user pat"), "{answer:?}");
+        let answer = delete(&sue, &dry("foreign")).await?;
+        ensure!(answer.message.contains("does not administer queue"), "{answer:?}");
+        operator.kill().await?;
+        for name in ["foreign", "mine"] {
+            let answer = delete(&sue, &dry(name)).await?;
+            ensure!(answer.code == 500 && answer.message.contains("validate.queuewarden.dev"), "{answer:?}");
+        }
+        let object = acl("x", &json!({"queue": "root.prod", "submit": {"users": ["pat"]}}));
+        let answer = create(&admin, ACLS, &object).await?;
+        ensure!(answer.code == 500 && answer.message.contains("validate.queuewarden.dev"), "{answer:?}");
+        for path in
+            [format!("{ACLS}/trusted"), format!("{ACLS}/foreign"), format!("{GROUP}/yunikornconfigs/default")]
+        {
+            let answer = delete(&admin, &path).await?;
+            ensure!(answer.code == 200 && answer.warnings.is_empty(), "{path}: {answer:?}");
+        }
+        Ok(())
+    })
+    .await
 }
 
 async fn make_attempt(client: &Client, attempt: &Attempt) -> Result<Answer> {
