@@ -174,7 +174,7 @@ async fn two_hundred(target: Target) -> Result<()> {
     Ok(())
 }
 
-fn review((group, kind): (&str, &str), namespace: &str, object: &Value) -> Vec<u8> {
+pub(super) fn review((group, kind): (&str, &str), namespace: &str, object: &Value) -> Vec<u8> {
     let request = json!({"uid": "u", "kind": {"group": group, "version": "v1", "kind": kind}, "operation": "CREATE",
         "name": "yunikorn-configs", "namespace": namespace, "userInfo": {"username": "mallory"}, "object": object});
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
@@ -355,7 +355,7 @@ async fn honest(target: &Target) -> Result<Seen> {
 }
 
 /// Returns the most memory that the operator has had, in KiB.
-fn peak(operator: &Operator<'_>) -> Result<u64> {
+pub(super) fn peak(operator: &Operator<'_>) -> Result<u64> {
     let pid = operator.process()?.pid().context("the operator does not run any more")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
@@ -363,11 +363,11 @@ fn peak(operator: &Operator<'_>) -> Result<u64> {
 }
 
 /// A control group that ends a process which takes more than [`LIMIT`].
-struct Confined(PathBuf);
+pub(super) struct Confined(PathBuf);
 
 impl Confined {
     /// Returns `None` on a machine where nobody may make one: then only [`MEMORY`] is checked.
-    fn new(operator: &Operator<'_>) -> Result<Option<Self>> {
+    pub(super) fn new(operator: &Operator<'_>) -> Result<Option<Self>> {
         let pid = operator.process()?.pid().context("the operator does not run any more")?;
         // Version 2 has one tree, version 1 one for memory alone.
         let kinds = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];

@@ -5,6 +5,7 @@ mod callers;
 mod certificates;
 pub(crate) mod hostile;
 mod service;
+mod stored;
 
 use std::time::Duration;
 
