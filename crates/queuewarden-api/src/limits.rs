@@ -1,5 +1,5 @@
-//! Checks the size limits of the CRDs, which are read from their schemas. No API server has checked the objects
-//! of a made-up review.
+//! Checks the size limits of the CRDs, which are read from their schemas. No API server has checked the
+//! objects of a made-up review.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Attacks by any pod that reaches the ports, on memory and on the latency of honest requests. Each is short;
-//! `just attacks` gives each a minute.
+//! Attacks by any pod that reaches the ports, on memory and on the latency of honest requests. Each is
+//! short; `just attacks` gives each a minute.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -134,8 +134,8 @@ async fn sent_slowly(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str
     Ok(())
 }
 
-/// Sends 200 reviews of the largest size at once, each on a connection of its own, as API servers do. Each must
-/// have a verdict before an API server gives up.
+/// Sends 200 reviews of the largest size at once, each on a connection of its own, as API servers do. Each
+/// must have a verdict before an API server gives up.
 async fn two_hundred(target: Target) -> Result<()> {
     const AT_ONCE: usize = 200;
     // As Go writes it: the uid first, the object last, and each of its characters as six.
@@ -402,6 +402,8 @@ async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duratio
             return Ok(());
         }
         cluster.install().await?;
+        // Reviews by a made-up administrator are decided, too.
+        cluster.apply_file("manifests/validating/rbac.yaml").await?;
         configure(cluster, "").await?;
         let policy = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "AdmissionPolicy", "metadata": {"name": "default"},
             "spec": {"userInfo": {"mode": "Enforce", "profile": "strict"}}});

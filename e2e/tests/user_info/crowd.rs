@@ -1,5 +1,5 @@
-//! Large requests crowd the user-info webhook through the API server. Nobody gets past it meanwhile: it refuses
-//! what it cannot read in time, so that `failurePolicy` does not decide.
+//! Large requests crowd the user-info webhook through the API server. Nobody gets past it meanwhile: it
+//! refuses what it cannot read in time, so that `failurePolicy` does not decide.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -83,8 +83,9 @@ async fn nobody_gets_past_the_webhook_in_a_crowd() -> Result<()> {
             ensure!(status.code == 403, "{status:?}");
             by_webhook += usize::from(status.message.contains("user-info.queuewarden.dev"));
         }
-        // The webhook itself refuses, not the policy that stands in for it while it is away. An API server in a
-        // crowd may be too slow to call it at all.
+        println!("{by_webhook} of {ATTEMPTS} refused by the webhook");
+        // The webhook itself refuses, not the policy that stands in for it while it is away. An API server
+        // in a crowd may be too slow to call it at all.
         ensure!(by_webhook >= ATTEMPTS * 3 / 4, "{by_webhook} of {ATTEMPTS} by the webhook");
         Ok(())
     })

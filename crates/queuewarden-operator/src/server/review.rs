@@ -78,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::not_read;
+    use super::{codes, not_read};
     use crate::server::bounds::{Cut, Limits, Unread, bound};
     use crate::server::testing::{self, TestService, client, defaults, not_found};
     use crate::server::{ServerState, submission as submissions, user_info, validating};
@@ -250,7 +250,8 @@ mod tests {
             (Cut::Fault, "fault in queuewarden"),
         ] {
             let why = not_read(cut);
-            assert!(why.to_string().contains(expected) && why.help.is_some(), "{why}");
+            let code = if matches!(cut, Cut::TooLarge(_)) { codes::TOO_LARGE } else { codes::NOT_READ };
+            assert!(why.code == code && why.message.contains(expected) && why.help.is_some(), "{why}");
         }
     }
 

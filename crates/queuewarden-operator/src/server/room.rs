@@ -1,9 +1,9 @@
-//! Room for the bodies of requests. Each request reserves all bytes that it will use before the first of them
-//! is read, or waits in a line and holds nothing meanwhile: its body stays with the client.
+//! Room for the bodies of requests. Each request reserves all bytes that it will use before the first of
+//! them is read, or waits in a line and holds nothing meanwhile: its body stays with the client.
 //!
-//! Each client has two lines, one for small requests. Larger requests leave an eighth of the room to small ones,
-//! so no small request waits for the end of a large one. The first request in a line waits for room, and the
-//! others wait for it.
+//! Each client has two lines, one for small requests. Larger requests leave an eighth of the room to small
+//! ones, so no small request waits for the end of a large one. The first request in a line waits for room,
+//! and the others wait for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,8 +2,8 @@
 //!
 //! [`queuewarden_plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no
 //! (`failurePolicy: Fail`): no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a
-//! webhook that is down or in error never blocks a write. Both refuse what cannot be read, because a requester
-//! could bring that about.
+//! webhook that is down or in error never blocks a write. Both refuse what cannot be read, because a
+//! requester could bring that about.
 //!
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
@@ -41,8 +41,8 @@ const PLANS: usize = 2;
 const CONFIG_MAPS: usize = 1;
 /// Bytes in memory of a plan, without the objects of the review.
 const PLAN: usize = 16 * MIB;
-/// Bytes in memory of the check of a `ConfigMap`: 150,000 nodes of 182 bytes (a review of a million nodes took
-/// 182 MB of resident memory), and a text of 8 MiB.
+/// Bytes in memory of the check of a `ConfigMap`: 150,000 nodes of 182 bytes (a review of a million nodes
+/// took 182 MB of resident memory), and a text of 8 MiB.
 const CONFIG_MAP: usize = 36 * MIB;
 /// The clause of a change that could not be evaluated. No rule of `queuewarden_plan::admit` has this name.
 const DOUBT: &str = "unknown";
@@ -113,8 +113,8 @@ fn counts(known: &Published, request: &Request) -> bool {
         && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
 }
 
-/// Returns whether a review that cannot be read is refused. A crowd must not keep queuewarden from carrying out
-/// its plan.
+/// Returns whether a review that cannot be read is refused. A crowd must not keep queuewarden from carrying
+/// out its plan.
 fn matters(known: &Published, request: &Request, why: &Diagnostic) -> bool {
     let account =
         request.by.user.strip_prefix("system:serviceaccount:").and_then(|name| name.split_once(':'));
