@@ -17,4 +17,6 @@ mod manifests;
 #[cfg(test)]
 mod monitoring;
 #[cfg(test)]
+mod rights;
+#[cfg(test)]
 mod words;

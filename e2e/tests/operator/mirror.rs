@@ -354,7 +354,7 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
             // queuewarden has all of these rights.
             (role(ours, &json!([held]), &none), policy),
             (role(ours, &json!([submit(), held]), &none), policy),
-            (role(ours, &json!([rule("authentication.k8s.io", "tokenreviews", "create")]), &none), policy),
+            (role(ours, &json!([rule("queuewarden.dev", "queueacls/status", "patch")]), &none), policy),
             (role(ours, &json!([rule("queuewarden.dev", "queues", "submit")]), &none), policy),
             (role(ours, &json!([rule("queuewarden.dev", "queueacls", "get")]), &none), policy),
             (

@@ -18,6 +18,8 @@ async fn prepared(cluster: &TestCluster) -> Result<bool> {
         return Ok(false);
     }
     cluster.install_https().await?;
+    // Some callers show tokens.
+    cluster.apply_file("manifests/access/rbac.yaml").await?;
     Ok(true)
 }
 

@@ -48,11 +48,13 @@ struct Target {
     strict: bool,
 }
 
-/// Returns the lines, and whether any endpoint is used.
-pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) {
+/// Returns the lines, whether any endpoint is used, and whether the served API is.
+pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool, bool) {
     let targets = match webhooks(client).await {
         Ok(found) => found,
-        Err(error) => return (vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)], false),
+        Err(error) => {
+            return (vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)], false, false);
+        }
     };
     let validates = targets.iter().any(|target| target.by == OF_OWN_KINDS);
     let names: Vec<&str> = targets.iter().map(|target| target.by.as_str()).collect();
@@ -63,6 +65,7 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) 
     };
     let mut lines = vec![Line::ok(WEBHOOKS, installed)];
     let (api, served) = served(client).await;
+    let access = served.is_some();
     lines.extend(api);
     let targets: Vec<Target> = targets.into_iter().chain(served).collect();
     if targets.iter().any(|target| !target.blind) {
@@ -74,7 +77,7 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) 
     if validates {
         lines.push(answers(client).await);
     }
-    (lines, !targets.is_empty())
+    (lines, !targets.is_empty(), access)
 }
 
 /// Returns the endpoints of all our webhooks.

@@ -143,7 +143,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// Runs all checks. Something that cannot be read makes a line, not an error.
 fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAnswer {
     let checks: Vec<Line> = cluster.run(async |client| {
-        let (state, api, (endpoints, https)) = tokio::join!(
+        let (state, api, (endpoints, https, access)) = tokio::join!(
             Box::pin(reach.read(cluster, client, spec)),
             api::check(client, &cluster.server),
             https::check(client, clock()),
@@ -152,6 +152,7 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
             namespace: &reach.namespace,
             spec,
             https,
+            access,
             output: state.snapshot.as_ref().ok().and_then(|snapshot| written::output(spec, snapshot)),
             mounted: state.operator.mounted_certificate,
         };

@@ -1,6 +1,6 @@
 //! Checks that the operator's `ServiceAccount` has the rights it needs: those of `manifests/rbac.yaml` and,
-//! for the webhooks, of `manifests/https/rbac.yaml`. Not every installation needs all of them, and an
-//! installation that grants fewer is not advised to grant more.
+//! for the webhooks, of `manifests/https/rbac.yaml`, and for the served API of `manifests/access`. Not every
+//! installation needs all of them, and an installation that grants fewer is not advised to grant more.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
@@ -20,6 +20,8 @@ const RIGHTS: &str = "rights";
 const MANIFEST: &str = include_str!("../../../manifests/rbac.yaml");
 /// The rights that only webhooks and the served API need.
 const MANIFEST_OF_HTTPS: &str = include_str!("../../../manifests/https/rbac.yaml");
+/// The rights that only the served API needs, and roles of its users.
+const MANIFEST_OF_ACCESS: &str = include_str!("../../../manifests/access/rbac.yaml");
 /// `YuniKorn`'s namespace in the manifests.
 const YUNIKORN: &str = "yunikorn";
 /// Role and account for the renewal of the certificate, and for writing `caBundle` wherever the API server
@@ -39,6 +41,8 @@ pub(super) struct Setting<'s> {
     pub(super) spec: &'s ConfigSpec,
     /// True if any webhook or the served API is used.
     pub(super) https: bool,
+    /// True if the served API is used.
+    pub(super) access: bool,
     /// True if the output ConfigMap exists; `None` if unknown.
     pub(super) output: Option<bool>,
     /// True if its certificate is mounted, and managed by somebody else; `None` if unknown.
@@ -112,8 +116,12 @@ impl Setting<'_> {
     /// Returns the roles that the installation may need.
     fn roles(&self) -> Vec<Role> {
         let files = [Some(MANIFEST), self.https.then_some(MANIFEST_OF_HTTPS)];
-        let roles = files.into_iter().flatten().filter_map(|file| serde_saphyr::from_multiple(file).ok());
-        roles.flat_map(Vec::into_iter).collect()
+        let read = |file| serde_saphyr::from_multiple::<Role>(file).unwrap_or_default();
+        let roles = files.into_iter().flatten().flat_map(read);
+        let of_access = self.access.then_some(MANIFEST_OF_ACCESS).into_iter().flat_map(read);
+        // Users have its other roles.
+        let own = |role: &Role| role.metadata.name.as_deref() == Some("queuewarden-access");
+        roles.chain(of_access.filter(own)).collect()
     }
 
     /// Returns the requests for all rights that are, or may be, needed.
@@ -197,10 +205,10 @@ impl Setting<'_> {
     /// Returns the remedy for missing rights. The files may hold more than is needed, so it does not say to
     /// apply them as they are.
     fn remedy(&self, missing: &[&RightRequest]) -> String {
-        let file = if self.https {
-            "manifests/rbac.yaml and manifests/https/rbac.yaml"
-        } else {
-            "manifests/rbac.yaml"
+        let file = match (self.https, self.access) {
+            (_, true) => "rbac.yaml of manifests, manifests/https and manifests/access",
+            (true, false) => "manifests/rbac.yaml and manifests/https/rbac.yaml",
+            (false, false) => "manifests/rbac.yaml",
         };
         let creation = missing.iter().any(|request| request.purpose == Purpose::Creation);
         let ConfigSpec { namespace, output_config_map: output, .. } = self.spec;
@@ -284,19 +292,26 @@ mod tests {
     fn every_rule_of_the_manifests_has_its_purpose() {
         let spec = ConfigSpec { adoption: Adoption::Import, ..ConfigSpec::default() };
         let rules_by_purpose = |https| {
-            let roles = Setting { https, ..setting(&spec) }.roles();
+            let roles = Setting { https, access: https, ..setting(&spec) }.roles();
             [Purpose::Work, Purpose::Creation, Purpose::Certificate].map(|purpose| {
                 let purposes = roles.iter().flat_map(|role| role.rules.iter().map(|rule| role.purpose(rule)));
                 purposes.filter(|of_rule| *of_rule == purpose).count()
             })
         };
         assert_eq!(rules_by_purpose(false), [10, 1, 0]);
-        assert_eq!(rules_by_purpose(true), [11, 1, 5]);
+        assert_eq!(rules_by_purpose(true), [12, 1, 5]);
     }
 
     /// Creates an installation with webhooks, a certificate of its own, and a missing output.
     fn setting(spec: &ConfigSpec) -> Setting<'_> {
-        Setting { namespace: "ops", spec, https: true, output: Some(false), mounted: Some(false) }
+        Setting {
+            namespace: "ops",
+            spec,
+            https: true,
+            access: true,
+            output: Some(false),
+            mounted: Some(false),
+        }
     }
 
     fn rights(setting: &Setting<'_>) -> Vec<String> {
@@ -332,7 +347,9 @@ mod tests {
         ] {
             assert!(all.iter().any(|found| found == right), "{right}: {all:?}");
         }
-        let closed = rights(&Setting { https: false, ..setting(&spec) });
+        let webhooks = rights(&Setting { access: false, ..setting(&spec) });
+        assert!(!webhooks.iter().any(|found| found.contains("reviews")), "{webhooks:?}");
+        let closed = rights(&Setting { https: false, access: false, ..setting(&spec) });
         assert!(
             !closed.iter().any(|found| found.contains("secrets") || found.contains("yunikorn-queues")),
             "{closed:?}"
@@ -393,7 +410,8 @@ mod tests {
         let first = "system:serviceaccount:ops:queuewarden may not: get queueacls, list queueacls";
         assert!(line.found.starts_with(first), "{line:?}");
         assert!(!line.remedy.unwrap().contains("spec.adoption"));
-        let file = |https| without(&Setting { https, ..setting(&spec) }, "leases").remedy.unwrap();
+        let file =
+            |https| without(&Setting { https, access: false, ..setting(&spec) }, "leases").remedy.unwrap();
         assert!(file(true).contains("manifests/https/rbac.yaml") && !file(false).contains("https"));
     }
 }
