@@ -10,6 +10,10 @@ use go_compat::diag::{Diagnostic, Span};
 pub const MAX_TEXT: usize = 8 << 20;
 /// Most elements, texts and attributes that are read.
 const MAX_NODES: u32 = 2_000_000;
+/// Most attributes of an element. The parser compares each with all others.
+const MAX_ATTRIBUTES: usize = 256;
+/// Most declarations of namespaces in a file. The parser copies all declarations in scope for each new one.
+const MAX_NAMESPACES: usize = 256;
 
 /// Reads a text.
 ///
@@ -24,6 +28,9 @@ pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
         return Err(Diagnostic::error(codes::EXTERNAL, "a document type is not read")
             .at(Span::new(at, at.saturating_add("<!DOCTYPE".len())))
             .help("leave it out, and write what its entities stand for"));
+    }
+    if let Some((at, message)) = excess(text) {
+        return Err(Diagnostic::error(codes::XML, message).at(Span::new(at, at)));
     }
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, entity_resolver: None };
     Document::parse_with_options(text, options).map_err(|error| {
@@ -52,6 +59,66 @@ fn document_type(text: &str) -> Option<usize> {
         };
         at = at.saturating_add(markup.find(end)?);
     }
+}
+
+/// Returns the location of the first tag that has more than is read, and what that is. In a text that is no
+/// XML this may find less than there is, but then the parser refuses it at the same location.
+fn excess(text: &str) -> Option<(usize, String)> {
+    let (mut at, mut namespaces) = (0_usize, 0_usize);
+    loop {
+        at = at.saturating_add(text.get(at..)?.find('<')?);
+        let markup = text.get(at..)?;
+        let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"), ("</", ">")];
+        if let Some((_, end)) = skipped.into_iter().find(|(start, _)| markup.starts_with(start)) {
+            at = after(markup, end, at);
+            continue;
+        }
+        let tag = tag(markup);
+        namespaces = namespaces.saturating_add(tag.namespaces);
+        if tag.attributes > MAX_ATTRIBUTES {
+            return Some((at, format!("an element has more than {MAX_ATTRIBUTES} attributes")));
+        }
+        if namespaces > MAX_NAMESPACES {
+            return Some((at, format!("the file declares namespaces more than {MAX_NAMESPACES} times")));
+        }
+        at = at.saturating_add(tag.length);
+    }
+}
+
+/// The size of a start tag.
+#[derive(Default)]
+struct Tag {
+    length: usize,
+    attributes: usize,
+    namespaces: usize,
+}
+
+/// Measures the start tag at the start of a text.
+fn tag(markup: &str) -> Tag {
+    let mut tag = Tag { length: markup.len(), ..Tag::default() };
+    let (mut quote, mut name, mut is_name) = (None, 0_usize, false);
+    for (at, byte) in markup.bytes().enumerate() {
+        match (quote, byte) {
+            (Some(open), _) if open == byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => (quote, is_name) = (Some(byte), false),
+            (None, b'=') => {
+                tag.attributes = tag.attributes.saturating_add(1);
+                let declares = markup.get(name..at).is_some_and(|name| name.starts_with("xmlns"));
+                tag.namespaces = tag.namespaces.saturating_add(usize::from(declares));
+            }
+            (None, b'>') => {
+                tag.length = at.saturating_add(1);
+                break;
+            }
+            (None, _) if byte.is_ascii_whitespace() => is_name = false,
+            (None, _) => {
+                name = if is_name { name } else { at };
+                is_name = true;
+            }
+        }
+    }
+    tag
 }
 
 fn offset(text: &str, position: roxmltree::TextPos) -> usize {
@@ -201,6 +268,30 @@ mod tests {
         assert!(parse("<!-- <!DOCTYPE a> --><a/>").is_ok());
         let deep = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
         assert!(parse(&deep).is_ok());
+    }
+
+    #[test]
+    fn what_the_parser_reads_slowly_is_refused() {
+        let namespaces = |count: usize| {
+            let open: Vec<String> = (0..count).map(|n| format!("<a xmlns:n{n} = 'x'>")).collect();
+            open.concat() + &"</a>".repeat(count)
+        };
+        let attributes = |count: usize| {
+            let names: Vec<String> = (0..count).map(|n| format!(" a{n}=\"'>=\"")).collect();
+            let names = names.concat();
+            format!("<?xml version='1.0'?><!-- <a b='c' --><r>{}<a{names}/></r>", "<b c='d'/>".repeat(1000))
+        };
+        assert!(parse(&namespaces(MAX_NAMESPACES)).is_ok() && parse(&attributes(MAX_ATTRIBUTES)).is_ok());
+        for text in [
+            namespaces(MAX_NAMESPACES + 1),
+            attributes(MAX_ATTRIBUTES + 1),
+            namespaces(3000),
+            attributes(200_000),
+        ] {
+            let error = parse(&text).map(drop).unwrap_err();
+            let at = error.span.unwrap().start;
+            assert!(error.code == codes::XML && text.get(at..).unwrap().starts_with("<a "), "{error}");
+        }
     }
 
     #[test]
