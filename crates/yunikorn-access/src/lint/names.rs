@@ -72,13 +72,16 @@ type Uses<'t> = BTreeMap<Name<'t>, Vec<(LocatedAcl<'t>, &'t Origin)>>;
 pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
     let uses = uses(tree);
     let slips = Slips::new(&uses);
+    let mut compared = 0_usize;
     for (name, locations) in &uses {
         if name.is_group && is_alias(name.text) {
             alias_named(*name, locations, findings);
             continue;
         }
         match known.population(*name) {
-            Some(population) if !population.has(name.text) => unknown(*name, &uses, population, findings),
+            Some(population) if !population.has(name.text) => {
+                unknown(*name, &uses, population, &mut compared, findings);
+            }
             Some(_) => {}
             None => {
                 if !known_otherwise(*name, locations, known, findings) && !other_kind(*name, &uses, findings)
@@ -122,14 +125,26 @@ fn alias_named(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], findings
     }
 }
 
+/// Maximum number of known names that all unknown ones are compared with.
+const MAX_COMPARED: usize = 5_000_000;
+
 /// Reports a name that is none of the known ones, once for all its uses.
-fn unknown(name: Name<'_>, uses: &Uses<'_>, known: &Population, findings: &mut Findings) {
+fn unknown(
+    name: Name<'_>,
+    uses: &Uses<'_>,
+    known: &Population,
+    compared: &mut usize,
+    findings: &mut Findings,
+) {
     let (kind, text) = (name.kind(), quoted(name.text));
     let help = if uses.contains_key(&name.other()) {
         "other ACLs have it in the other list: users stand before the space, groups behind it".to_owned()
     } else {
         // There may be a hundred thousand known names, and they are only searched when the result matters.
-        match nearest(known.names.iter().map(String::as_str), name.text) {
+        let candidates = known.names.iter().map(String::as_str);
+        let candidates = candidates.take(MAX_COMPARED.saturating_sub(*compared));
+        *compared = compared.saturating_add(known.names.len());
+        match nearest(candidates, name.text) {
             Some(near) => format!("write {} if that is meant", quoted(near)),
             None => format!("write the name as the identity provider sends it, or make the {kind} known"),
         }
