@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::ValueEnum as _;
 
 use super::findings::plural;
+use super::input::source::shown;
 use super::query::SourceArgs;
 use super::query::configuration::Configuration;
 use super::query::output::{self, Table, UNTIL};
@@ -115,7 +116,7 @@ impl Output {
                 let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
                 Failure::Usage(format!(
                     "-o {}: the name ends in none of {}; --format says what to write",
-                    path.display(),
+                    shown(path),
                     endings.join(", ")
                 ))
             }),
@@ -142,7 +143,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     match output {
         Output::Stdout(_) => console.out(&written)?,
         Output::File(path) => atomic::write(path, written.as_bytes())
-            .map_err(|error| Failure::Output(format!("cannot write {}: {error}", path.display())))?,
+            .map_err(|error| Failure::Output(format!("cannot write {}: {error}", shown(path))))?,
     }
     if args.output.is_none() {
         console.out(&format!("{DEFAULT_FILE}\n"))?;
@@ -186,7 +187,7 @@ fn written(
         Format::Html => {
             let json =
                 serde_json::to_string(&answer()).map_err(|error| Failure::Output(error.to_string()))?;
-            Ok(page::page(&json))
+            Ok(page::page(&output::escaped_json(&json)))
         }
         Format::Json => output::json(&answer()),
         Format::Yaml => output::yaml(&answer()),

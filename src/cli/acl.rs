@@ -94,7 +94,7 @@ fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
             return standard_input();
         }
         let name = if acls.len() == 1 { "acl".to_owned() } else { format!("acl {}", index + 1) };
-        Ok(Source { name, text: (*text).to_owned() })
+        Ok(Source::new(name, *text))
     };
     acls.iter().enumerate().map(source).collect()
 }
@@ -104,7 +104,8 @@ fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
 fn standard_input() -> Result<Source, Failure> {
     let mut source = source::read_one(Path::new("-"))?;
     if let Some(text) = source.text.strip_suffix('\n') {
-        source.text = text.strip_suffix('\r').unwrap_or(text).to_owned();
+        let text = text.strip_suffix('\r').unwrap_or(text).to_owned();
+        source = source.with_text(text);
     }
     Ok(source)
 }
@@ -246,7 +247,7 @@ fn text(explained: &[Explained], look: Look) -> String {
 fn draw(diagnostic: &Diagnostic, source: &Source, look: Look) -> String {
     let shown = |end: usize| visible(source.text.get(..end).unwrap_or(&source.text));
     let span = diagnostic.span.map(|span| Span::new(shown(span.start).len(), shown(span.end).len()));
-    let source = Source { text: shown(source.text.len()), ..source.clone() };
+    let source = source.clone().with_text(shown(source.text.len()));
     report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, look)
 }
 
@@ -297,7 +298,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn explained(text: &str) -> Explained {
-        Explained::yunikorn(Source { name: "acl".to_owned(), text: text.to_owned() })
+        Explained::yunikorn(Source::new("acl", text))
     }
 
     #[test]

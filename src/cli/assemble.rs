@@ -9,8 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::input::object::{Document, Kind, Object, token};
+use super::input::ours;
 use super::input::{Inputs, SourceDiagnostic};
-use go_compat::diag::{Code, Diagnostic};
+use go_compat::diag::{Code, Diagnostic, quoted};
 use queuewarden_api::{access_test, config_map, convert, v1alpha1};
 use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS,
@@ -143,7 +144,13 @@ fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<SourceDiagnost
     match serde_path_to_error::deserialize(&object.document.value) {
         Ok(typed) => Some(typed),
         Err(error) => {
-            let message = format!("{} in `{}`", error.inner(), error.path());
+            let path = error.path().to_string();
+            let message = if ours::is_ours(&object.document.value) {
+                format!("{} in {}", error.inner(), quoted(&path))
+            } else {
+                // The reason may quote a value.
+                format!("this is not what Kubernetes takes in {}", quoted(&path))
+            };
             let steps = error.path().iter().map(|step| format!("/{}", token(&step.to_string())));
             let at = object.document.span(&steps.collect::<String>());
             findings.push(object.finding(Diagnostic::error(MALFORMED, message).at(at)));

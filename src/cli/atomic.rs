@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::Failure;
+use super::input::source::shown;
 
 /// Writes `content` to `path` unless the file already holds it. An existing file keeps its permissions; a
 /// symbolic link stays one, and its target is replaced or created. Pipes and devices are written to directly.
@@ -48,7 +49,7 @@ pub(super) fn write_all<N: AsRef<Path>, C: AsRef<[u8]>>(
     let written = fs::create_dir_all(folder).and_then(|()| {
         files.into_iter().try_for_each(|(name, content)| write(&folder.join(name), content.as_ref()))
     });
-    written.map_err(|error| Failure::Output(format!("cannot write to `{}`: {error}", folder.display())))
+    written.map_err(|error| Failure::Output(format!("cannot write to `{}`: {error}", shown(folder))))
 }
 
 /// Creates a temporary file next to `target` with its permissions, or with those of any new file.

@@ -65,8 +65,9 @@ fn read(path: &Path) -> Result<BTreeMap<Key, Counts>, Failure> {
     let text = source::read_one(path)?.text;
     let log = serde_json::from_str::<Value>(&text).ok();
     let results = log.as_ref().and_then(|log| log.pointer("/runs/0/results")?.as_array());
-    let results = results
-        .ok_or_else(|| Failure::Usage(format!("{} is no SARIF: write it with -o sarif", path.display())))?;
+    let results = results.ok_or_else(|| {
+        Failure::Usage(format!("{} is no SARIF: write it with -o sarif", source::shown(path)))
+    })?;
     let mut known = BTreeMap::<Key, Counts>::new();
     for result in results {
         let [before, _] = known.entry(key(result)).or_default();

@@ -1,5 +1,7 @@
 //! `queuewarden codes`: lists all diagnostics, and explains single ones.
 
+use std::sync::LazyLock;
+
 use super::query::request::suggestion;
 use super::{Console, Exit, Failure, assemble, input, suppressions, validate};
 use go_compat::diag::{Code, quoted};
@@ -60,17 +62,20 @@ pub fn all() -> Vec<Code> {
     codes
 }
 
+/// All codes, in their order.
+static SORTED: LazyLock<Vec<Code>> = LazyLock::new(all);
+
 /// Parses a code by its number or its title, for clap.
 pub(super) fn code(text: &str) -> Result<Code, String> {
     let digits = text.strip_prefix("QW").or_else(|| text.strip_prefix("qw")).unwrap_or(text);
     let wanted = digits.parse().ok().filter(|_| digits.len() == 4);
-    let named = |code: &Code| Some(code.number) == wanted || code.title.eq_ignore_ascii_case(text);
-    all().into_iter().find(named).ok_or_else(|| {
+    let named = |code: &&Code| Some(code.number) == wanted || code.title.eq_ignore_ascii_case(text);
+    SORTED.iter().find(named).copied().ok_or_else(|| {
         if let Some(reason) = Reason::ALL.iter().find(|reason| reason.as_str().eq_ignore_ascii_case(text)) {
             let page = format!("{}/blob/main/docs/conditions.md", env!("CARGO_PKG_REPOSITORY"));
             return format!("{} is the reason of a condition, which {page} explains", reason.as_str());
         }
-        let hint = suggestion(all().iter().map(|code| code.title), text);
+        let hint = suggestion(SORTED.iter().map(|code| code.title), text);
         format!("there is no code {}{hint}", quoted(text))
     })
 }

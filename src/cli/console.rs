@@ -1,10 +1,12 @@
 //! Output streams: results on standard output, messages on standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 
 use super::query::output::wrapped;
+use go_compat::diag::{is_obeyed, show};
 
 /// Fewest columns at which lines are wrapped.
 const NARROWEST: usize = 40;
@@ -108,12 +110,25 @@ impl Console {
         }
     }
 
-    /// Writes to standard output. A closed pipe is no error, because the exit code is still an answer.
+    /// Writes a text for people to standard output. A closed pipe is no error, because the exit code
+    /// is still an answer.
     ///
     /// # Errors
     /// When that fails; for a closed pipe only if output is [endless](Self::endless), as an error of kind
     /// `BrokenPipe`, which `main` does not print.
     pub fn out(self, text: &str) -> io::Result<()> {
+        self.exact(&printable(text, self.look_out().color))
+    }
+
+    /// Writes a text that is a file to programs to standard output: byte for byte, unless that is a terminal.
+    ///
+    /// # Errors
+    /// As [`Self::out`].
+    pub fn file(self, text: &str) -> io::Result<()> {
+        if io::stdout().is_terminal() { self.out(text) } else { self.exact(text) }
+    }
+
+    fn exact(self, text: &str) -> io::Result<()> {
         let mut stream = io::stdout().lock();
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !self.endless => Ok(()),
@@ -121,8 +136,13 @@ impl Console {
         }
     }
 
-    /// Writes to standard error and ignores failures: a lost message must not stop the command.
+    /// Writes a message to standard error, and ignores failures: a lost message must not stop the command.
     pub fn err(self, text: &str) {
+        self.control(&printable(text, self.look_err().color));
+    }
+
+    /// Writes to standard error a text that moves the cursor. It holds nothing from the input.
+    pub fn control(self, text: &str) {
         if self.silent {
             return;
         }
@@ -139,6 +159,73 @@ impl Console {
     pub fn notes(self, notes: &[String]) {
         for note in notes {
             self.note(note);
+        }
+    }
+}
+
+/// Escapes the characters that a terminal would obey, but line breaks, tabs, and the colours of [`Look`] and
+/// of drawn diagnostics, if the stream takes any.
+fn printable(text: &str, color: bool) -> Cow<'_, str> {
+    let harmless = |c: char| !is_obeyed(c) || matches!(c, '\n' | '\t');
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let plain = rest.find(|c| !harmless(c)).unwrap_or(rest.len());
+        let kept = match plain {
+            0 if rest.starts_with("\r\n") => 2,
+            0 if color => color_code(rest),
+            plain => plain,
+        };
+        let (kept, behind) = rest.split_at_checked(kept).unwrap_or((rest, ""));
+        shown.push_str(kept);
+        rest = behind;
+        if kept.is_empty() {
+            show(&mut shown, c);
+            rest = rest.strip_prefix(c).unwrap_or_default();
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Returns the length of the escape sequence at the start of a text that makes it bold, gives it a colour, or
+/// ends that; 0 if the text begins with another.
+fn color_code(text: &str) -> usize {
+    let code = || {
+        let (codes, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
+        let is_color = |code: &str| matches!(code.as_bytes(), [b'0' | b'1'] | [b'3' | b'9', b'1'..=b'7']);
+        codes.split(';').all(is_color).then_some(codes.len())
+    };
+    code().map_or(0, |length| length.saturating_add("\u{1b}[m".len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_but_colours() {
+        let cases = [
+            ("a\tü 𝄞\n", "a\tü 𝄞\n", "a\tü 𝄞\n"),
+            ("a\r\nb\rc", "a\r\nb\\rc", "a\r\nb\\rc"),
+            (
+                "\u{1b}[1;92myes\u{1b}[0m\u{9b}2J",
+                "\u{1b}[1;92myes\u{1b}[0m\\u{9b}2J",
+                "\\u{1b}[1;92myes\\u{1b}[0m\\u{9b}2J",
+            ),
+            ("\u{1b}[8mhidden", "\\u{1b}[8mhidden", "\\u{1b}[8mhidden"),
+            ("\u{1b}[30;40mblack", "\\u{1b}[30;40mblack", "\\u{1b}[30;40mblack"),
+            ("\u{1b}]0;title\u{7}", "\\u{1b}]0;title\\u{7}", "\\u{1b}]0;title\\u{7}"),
+            (
+                "\u{202e}\u{2028}\u{7f}\u{1b}",
+                "\\u{202e}\\u{2028}\\u{7f}\\u{1b}",
+                "\\u{202e}\\u{2028}\\u{7f}\\u{1b}",
+            ),
+        ];
+        for (text, coloured, plain) in cases {
+            assert_eq!((printable(text, true).as_ref(), printable(text, false).as_ref()), (coloured, plain));
         }
     }
 }

@@ -9,7 +9,8 @@ use queuewarden_api::crd_yaml;
 /// Print the custom resource definitions
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Write one file for each definition into DIR instead
+    /// Write one file for each definition into DIR instead. If DIR has a symbolic link of that name, its
+    /// target is written
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

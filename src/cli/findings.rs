@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::console::Look;
 use super::input::source::Source;
-use super::input::{Inputs, SourceDiagnostic};
+use super::input::{Inputs, MAX_FINDINGS, SourceDiagnostic, TOO_MANY_FINDINGS};
 use super::query::output::AnswerFormat;
 use super::{Failure, report, sarif};
 pub use go_compat::diag::plural;
-use go_compat::diag::{Severity, Span};
+use go_compat::diag::{Diagnostic, Severity, Span};
 use queuewarden_api::answer::VERSION;
 use queuewarden_plan::ahead::Ahead;
 
@@ -101,6 +101,26 @@ pub fn by_cause<'i, T, C: Eq + Hash>(items: &'i [T], cause: impl Fn(&'i T) -> C)
     groups
 }
 
+/// Returns the first findings of each text, and one for all others. They are in the order of the texts.
+pub fn bounded(found: &[SourceDiagnostic]) -> Vec<SourceDiagnostic> {
+    let mut listed = Vec::with_capacity(found.len());
+    for of_text in found.chunk_by(|one, next| one.source == next.source) {
+        let (first, others) = of_text.split_at_checked(MAX_FINDINGS).unwrap_or((of_text, &[]));
+        listed.extend_from_slice(first);
+        listed.extend((!others.is_empty()).then(|| unlisted(others)));
+    }
+    listed
+}
+
+/// Returns the finding that counts others about the same text, with the worst severity among them.
+fn unlisted(others: &[SourceDiagnostic]) -> SourceDiagnostic {
+    let severity = others.iter().map(|other| other.diagnostic.severity).max().unwrap_or(Severity::Error);
+    let message = format!("{} in this file, which are not listed", plural(others.len(), "more finding"));
+    let help = "correct the listed ones first";
+    let diagnostic = Diagnostic { severity, ..Diagnostic::error(TOO_MANY_FINDINGS, message).help(help) };
+    SourceDiagnostic { source: others.first().and_then(|first| first.source), object: None, diagnostic }
+}
+
 /// Formats all findings for people, each with its line and its fix.
 pub fn text<'a>(
     sources: &[Source],
@@ -164,10 +184,28 @@ fn location(source: &Source, span: Option<Span>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use go_compat::diag::{Code, Diagnostic};
+    use crate::cli::input::NOT_AN_OBJECT;
+    use go_compat::diag::Code;
+
+    #[test]
+    fn findings_of_a_file_are_bounded() {
+        let warning = |source, start| {
+            let diagnostic = Diagnostic::warning(NOT_AN_OBJECT, "odd").at(Span::new(start, start));
+            SourceDiagnostic { source: Some(source), object: None, diagnostic }
+        };
+        let mut found: Vec<SourceDiagnostic> =
+            (0..MAX_FINDINGS + 2).map(|start| warning(0, start)).chain([warning(1, 0)]).collect();
+        found[MAX_FINDINGS + 1].diagnostic.severity = Severity::Error;
+        let found = bounded(&found);
+        assert_eq!(found.len(), MAX_FINDINGS + 2);
+        let SourceDiagnostic { diagnostic, source, .. } = &found[MAX_FINDINGS];
+        assert_eq!((diagnostic.code, diagnostic.severity), (TOO_MANY_FINDINGS, Severity::Error));
+        assert!(diagnostic.message.starts_with("2 more findings in this file"), "{diagnostic}");
+        assert_eq!((*source, found[MAX_FINDINGS + 1].source), (Some(0), Some(1)));
+    }
 
     fn inputs(text: &str) -> Inputs {
-        Inputs { sources: vec![Source { name: "a.yaml".into(), text: text.into() }], ..Inputs::default() }
+        Inputs { sources: vec![Source::new("a.yaml", text)], ..Inputs::default() }
     }
 
     fn finding(span: Option<Span>) -> SourceDiagnostic {

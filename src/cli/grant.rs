@@ -192,8 +192,7 @@ pub(super) fn checked(
     now: Option<Timestamp>,
     console: Console,
 ) -> Result<Option<ObjectChange>, Failure> {
-    let name = "the QueueAcl".to_owned();
-    let inputs = Inputs::new(vec![Source { name, text: text.to_owned() }]);
+    let inputs = Inputs::new(vec![Source::new("the QueueAcl", text)]);
     let given = Given::from_inputs(inputs, now, console)?;
     let found = validate::each(&given.inputs, given.version());
     console.err(&findings::text(&given.inputs.sources, &found, console.look_err()));

@@ -150,7 +150,7 @@ impl Args {
     fn show(&self, revision: &RevisionAnswer, console: Console) -> Result<Exit, Failure> {
         let text = text(revision)?;
         if matches!(self.output.format, Format::Table | Format::Wide) {
-            console.out(text)?;
+            console.file(text)?;
         } else {
             self.print(&HistoryAnswer { version: VERSION, revisions: vec![revision.clone()] }, console)?;
         }

@@ -1,5 +1,6 @@
 //! `queuewarden lint`: finds problems that only the whole tree of queues shows.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -9,9 +10,9 @@ use super::ahead::{self, AheadArgs};
 use super::baseline::BaselineArgs;
 use super::console::Look;
 use super::findings::{self, Format, by_cause, plural};
+use super::input::SourceDiagnostic;
 use super::input::object::{Kind, Object};
 use super::input::source::{self, Source};
-use super::input::{Inputs, SourceDiagnostic};
 use super::query::configuration::Configuration;
 use super::query::output::{visible, wrapped};
 use super::query::{self, SourceArgs};
@@ -117,11 +118,13 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         query::Source::Cluster(_) => None,
     };
     let mut sources = inputs.map(|inputs| inputs.sources.clone()).unwrap_or_default();
+    let objects: HashMap<String, &Object> =
+        inputs.iter().flat_map(|inputs| &inputs.objects).map(|object| (object.label(), object)).collect();
     let mut find = |configuration: &Configuration| -> Result<Vec<Found>, Failure> {
         let answers = Answers { configuration, tree: configuration.tree(&args.source.partition)? };
         let found = linted(answers.tree, &known, &configuration.around.risks);
         let found = found.iter().map(|finding| {
-            let shown = placed(inputs, &mut sources, configuration, finding);
+            let shown = placed(&objects, &mut sources, configuration, finding);
             Found { answer: answer(&sources, &shown, Some((&answers, finding))), shown }
         });
         Ok(found.collect())
@@ -169,7 +172,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// Finds the text that a finding is about: a queues.yaml, or the file with the object that wrote it. A text
 /// that is not among the sources is added to them.
 fn placed(
-    inputs: Option<&Inputs>,
+    objects: &HashMap<String, &Object>,
     sources: &mut Vec<Source>,
     configuration: &Configuration,
     finding: &Finding,
@@ -179,8 +182,7 @@ fn placed(
     match &finding.origin {
         Some(Origin::Object { kind, name, .. }) => {
             let label = format!("{kind}/{name}");
-            let mut objects = inputs.into_iter().flat_map(|inputs| &inputs.objects);
-            if let Some(object) = objects.find(|object| object.label() == label) {
+            if let Some(object) = objects.get(&label) {
                 let document = &object.document;
                 shown.source = Some(document.source);
                 shown.diagnostic.span = Some(document.span_of_key(&field_of(object, finding)));
@@ -193,7 +195,7 @@ fn placed(
                 shown.source = Some(known.unwrap_or(sources.len()));
                 shown.diagnostic.span = span;
                 if known.is_none() {
-                    sources.push(source);
+                    sources.push(source.clone());
                 }
             }
         }
@@ -260,6 +262,9 @@ fn answer(
     }
 }
 
+/// Maximum number of expressions in a file of names: each is tried on each name that is not listed.
+const MAX_EXPRESSIONS: usize = 1000;
+
 /// Reads the names in a file.
 fn population(path: Option<&Path>) -> Result<Option<Population>, Failure> {
     let Some(path) = path else { return Ok(None) };
@@ -273,6 +278,12 @@ fn population(path: Option<&Path>) -> Result<Option<Population>, Failure> {
                     Failure::Usage(format!("{}:{}: {}", source.name, number + 1, error.message))
                 })?;
                 population.patterns.push(expression);
+                if population.patterns.len() > MAX_EXPRESSIONS {
+                    let name = &source.name;
+                    return Err(Failure::Usage(format!(
+                        "{name}: more than {MAX_EXPRESSIONS} expressions; join some with `|`"
+                    )));
+                }
             }
             None if line.is_empty() => {}
             None => {

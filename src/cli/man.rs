@@ -10,7 +10,8 @@ use super::{Console, Exit, Failure, atomic, command};
 /// Print the manual page, or write those of all subcommands into a folder
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Write a page for each command into DIR, such as /usr/local/share/man/man1
+    /// Write a page for each command into DIR, such as /usr/local/share/man/man1. If DIR has a symbolic link
+    /// of that name, its target is written
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

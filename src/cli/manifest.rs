@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::query::DEFAULT_PARTITION;
+use go_compat::diag::is_obeyed;
 use go_compat::yaml;
 use queuewarden_api::API_VERSION;
 use queuewarden_plan::ResourceKind;
@@ -149,7 +150,9 @@ fn indent(depth: usize, out: &mut String) {
 
 /// Formats a string in the most readable way that reads back as the same string.
 fn string(text: &str, depth: usize) -> String {
+    // In a block nothing can be escaped.
     if text.contains('\n')
+        && !text.contains(|c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
         && let Some(block) = block(text, depth)
     {
         return block;
@@ -195,10 +198,9 @@ fn plain_or_quoted(text: &str) -> String {
         return text.to_string();
     }
     let escaped = |c: char| match c {
-        // Line separators and a byte order mark would be read as layout, and noncharacters would be
-        // rejected.
-        '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => escape(c),
-        c if c.is_control() => escape(c),
+        // A byte order mark would be read as layout, and noncharacters would be rejected.
+        '\u{feff}' | '\u{fffe}' | '\u{ffff}' => escape(c),
+        c if is_obeyed(c) => escape(c),
         c => c.to_string(),
     };
     Value::from(text).to_string().chars().map(escaped).collect()

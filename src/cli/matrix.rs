@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::iter;
 
 use super::console::Look;
+use super::findings::plural;
 use super::query::output::{Format, FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
@@ -17,6 +18,8 @@ use yunikorn_access::{GrantingEntry, all_named, until};
 /// Meaning of the letters.
 const LEGEND: &str =
     "s submit, a administer; upper case where the queue's own ACL grants it; * because everyone may";
+/// Maximum number of cells: nobody reads more, and programs have who-can.
+const MAX_CELLS: usize = 5_000_000;
 /// Meaning of the sign for a right that ends.
 const ENDS: &str = "~ until a time that -o csv shows";
 
@@ -53,7 +56,13 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
-    let answer = answer(&answers, &subjects(args, tree), &queues, &rights);
+    let subjects = subjects(args, tree);
+    if subjects.len().saturating_mul(queues.len()) > MAX_CELLS {
+        let size = format!("{} and {}", plural(subjects.len(), "subject"), plural(queues.len(), "queue"));
+        let help = "choose some with --queue, --user and --group, or use who-can or report -o csv";
+        return Err(Failure::Usage(format!("{size} make more than {MAX_CELLS} cells: {help}")));
+    }
+    let answer = answer(&answers, &subjects, &queues, &rights);
     if args.output.format == Format::Name {
         return Err(Failure::Usage("a matrix has no names: who-can and what-can print them".to_owned()));
     }

@@ -68,8 +68,10 @@ use jiff::tz::TimeZone;
 use assemble::Assembled;
 use console::{Color, Console};
 use findings::Count;
+use go_compat::diag::is_obeyed;
 use input::Inputs;
 use input::source;
+use query::output::visible;
 use query::request;
 use queuewarden_operator::process::Options;
 use yunikorn::version::Version;
@@ -195,8 +197,8 @@ impl InputArgs {
     }
 
     /// Reads the inputs.
-    fn read(&self, except: Option<&Path>) -> Result<Inputs, Failure> {
-        self.files.read(&self.filename, except)
+    fn read(&self, except: Option<&Path>, console: Console) -> Result<Inputs, Failure> {
+        self.files.read(&self.filename, except, console)
     }
 
     /// Assembles the inputs at the time to evaluate at.
@@ -207,11 +209,11 @@ impl InputArgs {
 
 impl FileArgs {
     /// Reads the inputs from these paths.
-    fn read(&self, paths: &[PathBuf], except: Option<&Path>) -> Result<Inputs, Failure> {
+    fn read(&self, paths: &[PathBuf], except: Option<&Path>, console: Console) -> Result<Inputs, Failure> {
         reads_standard_input_once(paths.iter().chain(&self.base))?;
-        let mut inputs = Inputs::new(source::read(paths, self.recursive, except)?);
+        let mut inputs = Inputs::new(source::read(paths, self.recursive, except, console)?);
         if inputs.sources.is_empty() {
-            let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+            let paths: Vec<_> = paths.iter().map(|path| source::shown(path)).collect();
             let hint = if self.recursive { "" } else { "; -R looks into folders below" };
             return Err(Failure::Usage(format!(
                 "no .yaml, .yml or .json file in {}{hint}",
@@ -343,6 +345,17 @@ fn grouped(command: &clap::Command) -> String {
     command.get_subcommands().map(line).collect()
 }
 
+/// Returns the error about the same arguments with invisible characters escaped. They may be names of files
+/// that others chose, and clap prints them as they are.
+fn printable(error: clap::Error) -> clap::Error {
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if !args.iter().any(|arg| arg.contains(is_obeyed)) {
+        return error;
+    }
+    let escaped = command().try_get_matches_from(args.iter().map(|arg| visible(arg)));
+    escaped.err().unwrap_or_else(|| clap::Error::new(error.kind()).with_cmd(&command()))
+}
+
 /// Runs the process: reads the arguments, runs the command, returns the exit code.
 pub fn main() -> ExitCode {
     let parsed = || {
@@ -355,6 +368,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are answers, not errors; clap knows where each goes. A closed output is no
             // reason to fail.
+            let error = printable(error);
             drop(error.print());
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }

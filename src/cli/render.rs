@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::assemble::Assembled;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
+use super::input::source::shown;
 use super::input::{Inputs, SourceDiagnostic};
+use super::query::output::escaped_json;
 use super::validate::{self, schema};
 use super::{Console, Exit, Failure, InputArgs, atomic, manifest, statuses};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
@@ -55,7 +57,7 @@ pub struct Args {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let inputs = args.input.read(args.output_file.as_deref())?;
+    let inputs = args.input.read(args.output_file.as_deref(), console)?;
     let assembled = args.input.assemble(&inputs);
     let found = unreadable(&inputs, &assembled);
     console.err(&findings::text(&inputs.sources, &found, console.look_err()));
@@ -137,9 +139,10 @@ fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
     }
     let manifests = manifests(assembled, settled);
     match (format, manifests.as_slice()) {
-        (Format::Json, [one]) => format!("{one:#}\n"),
+        (Format::Json, [one]) => escaped_json(&format!("{one:#}\n")),
         (Format::Json, _) => {
-            format!("{:#}\n", json!({"apiVersion": "v1", "kind": "List", "items": manifests}))
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
+            escaped_json(&format!("{list:#}\n"))
         }
         _ => manifest::to_yaml(&manifests),
     }
@@ -164,7 +167,7 @@ fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
 fn emit(args: &Args, console: Console, content: &str) -> Result<(), Failure> {
     match &args.output_file {
         Some(path) => atomic::write(path, content.as_bytes())
-            .map_err(|error| Failure::Output(format!("cannot write `{}`: {error}", path.display()))),
-        None => Ok(console.out(content)?),
+            .map_err(|error| Failure::Output(format!("cannot write `{}`: {error}", shown(path)))),
+        None => Ok(console.file(content)?),
     }
 }

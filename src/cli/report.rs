@@ -41,41 +41,45 @@ pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>
     format!("{}\n\n", renderer.render(&[Group::with_title(title).elements(elements)]))
 }
 
-/// Returns the line of the span, or the part near the span in a long one.
+/// Returns the line of the span, or the part near the span in a long one. Without a part that may be quoted,
+/// returns only the location.
 fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
     let text = source.text.as_str();
-    let (line, marked) = first_line(text, span);
+    let (line, marked) = first_line(source, span);
     let (number, column) = source.position(marked.start);
-    let (shown, marked) = near(text, line, marked);
+    let origin = || Origin::path(&source.name).line(number).char_column(column);
+    let Some(part) = source.quotable(marked.start) else { return vec![origin().into()] };
+    let clipped = Span::new(line.start.max(part.start), line.end.min(part.end));
+    let marked = Span::new(marked.start, marked.end.min(clipped.end));
+    let (shown, marked) = near(text, clipped, marked);
     let annotation = AnnotationKind::Primary.span(marked.start - shown.start..marked.end - shown.start);
     // The renderer passes these on to the terminal, which may interpret them. The replacement has as many
     // bytes, so spans stay valid.
     let words = text.get(shown.start..shown.end).unwrap_or_default();
     let words = words.replace(|c: char| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}");
+    let words = words.replace(['\u{2028}', '\u{2029}'], "\u{fffd}");
     let snippet = Snippet::source(words).line_start(number).annotation(annotation);
     if shown == line {
         return vec![snippet.path(&source.name).into()];
     }
     // The renderer would count columns from the cut.
-    let origin = Origin::path(&source.name).line(number).char_column(column);
-    vec![origin.into(), snippet.into()]
+    vec![origin().into(), snippet.into()]
 }
 
 /// Returns the line that a span begins in, and the span cut to it and to whole characters: a finding about
 /// twenty lines is shown at the first.
-fn first_line(text: &str, span: Span) -> (Span, Span) {
+fn first_line(source: &Source, span: Span) -> (Span, Span) {
+    let (text, lines) = (source.text.as_str(), source.lines());
     let start = text.floor_char_boundary(span.start);
-    let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
-    let is_empty =
-        written.rsplit('\n').next().is_none_or(|line| line.trim().is_empty()) && rest.trim().is_empty();
     // Something missing at the end is shown after the last text, not on an empty line after it.
-    let start = if is_empty { written.trim_end().len() } else { start };
-    let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let is_empty = lines.end() < lines.line(text, start).start;
+    let start = if is_empty { lines.end() } else { start };
+    let line = lines.line(text, start);
     // A carriage return before the line break is not shown.
-    let line_end = start + behind.split('\n').next().unwrap_or(behind).trim_end_matches('\r').len();
-    let end = text.ceil_char_boundary(span.end).clamp(start, line_end);
-    (Span::new(line_start, line_end), Span::new(start, end))
+    let behind = text.get(start..line.end).unwrap_or_default();
+    let line = Span::new(line.start, start + behind.trim_end_matches('\r').len());
+    let end = text.ceil_char_boundary(span.end).clamp(start, line.end);
+    (line, Span::new(start, end))
 }
 
 /// Returns the part of `line` to draw, and the span cut to it.
@@ -130,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn source(text: &str) -> Source {
-        Source { name: "a.yaml".into(), text: text.into() }
+        Source::new("a.yaml", text)
     }
 
     fn diagnostic(span: Option<Span>) -> Diagnostic {

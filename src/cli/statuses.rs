@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::query::output::Table;
+use super::query::output::{Table, escaped_json};
 use go_compat::diag::Severity;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -114,7 +114,7 @@ pub fn show(plan: &Plan, format: Format, width: Option<usize>) -> String {
     match format {
         Format::None => String::new(),
         Format::Table => table(&objects(plan), width),
-        Format::Json => format!("{:#}\n", to_json(plan)),
+        Format::Json => escaped_json(&format!("{:#}\n", to_json(plan))),
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::codes;
-use super::input::SourceDiagnostic;
 use super::input::source::Source;
+use super::input::{MAX_FINDINGS, SourceDiagnostic};
 use go_compat::diag::{Code, Diagnostic, Severity, Span};
 
 go_compat::codes! {
@@ -38,13 +38,18 @@ struct Suppression {
 }
 
 impl Suppressions {
-    /// Reads the comments in the texts. Returns a warning for each that is not written as it should be.
+    /// Reads the comments in the texts. Returns a warning for each that is not written as it should be. A
+    /// text with more of them than are listed is not read further.
     pub fn read(sources: &[Source]) -> (Self, Vec<SourceDiagnostic>) {
         let (mut all, mut wrong) = (Self::default(), Vec::new());
         for (index, source) in sources.iter().enumerate() {
             let mut offset = 0_usize;
             let mut waiting = Vec::new();
+            let before = wrong.len();
             for (number, line) in (1..).zip(source.text.split_inclusive('\n')) {
+                if wrong.len().saturating_sub(before) > MAX_FINDINGS {
+                    break;
+                }
                 if let Some((at, words)) = comment(line) {
                     let span = Span::new(at, line.trim_end().len()).shifted(offset);
                     match parsed(words) {
@@ -80,7 +85,7 @@ impl Suppressions {
         let Diagnostic { code, severity, span, .. } = finding.diagnostic;
         let key = || {
             let index = finding.source.filter(|_| !self.comments.is_empty())?;
-            Some((index, span?.line_in(&sources.get(index)?.text)?, code))
+            Some((index, sources.get(index)?.lines().number(span?.start), code))
         };
         let Some(comment) = key().and_then(|key| self.comments.get_mut(&key)) else { return false };
         comment.found = comment.found.max(Some(severity));
@@ -142,7 +147,7 @@ mod tests {
     use yunikorn::acl::codes::{CASE, KEYWORD, MULTIPLE_SPACES};
 
     fn sources(text: &str) -> Vec<Source> {
-        vec![Source { name: "a.yaml".into(), text: text.into() }]
+        vec![Source::new("a.yaml", text)]
     }
 
     /// Returns for each `^` in a text whether a finding there is ignored.

@@ -70,6 +70,18 @@ const ELSEWHERE: &[Elsewhere] = &[
         test: "a_text_that_is_not_as_meant_is_refused",
     },
     Elsewhere {
+        number: 6008,
+        when: "Reported for a file with more than 10,000 documents.",
+        file: "src/cli/input/object.rs",
+        test: "documents_are_bounded",
+    },
+    Elsewhere {
+        number: 6009,
+        when: "Reported after the first 1,000 findings of a file.",
+        file: "src/cli/findings.rs",
+        test: "findings_of_a_file_are_bounded",
+    },
+    Elsewhere {
         number: 7127,
         when: "Reported for a setting with more than 1 MiB.",
         file: "crates/yunikorn/src/application/settings.rs",

@@ -5,6 +5,7 @@ mod completion;
 pub(crate) mod docs;
 mod examples;
 mod fix;
+mod hostile;
 mod output;
 mod pipe;
 mod pipelines;

@@ -225,6 +225,13 @@ pub fn show(shown: &mut String, c: char) {
     }
 }
 
+/// Returns whether terminals and viewers obey a character instead of showing it: a control character, or one
+/// that ends a line or changes the direction of the following text.
+pub fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 impl Diagnostic {
     /// Returns the message and the help in one line, without the code.
     pub fn without_code(&self) -> String {
@@ -267,6 +274,9 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(quoted(text), expected);
+        }
+        for c in (0..0x3000).filter_map(char::from_u32).filter(|c| is_obeyed(*c)) {
+            assert!(quoted(&c.to_string()).is_ascii(), "{c:?}");
         }
         assert_eq!(quoted(&"é".repeat(80)).chars().count(), 82);
         let cut = quoted(&"é".repeat(81));

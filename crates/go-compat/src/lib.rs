@@ -4,4 +4,5 @@ pub mod diag;
 pub mod go_bool;
 pub mod go_json;
 pub mod go_regex;
+pub mod lines;
 pub mod yaml;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use go_compat::diag::listed;
+use go_compat::diag::{listed, show};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 use yunikorn_access::tree::{Node, QueueId, Tree};
@@ -107,7 +107,9 @@ pub fn dot(tree: &Tree) -> String {
 
 /// Escapes a text inside a quoted string: a quote would end it, and a backslash is an escape of labels.
 fn dot_text(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|c| show(&mut shown, c));
+    shown.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -153,6 +155,6 @@ mod tests {
     #[test]
     fn what_drawings_would_read_otherwise_is_escaped() {
         assert_eq!(mermaid_text("a<b>&\"#;é"), "a#60;b#62;#38;#34;#35;#59;é");
-        assert_eq!(dot_text("a\\l\"b"), "a\\\\l\\\"b");
+        assert_eq!(dot_text("a\\l\"b\u{9b}"), "a\\\\l\\\"b\\\\u{9b}");
     }
 }

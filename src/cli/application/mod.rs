@@ -79,7 +79,7 @@ impl ApplicationArgs {
         if text.trim_start().starts_with('<') {
             let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a \
                 line of its own";
-            return Err(Failure::Usage(format!("{} {words}", path.display())));
+            return Err(Failure::Usage(format!("{} {words}", source::shown(path))));
         }
         let concerns_access = |key: &str| {
             let known = KEYS.iter().any(|(_, keys)| keys.contains(&key));

@@ -229,7 +229,7 @@ impl Args {
 
     fn given(&self, paths: &[PathBuf], console: Console) -> Result<Given, Failure> {
         let Self { recursive, now, yunikorn_version, .. } = *self;
-        let inputs = FileArgs { recursive, base: None, now, yunikorn_version }.read(paths, None)?;
+        let inputs = FileArgs { recursive, base: None, now, yunikorn_version }.read(paths, None, console)?;
         Given::from_inputs(inputs, now, console)
     }
 }

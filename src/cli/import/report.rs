@@ -12,7 +12,7 @@ use crate::cli::query::output::{AnswerFormat, Table};
 use crate::cli::{Console, Failure};
 use go_compat::diag::{Diagnostic, listed};
 use queuewarden_api::answer::{Named, NamedKind};
-use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof};
+use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof, codes};
 
 /// Maximum number of rows; more are counted.
 const MAX_ROWS: usize = 200;
@@ -57,6 +57,15 @@ pub(super) fn report<T>(
 /// Prints the findings in the order of their locations, and counts them.
 pub(super) fn show(texts: &[Source], mut findings: Vec<FileDiagnostic>, messages: Console) {
     findings.sort_by_key(|finding| (finding.file, finding.diagnostic.span.map(|span| span.start)));
+    // A file that is not the expected one may be any by mistake, which messages must not quote.
+    let unexpected = [codes::XML, codes::EXTERNAL, codes::NOT_THIS_FILE];
+    let is_other = |file| {
+        let mut of_file = findings.iter().filter(|found| found.file == Some(file));
+        of_file.any(|found| unexpected.contains(&found.diagnostic.code))
+    };
+    let texts = texts.iter().cloned().enumerate();
+    let texts: Vec<Source> =
+        texts.map(|(file, text)| if is_other(file) { text.unquoted() } else { text }).collect();
     let shown: Vec<SourceDiagnostic> = findings
         .into_iter()
         .map(|FileDiagnostic { file, diagnostic }| SourceDiagnostic {
@@ -65,7 +74,8 @@ pub(super) fn show(texts: &[Source], mut findings: Vec<FileDiagnostic>, messages
             diagnostic,
         })
         .collect();
-    messages.err(&findings::text(texts, &shown, messages.look_err()));
+    let shown = findings::bounded(&shown);
+    messages.err(&findings::text(&texts, &shown, messages.look_err()));
     let count = Count::from_findings(&shown);
     if count != Count::default() {
         messages.err(&format!("{} in {}\n", count.text(), plural(texts.len(), "file")));
@@ -160,14 +170,14 @@ impl Progress {
         let percent = done.saturating_mul(100).checked_div(all).unwrap_or_default();
         if self.terminal && all > MANY && self.shown.get() != Some(percent) {
             self.shown.set(Some(percent));
-            self.console.err(&format!("\rcomparing: {percent} % of {all} names"));
+            self.console.control(&format!("\rcomparing: {percent} % of {all} names"));
         }
     }
 
     /// Clears the progress line.
     pub(super) fn end(&self) {
         if self.shown.get().is_some() {
-            self.console.err("\r\u{1b}[2K");
+            self.console.control("\r\u{1b}[2K");
         }
     }
 }

@@ -76,10 +76,10 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let dropped = before.diagnostics.iter().filter(|found| codes::DROPS.contains(&found.code)).cloned();
     let (source, findings) = before.drawn(dropped.chain(staying));
     let findings: Vec<_> = findings.map(|diagnostic| FileDiagnostic { file: Some(0), diagnostic }).collect();
-    let sources = [source];
-    let found = ImportAnswer::new(&sources, &findings, None, &Accepted::default());
+    let sources = std::slice::from_ref(source);
+    let found = ImportAnswer::new(sources, &findings, None, &Accepted::default());
     let messages = messages(args.format, console);
-    show(&sources, findings, messages);
+    show(sources, findings, messages);
     if !args.queues {
         messages.err(&steps.steps);
     }
@@ -165,9 +165,8 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 
 /// Returns the configuration with the text as the base of these `QueueAcl`s.
 fn with(text: &str, queue_acls: &[Value]) -> Result<Configuration, Failure> {
-    let source = |name: &str, text| Source { name: name.to_owned(), text };
-    let mut inputs = Inputs::new(vec![source("imported.yaml", to_yaml(queue_acls))]);
-    inputs.set_base(source("queues.yaml", text.to_owned()));
+    let mut inputs = Inputs::new(vec![Source::new("imported.yaml", to_yaml(queue_acls))]);
+    inputs.set_base(Source::new("queues.yaml", text));
     Given::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
 }
 

@@ -7,8 +7,10 @@
 //! * [`value`]: a YAML tree as the JSON that kubectl would send.
 //! * [`scalar`]: spans inside a string as spans in the file, for texts within texts (an ACL, a queues.yaml).
 //! * [`object`]: Kubernetes objects from documents and lists.
+//! * [`ours`]: the documents that messages may quote.
 
 pub mod object;
+pub mod ours;
 pub mod scalar;
 pub mod source;
 pub mod split;
@@ -38,9 +40,30 @@ pub const DUPLICATE_KEY: Code = Code::new(6005, "duplicate-key");
 /// YAML that has no JSON counterpart, so that kubectl refuses it, or JSON that cannot be read.
 pub const NOT_JSON: Code = Code::new(6006, "not-json");
 
+/// The file has more documents than are read of one.
+///
+/// The documents up to the limit are checked.
+pub const TOO_MANY_DOCUMENTS: Code = Code::new(6008, "too-many-documents");
+
+/// More was found in the file than is listed of one.
+///
+/// It is an error if an unlisted finding is one.
+pub const TOO_MANY_FINDINGS: Code = Code::new(6009, "too-many-findings");
+
 /// All codes of this module.
-pub const CODES: &[Code] =
-    &[NOT_AN_OBJECT, UNKNOWN_KIND, BAD_NAME, DUPLICATE_OBJECT, DUPLICATE_KEY, NOT_JSON];
+pub const CODES: &[Code] = &[
+    NOT_AN_OBJECT,
+    UNKNOWN_KIND,
+    BAD_NAME,
+    DUPLICATE_OBJECT,
+    DUPLICATE_KEY,
+    NOT_JSON,
+    TOO_MANY_DOCUMENTS,
+    TOO_MANY_FINDINGS,
+];
+
+/// Maximum number of findings that are listed of a file.
+pub const MAX_FINDINGS: usize = 1000;
 
 /// A diagnostic with the text it is about. Its span is one of that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +98,7 @@ pub struct Inputs {
 impl Inputs {
     /// Decodes texts that were read.
     pub fn new(sources: Vec<Source>) -> Self {
+        let sources = sources.into_iter().map(Source::unquoted).collect();
         let mut inputs = Self { sources, ..Self::default() };
         for index in 0..inputs.sources.len() {
             object::collect(&mut inputs, index);
@@ -108,8 +132,9 @@ impl Inputs {
         let index = self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
         if index == self.sources.len() {
             let range = Span::new(0, source.text.len());
-            self.bare.push(Document { source: index, range, value: serde_json::Value::Null, node: None });
-            self.sources.push(source);
+            self.bare.push(Document::new(index, range, serde_json::Value::Null, None));
+            let quotable = ours::has_queues(&source.text);
+            self.sources.push(if quotable { source } else { source.unquoted() });
         }
         self.base = Some(index);
     }
@@ -150,8 +175,18 @@ impl Inputs {
         Some(ContentSpans::trace(self.text(document.source), document.range.start, node))
     }
 
-    /// Adds a finding on a text.
+    /// Adds a finding on a document, without its values if messages may not quote it.
     fn report(&mut self, source: usize, diagnostic: Diagnostic) {
+        let at = diagnostic.span.unwrap_or_default().start;
+        let may_quote = self.sources.get(source).is_some_and(|source| source.quotable(at).is_some());
+        let diagnostic = if may_quote { diagnostic } else { ours::without_values(diagnostic) };
         self.findings.push(SourceDiagnostic { source: Some(source), object: None, diagnostic });
+    }
+
+    /// Lets messages quote a part of a text.
+    fn quote(&mut self, source: usize, part: Span) {
+        if let Some(source) = self.sources.get_mut(source) {
+            source.quote(part);
+        }
     }
 }

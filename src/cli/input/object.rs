@@ -1,19 +1,20 @@
 //! Kubernetes objects from documents, with the location of every field.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::iter;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use super::split::{Syntax, split};
 use super::{
     BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, SourceDiagnostic,
-    UNKNOWN_KIND, value,
+    TOO_MANY_DOCUMENTS, UNKNOWN_KIND, ours, value,
 };
-use go_compat::diag::{Diagnostic, Replacement, Span};
+use go_compat::diag::{Diagnostic, Replacement, Span, quoted};
 use go_compat::yaml::{self, Node};
 use queuewarden_api::{GROUP, VERSION};
 use queuewarden_plan::ResourceKind;
@@ -35,7 +36,12 @@ pub struct Document {
     pub value: Value,
     /// The tree; `None` for JSON that is not valid YAML.
     pub node: Option<Node>,
+    /// The numbers of the pairs in large mappings, by their names and the JSON pointer of the mapping.
+    large: OnceLock<HashMap<String, HashMap<String, usize>>>,
 }
+
+/// Number of pairs from which a mapping is indexed.
+const LARGE: usize = 32;
 
 impl Document {
     /// Reads one of the documents that [`split`] finds in a text; `None` if it is empty. YAML has no value
@@ -54,7 +60,12 @@ impl Document {
                 None => return Ok(None),
             },
         };
-        Ok(Some(Self { source, range, value, node }))
+        Ok(Some(Self::new(source, range, value, node)))
+    }
+
+    /// Creates a document.
+    pub fn new(source: usize, range: Span, value: Value, node: Option<Node>) -> Self {
+        Self { source, range, value, node, large: OnceLock::new() }
     }
 
     /// Adds the value of YAML.
@@ -76,7 +87,32 @@ impl Document {
 
     /// Returns the node at a JSON pointer.
     pub fn node_at(&self, pointer: &str) -> Option<&Node> {
-        pointer.split('/').skip(1).try_fold(self.node.as_ref()?, child)
+        let mut node = self.node.as_ref()?;
+        let mut end = 0_usize;
+        for token in pointer.split('/').skip(1) {
+            node = match node.as_sequence() {
+                Some(items) => items.get(token.parse::<usize>().ok()?)?,
+                None => &self.pair(pointer.get(..end)?, node, &unescaped(token))?.1,
+            };
+            end = end.saturating_add(1).saturating_add(token.len());
+        }
+        Some(node)
+    }
+
+    /// Returns the pair with this name in the mapping at a JSON pointer.
+    fn pair<'a>(&self, pointer: &str, node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
+        let pairs = node.as_mapping()?;
+        if pairs.len() < LARGE {
+            return pair(node, name);
+        }
+        let large = self.large.get_or_init(|| {
+            let mut large = HashMap::new();
+            if let Some(root) = &self.node {
+                index(root, &mut String::new(), &mut large);
+            }
+            large
+        });
+        pairs.get(*large.get(pointer)?.get(name)?)
     }
 
     /// Returns the span of the value at a JSON pointer in the text, or of the deepest parent that exists.
@@ -90,7 +126,8 @@ impl Document {
     /// field.
     pub fn span_of_key(&self, pointer: &str) -> Span {
         let parent = pointer.rsplit_once('/');
-        let pair = parent.and_then(|(parent, token)| pair(self.node_at(parent)?, &unescaped(token)));
+        let pair =
+            parent.and_then(|(parent, token)| self.pair(parent, self.node_at(parent)?, &unescaped(token)));
         pair.map_or_else(|| self.span(pointer), |(name, _)| self.in_text(name.span))
     }
 
@@ -104,10 +141,31 @@ fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-fn child<'a>(node: &'a Node, token: &str) -> Option<&'a Node> {
-    match node.as_sequence() {
-        Some(items) => items.get(token.parse::<usize>().ok()?),
-        None => pair(node, &unescaped(token)).map(|(_, value)| value),
+/// Adds the pairs of all large mappings in a tree. `pointer` leads to the tree.
+fn index(node: &Node, pointer: &mut String, large: &mut HashMap<String, HashMap<String, usize>>) {
+    let end = pointer.len();
+    let mut below = |token: &str, node: &Node| {
+        if node.as_scalar().is_none() {
+            pointer.push('/');
+            pointer.push_str(token);
+            index(node, pointer, large);
+            pointer.truncate(end);
+        }
+    };
+    for (number, item) in node.as_sequence().into_iter().flatten().enumerate() {
+        below(&number.to_string(), item);
+    }
+    let pairs = node.as_mapping().unwrap_or_default();
+    let mut names = HashMap::new();
+    for (number, (name, value)) in pairs.iter().enumerate() {
+        if let Ok(name) = value::key(name) {
+            below(&token(&name), value);
+            // Of equal names the first is found, as in a small mapping.
+            names.entry(name).or_insert(number);
+        }
+    }
+    if pairs.len() >= LARGE {
+        large.insert(pointer.clone(), names);
     }
 }
 
@@ -165,13 +223,22 @@ impl Object {
     }
 }
 
+/// Maximum number of documents in a file: more than a cluster has objects of our kinds.
+const MAX_DOCUMENTS: usize = 10_000;
+
 /// Splits the text with this index into objects.
 pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     let Some(text) = inputs.sources.get(source).map(|source| source.text.clone()) else {
         return;
     };
     let (syntax, ranges) = split(&text);
-    for (index, range) in ranges.iter().enumerate() {
+    if let Some(range) = ranges.get(MAX_DOCUMENTS) {
+        let message = format!("the file has {} documents, but only {MAX_DOCUMENTS} are read", ranges.len());
+        let found = Diagnostic::error(TOO_MANY_DOCUMENTS, message);
+        let help = "split the file into smaller ones";
+        inputs.report(source, found.at(Span::new(range.start, range.start)).help(help));
+    }
+    for (index, range) in ranges.iter().enumerate().take(MAX_DOCUMENTS) {
         let sorted = match Document::read(&text, source, syntax, *range) {
             Ok(Some(document)) if index == 0 && is_bare(&document) => {
                 let mut others = ranges.iter().skip(1);
@@ -181,6 +248,7 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                     Syntax::Yaml => others.any(|range| is_object(&text, *range)),
                 };
                 let end = if others_follow { range.end } else { text.len() };
+                inputs.quote(source, Span::new(0, end));
                 inputs.bare.push(Document { range: Span::new(0, end), ..document });
                 if !others_follow {
                     // The file is a queues.yaml: all of it goes to YuniKorn, which decides what it reads.
@@ -188,11 +256,14 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                 }
                 Ok(())
             }
-            Ok(Some(document)) => document.decoded().and_then(|document| sort(inputs, document)),
+            Ok(Some(document)) => document.decoded().map(|document| sort(inputs, document, Some(*range))),
             Ok(None) => Ok(()),
             Err(diagnostic) => Err(diagnostic),
         };
         if let Err(diagnostic) = sorted {
+            if ours::looks_like_ours(text.get(range.start..range.end).unwrap_or_default()) {
+                inputs.quote(source, *range);
+            }
             inputs.report(source, diagnostic);
         }
     }
@@ -238,8 +309,19 @@ fn is_object(text: &str, range: Span) -> bool {
     }
 }
 
-/// Adds a document to the inputs by its kind.
-fn sort(inputs: &mut Inputs, document: Document) -> Result<(), Diagnostic> {
+/// Adds a document to the inputs by its kind, or a finding. `part` is its part of the text, if that is known.
+fn sort(inputs: &mut Inputs, document: Document, part: Option<Span>) {
+    let source = document.source;
+    let is_ours = listed(&document.value).is_none() && ours::is_ours(&document.value);
+    if let Some(part) = part.filter(|_| is_ours) {
+        inputs.quote(source, part);
+    }
+    if let Err(diagnostic) = sorted(inputs, document) {
+        inputs.report(source, diagnostic);
+    }
+}
+
+fn sorted(inputs: &mut Inputs, document: Document) -> Result<(), Diagnostic> {
     let text =
         |field: &str| document.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (api_version, kind) = match (&document.value, text("apiVersion"), text("kind")) {
@@ -267,12 +349,12 @@ fn kind_of(document: &Document, api_version: &str, kind: &str) -> Result<Option<
         Some((GROUP, version)) => match ResourceKind::ALL.into_iter().find(|known| known.name() == kind) {
             Some(known) if version == VERSION => return Ok(Some(known.into())),
             Some(_) => {
-                let message = format!("`{api_version}` is not a version that is served");
+                let message = format!("{} is not a version that is served", quoted(api_version));
                 ("/apiVersion", message, format!("write `{GROUP}/{VERSION}`"))
             }
             None => {
                 let known = ResourceKind::ALL.map(ResourceKind::name);
-                let message = format!("the API group `{GROUP}` has no kind `{kind}`");
+                let message = format!("the API group `{GROUP}` has no kind {}", quoted(kind));
                 let all = || format!("its kinds are {}", known.join(", "));
                 let near = nearest(known, kind);
                 let help = near.map_or_else(all, |near| format!("did you mean `{near}`?"));
@@ -296,9 +378,8 @@ fn items(inputs: &mut Inputs, document: &Document, values: &[Value]) {
     let Document { source, range, .. } = *document;
     for (index, value) in values.iter().enumerate() {
         let node = document.node_at(&format!("/items/{index}")).cloned();
-        if let Err(diagnostic) = sort(inputs, Document { source, range, value: value.clone(), node }) {
-            inputs.report(source, diagnostic);
-        }
+        let part = node.as_ref().map(|node| document.in_text(node.span));
+        sort(inputs, Document::new(source, range, value.clone(), node), part);
     }
 }
 
@@ -327,7 +408,7 @@ fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
         let message = format!("this {} has no `metadata.name`", kind.name());
         return Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata")));
     }
-    let message = format!("`{name}` is not a name that Kubernetes takes");
+    let message = format!("{} is not a name that Kubernetes takes", quoted(&name));
     let help =
         "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
     Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata/name")).help(help))
@@ -370,9 +451,11 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
 mod tests {
     use super::super::source::Source;
     use super::*;
+    use crate::cli::console::Look;
+    use crate::cli::findings;
 
     fn read(text: &str) -> Inputs {
-        let source = Source { name: "x.yaml".into(), text: text.into() };
+        let source = Source::new("x.yaml", text);
         Inputs::new(vec![source])
     }
 
@@ -398,6 +481,18 @@ mod tests {
         assert_eq!((inputs.ignored, codes(&inputs)), (1, vec![]));
         let span = inputs.objects[1].document.span("/metadata/name");
         assert_eq!(text.get(span.start..span.end).unwrap(), "c");
+    }
+
+    #[test]
+    fn fields_of_large_mappings_have_places() {
+        let fields: Vec<String> = (0..100).map(|n| format!("  a/{n}: [x{n}, {{'on': {n}}}]\n")).collect();
+        let text = format!("{ACL}data:\n{}  a/7: y\n", fields.concat());
+        let parsed = yaml::parse::parse(&text).unwrap();
+        let document = Document::new(0, Span::new(0, text.len()), Value::Null, parsed);
+        let shown = |span: Span| text.get(span.start..span.end).unwrap();
+        assert_eq!(shown(document.span("/data/a~17/1/on")), "7");
+        assert_eq!(shown(document.span_of_key("/data/a~199")), "a/99");
+        assert_eq!(document.node_at("/data/a"), None);
     }
 
     #[test]
@@ -497,6 +592,64 @@ mod tests {
             let span = inputs.findings[0].diagnostic.span.unwrap();
             let shown = inputs.sources[0].text.get(span.start..span.end).unwrap();
             assert!(span.start >= prefix.len() && shown.trim_end() == fragment, "{text:?} shows {shown:?}");
+        }
+    }
+
+    #[test]
+    fn documents_are_bounded() {
+        let text = |count: usize| format!("{}---\n{ACL}", "---\n".repeat(count));
+        assert_eq!(codes(&read(&text(MAX_DOCUMENTS - 1))), Vec::<u16>::new());
+        let inputs = read(&text(MAX_DOCUMENTS));
+        assert_eq!((labels(&inputs).len(), codes(&inputs)), (0, vec![TOO_MANY_DOCUMENTS.number]));
+        assert_eq!(
+            inputs.sources[0].position(inputs.findings[0].diagnostic.span.unwrap().start),
+            (10_001, 1)
+        );
+    }
+
+    /// Returns the lines of the findings, and the text that they may quote.
+    fn quoted_lines(text: &str) -> String {
+        let inputs = read(text);
+        findings::text(&inputs.sources, &inputs.findings, Look::default())
+    }
+
+    #[test]
+    fn only_what_is_ours_is_quoted() {
+        let secret =
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {x: hunter2, x: hunter2}\n";
+        let json = r#"{"apiVersion":"v1","kind":"Secret","x":{"hunter2":1,"hunter2":2}}"#;
+        let acl = r#"{"apiVersion":"queuewarden.dev/v1alpha1","kind":"QueueACL"}"#;
+        for text in [
+            r#"{"auths":{"ghcr.io":{"auth":"hunter2"}}}"#.to_owned(),
+            "hunter2\n".to_owned(),
+            "password: hunter2\n".to_owned(),
+            "a: *hunter2\n".to_owned(),
+            "a: hunter2: b\n".to_owned(),
+            "a: 0x1hunter2\nb: [-.inf]\nhunter2: .nan\n".to_owned(),
+            secret.to_owned(),
+            format!("{ACL}---\n{secret}"),
+            format!("{secret}---\n{ACL}"),
+            format!("{secret}{ACL}"),
+            json.to_owned(),
+            format!("{json}{acl}"),
+            format!("{acl}{json}"),
+            format!(
+                r#"{{"apiVersion":"v1","kind":"List","items":[{{"hunter2":"x"}},{acl},{{"x":"hunter2"}}]}}"#
+            ),
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, hunter2: [}\n".to_owned(),
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B, labels: {x: hunter2}}\n".to_owned(),
+        ] {
+            let shown = quoted_lines(&text);
+            assert!(shown.contains("--> x.yaml:") && !shown.contains("hunter2"), "{text}\n{shown}");
+        }
+        for (text, quoted) in [
+            (acl.to_owned(), "QueueACL"),
+            (format!("{json}{acl}"), "1 | {\"apiVersion\":\"queuewarden.dev/v1alpha1\""),
+            (format!("{secret}---\n{}", ACL.replace("name: a", "name: A_B")), "metadata: {name: A_B}"),
+            (ACL.replace("{name: a}", "[}"), "metadata: [}"),
+        ] {
+            let shown = quoted_lines(&text);
+            assert!(shown.contains(quoted), "{text}\n{shown}");
         }
     }
 

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::{DUPLICATE_KEY, NOT_JSON};
-use go_compat::diag::Diagnostic;
+use go_compat::diag::{Diagnostic, quoted};
 use go_compat::yaml::{Kind, Node, Number, Style, boolean, number};
 
 /// Returns the JSON value of a tree, or the first reason why there is none.
@@ -54,7 +54,7 @@ fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
         let name_text = key(name)?;
         let value = to_json(node)?;
         if !written.insert(name_text.clone()) {
-            let message = format!("`{name_text}` stands twice in this mapping");
+            let message = format!("{} stands twice in this mapping", quoted(&name_text));
             let help = "remove one of them: readers disagree on which of the two counts";
             return Err(Diagnostic::error(DUPLICATE_KEY, message).at(name.span).help(help));
         }
@@ -80,7 +80,7 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
         return Ok(Value::String(text.to_string()));
     }
     resolve(text).ok_or_else(|| {
-        let message = format!("`{text}` is a number that JSON cannot hold");
+        let message = format!("{} is a number that JSON cannot hold", quoted(text));
         Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes if it is meant as text")
     })
 }

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::cli::input::object::{Document, listed};
+use crate::cli::input::ours::without_values;
 use crate::cli::input::source::{self, Source};
 use crate::cli::input::split::split;
 use crate::cli::query::request::key_value;
 use crate::cli::{Console, Failure};
+use go_compat::diag::quoted;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{Pod, QUEUE};
 use yunikorn_access::placement::{Naming, Workload};
@@ -156,7 +158,7 @@ fn objects(source: &Source) -> Result<Vec<Value>, Failure> {
             .and_then(|document| document.map(Document::decoded).transpose());
         let document = document.map_err(|wrong| {
             let at = wrong.span.map_or(range.start, |span| span.start);
-            Failure::Usage(format!("{}: {}", source.at(at), wrong.message))
+            Failure::Usage(format!("{}: {}", source.at(at), without_values(wrong).message))
         })?;
         let Some(Document { value, .. }) = document else { continue };
         match listed(&value) {
@@ -183,8 +185,9 @@ fn strings(value: Option<&Value>, location: &str) -> Result<BTreeMap<String, Str
         .map(|(key, value)| match value {
             Value::String(text) => Ok((key.clone(), text.clone())),
             Value::Null => Ok((key.clone(), String::new())),
-            other => Err(Failure::Usage(format!(
-                "{location}: the value of `{key}` is {other}, not a string: quote it"
+            _ => Err(Failure::Usage(format!(
+                "{location}: the value of {} is not a string: put it in quotes",
+                quoted(key)
             ))),
         })
         .collect()

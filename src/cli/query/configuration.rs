@@ -211,7 +211,7 @@ impl Configuration {
                 [] => "none at all".to_owned(),
                 names => format!("only `{}`", names.join("`, `")),
             };
-            Failure::Undecided(format!("{} has no partition `{partition}`, {only}{hint}", self.text.name))
+            Failure::Undecided(format!("{} has no partition `{partition}`, {only}{hint}", self.text.name()))
         })
     }
 
@@ -239,7 +239,7 @@ impl Configuration {
 
     /// Returns the source and the span on which to draw a finding about an origin; `None` for an object, and
     /// if the span is unknown.
-    pub fn shown(&self, origin: &Origin) -> Option<(Source, Option<Span>)> {
+    pub fn shown(&self, origin: &Origin) -> Option<(&Source, Option<Span>)> {
         let Origin::Text(Some(span)) = origin else { return None };
         let (text, span) = self.home(*span);
         Some(text.shown(Some(span)))
@@ -249,7 +249,7 @@ impl Configuration {
     pub fn drawn(
         &self,
         findings: impl Iterator<Item = Diagnostic>,
-    ) -> (Source, impl Iterator<Item = Diagnostic>) {
+    ) -> (&Source, impl Iterator<Item = Diagnostic>) {
         let moved = move |found: Diagnostic| Diagnostic {
             span: found.span.map(|span| self.text.at_home(span)),
             ..found
@@ -319,7 +319,7 @@ impl Configuration {
 
 impl Texts for Configuration {
     fn name(&self) -> &str {
-        &self.text.name
+        self.text.name()
     }
 
     fn locate(&self, span: Option<Span>) -> WrittenIn {

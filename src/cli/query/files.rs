@@ -27,7 +27,7 @@ pub fn refuse(refused: &Refused, console: Console) -> Failure {
     let Refused { text, starts, .. } = refused;
     let why = show(refused, console);
     let unless = if *starts { ", unless it is started anew with it" } else { "" };
-    Failure::Undecided(format!("YuniKorn does not take the configuration in {}{why}{unless}", text.name))
+    Failure::Undecided(format!("YuniKorn does not take the configuration in {}{why}{unless}", text.name()))
 }
 
 /// Prints the errors of a text. Returns the reason if there was none to print, without its line breaks.
@@ -35,7 +35,7 @@ fn show(refused: &Refused, console: Console) -> String {
     let errors = refused.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let draw = |diagnostic: &Diagnostic| {
         let (source, span) = refused.text.shown(diagnostic.span);
-        report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, console.look_err())
+        report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(source), None, console.look_err())
     };
     let shown: String = errors.map(draw).collect();
     console.err(&shown);
@@ -49,7 +49,7 @@ fn warn(refused: &Refused, console: Console) {
     console.err(&format!(
         "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with \
         it, and so without placement rules\n",
-        refused.text.name
+        refused.text.name()
     ));
 }
 
@@ -209,8 +209,9 @@ impl Given {
     }
 
     fn text_in(&self, map: &str, key: &str, text: String) -> Text {
-        if let Some(base) = self.inputs.base.filter(|_| self.inputs.base_text() == Some(text.as_str())) {
-            return Text::whole(self.inputs.name(base), text);
+        let base = self.inputs.base.and_then(|base| self.inputs.sources.get(base));
+        if let Some(base) = base.filter(|_| self.inputs.base_text() == Some(text.as_str())) {
+            return Text::of(base, text);
         }
         match self.inputs.of_kind(Kind::ConfigMap).find(|object| object.name == map) {
             Some(object) => Text::inside(&self.inputs, &object.document, key, text),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use super::configuration::Configuration;
 use super::{Session, Source};
+use crate::cli::input::ours::without_values;
 use crate::cli::input::source;
 use crate::cli::{Console, Failure, os_groups, report};
 use yunikorn::identity::groups_file::GroupsFile;
@@ -41,7 +42,12 @@ impl GroupsArgs {
         let file = source::read_one(path)?;
         let print = |found: &_| console.err(&report::draw(found, Some(&file), None, console.look_err()));
         let (groups, odd) = GroupsFile::read(&file.text).map_err(|wrong| {
-            wrong.iter().for_each(print);
+            // What this file is, is not known: it may be another one by mistake.
+            let file = file.clone().unquoted();
+            for found in &wrong {
+                let found = without_values(found.clone());
+                console.err(&report::draw(&found, Some(&file), None, console.look_err()));
+            }
             Failure::Usage(format!("--groups-from: {} cannot be read", file.name))
         })?;
         odd.iter().for_each(print);

@@ -156,7 +156,7 @@ impl SourceArgs {
     /// When a file cannot be read, or there is no way to a cluster.
     pub fn source(&self, console: Console) -> Result<Source, Failure> {
         if !self.filename.is_empty() {
-            let inputs = self.files.read(&self.filename, None)?;
+            let inputs = self.files.read(&self.filename, None, console)?;
             return Ok(Source::Files(Box::new(Given::from_inputs(inputs, self.files.now, console)?)));
         }
         if self.files.now.is_some() && self.cluster.live {

@@ -1,12 +1,13 @@
 //! Output formats of answers: tables as kubectl prints them, CSV, JSON and YAML.
 
+use std::fmt::Write as _;
 use std::iter;
 
 use serde::Serialize;
 
 use crate::cli::console::{Emphasis, Look};
 use crate::cli::{Console, Failure};
-use go_compat::diag::{cut, plural, show};
+use go_compat::diag::{cut, is_obeyed, plural, show};
 
 /// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -245,7 +246,8 @@ impl Table {
         format!("{header}{}{rows}{more}", line(vec!["---".to_owned(); columns]))
     }
 
-    /// Formats the table as comma-separated values by RFC 4180, but with plain newlines.
+    /// Formats the table as comma-separated values by RFC 4180, but with plain newlines. Invisible characters
+    /// are escaped.
     pub fn csv(&self, headers: bool) -> String {
         let (header, columns) = (headers.then_some(&self.header), self.columns());
         let line = |row: &Vec<String>| {
@@ -303,12 +305,14 @@ const MAX_ROWS: usize = 40;
 /// Maximum number of characters of a code in Markdown.
 const MAX_CODE: usize = 300;
 
+/// The first characters by which spreadsheets know a formula; the last four are the wide forms of the others.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
 fn csv_cell(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
-    }
+    // In front of an apostrophe spreadsheets read a text.
+    let text = if cell.trim_start().starts_with(FORMULA) { "'" } else { "" };
+    let cell = format!("{text}{}", visible(cell));
+    if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
 
 /// Formats an answer as JSON, with a newline at its end.
@@ -317,7 +321,21 @@ fn csv_cell(cell: &str) -> String {
 /// None for the types in this program.
 pub fn json(answer: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(answer).map_err(|error| Failure::Output(error.to_string()))?;
-    Ok(text + "\n")
+    Ok(escaped_json(&(text + "\n")))
+}
+
+/// Escapes the characters in a JSON text that a terminal would obey and JSON allows in strings.
+pub fn escaped_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_obeyed(c) && !matches!(c, '\n' | '\t') {
+            // All of them have four digits, and writing into a text does not fail.
+            _ = write!(escaped, "\\u{:04x}", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 /// Formats an answer as YAML.
@@ -325,7 +343,12 @@ pub fn json(answer: &impl Serialize) -> Result<String, Failure> {
 /// # Errors
 /// None for the types in this program.
 pub fn yaml(answer: &impl Serialize) -> Result<String, Failure> {
-    serde_saphyr::to_string(answer).map_err(|error| Failure::Output(error.to_string()))
+    let text = serde_saphyr::to_string(answer).map_err(|error| Failure::Output(error.to_string()))?;
+    if text.contains(|c| is_obeyed(c) && !matches!(c, '\n' | '\t')) {
+        // JSON is YAML that has an escape for each of them.
+        return json(answer);
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -424,8 +447,40 @@ Group   devs
 
     #[test]
     fn csv_quotes_what_would_be_read_otherwise() {
-        let expected = "QUEUE,BY\nroot.prod,user sue\nroot,\"a\u{1b}[2J, \"\"b\"\"\"\n";
+        let expected = "QUEUE,BY\nroot.prod,user sue\nroot,\"a\\u{1b}[2J, \"\"b\"\"\"\n";
         assert_eq!(table().csv(true), expected);
+    }
+
+    #[test]
+    fn no_cell_of_csv_is_a_formula() {
+        for (cell, expected) in [
+            ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
+            ("@SUM(1)", "'@SUM(1)"),
+            ("-2+3", "'-2+3"),
+            ("+1", "'+1"),
+            ("\t=1", "'\\t=1"),
+            ("\r=1", "'\\r=1"),
+            (" =1", "' =1"),
+            ("＝1", "'＝1"),
+            ("a=1", "a=1"),
+            ("'=1", "'=1"),
+            ("", ""),
+        ] {
+            assert_eq!(csv_cell(cell), expected);
+        }
+    }
+
+    #[test]
+    fn what_programs_read_has_no_raw_control_characters() {
+        let name = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{2028}\u{85}\r\n\t";
+        let json = json(&[name]).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [name]);
+        let yaml = yaml(&[name]).unwrap();
+        assert_eq!(serde_saphyr::from_str::<Vec<String>>(&yaml).unwrap(), [name]);
+        for text in [json, yaml] {
+            assert!(!text.contains(|c| is_obeyed(c) && c != '\n'), "{text:?}");
+        }
+        assert_eq!(super::yaml(&["plain"]).unwrap(), "- plain\n");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub fn written(
         return Err(not_applied(&settled));
     };
     let base = base(&settled.snapshot, spec, &rendered.key, located);
-    let name = base.as_ref().map_or("the built-in configuration", |base| base.name.as_str());
+    let name = base.as_ref().map_or("the built-in configuration", Text::name);
     let name = match snapshot.queue_acls.len() {
         0 => name.to_owned(),
         count => format!("{name} with {}", plural(count, "QueueAcl")),

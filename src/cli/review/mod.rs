@@ -85,7 +85,7 @@ enum Format {
 /// # Errors
 /// When the configuration or a review cannot be read or decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive)?;
+    let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive, console)?;
     let given = args.configuration(configuration, console)?;
     // Only now, because a review that cannot be read is reported with the configuration.
     if batches.is_empty() {
@@ -173,7 +173,7 @@ impl Printer {
                 format!("{marker}{}", output::yaml(&review)?)
             }
             (Some(Format::Json), _) | (None, Form::Json) => output::json(&review)?,
-            (None, Form::Line) => format!("{review}\n"),
+            (None, Form::Line) => output::escaped_json(&format!("{review}\n")),
         };
         self.printed = true;
         Ok(self.console.out(&text)?)

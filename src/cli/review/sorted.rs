@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::cli::Failure;
 use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, STDIN, Source, unreadable};
 use crate::cli::input::split::{Syntax, split};
 use crate::cli::input::value::to_json;
+use crate::cli::{Console, Failure};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::yaml::parse::parse;
 use queuewarden_api::review::{Kind, codes};
@@ -67,11 +67,11 @@ pub(super) struct Cluster {
 ///
 /// # Errors
 /// When one of them cannot be read.
-pub(super) fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Failure> {
+pub(super) fn read(paths: &[PathBuf], recursive: bool, console: Console) -> Result<Sorted, Failure> {
     let mut sorted = Sorted::default();
     for path in paths {
         if path.is_dir() {
-            for source in source::read(std::slice::from_ref(path), recursive, None)? {
+            for source in source::read(std::slice::from_ref(path), recursive, None, console)? {
                 sorted.take(source);
             }
         } else {
@@ -87,7 +87,7 @@ impl Sorted {
             (STDIN.to_owned(), Box::new(io::stdin()))
         } else {
             let file = File::open(path).map_err(|error| unreadable(path, error))?;
-            (path.display().to_string(), Box::new(file))
+            (source::shown(path), Box::new(file))
         };
         let mut reader = BufReader::new(reader);
         let mut first = Vec::new();
@@ -127,7 +127,7 @@ impl Sorted {
             }
         }
         if stays {
-            self.configuration.push(Source { text: left, ..source });
+            self.configuration.push(source.with_text(left));
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
 
     fn sorted(text: &str) -> Sorted {
         let mut sorted = Sorted::default();
-        sorted.take(Source { name: "a.yaml".into(), text: text.into() });
+        sorted.take(Source::new("a.yaml", text));
         sorted
     }
 

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::answer::{OneCheck, OneTest, TestAnswer, TestResult};
 use crate::cli::findings::plural;
+use crate::cli::query::output::visible;
+use go_compat::diag::is_obeyed;
 use yunikorn_access::expect::Tally;
 
 /// Formats the results for people: a line for each test, and below it the failing checks with reasons; `all`
@@ -38,13 +40,13 @@ fn head(lines: &mut String, test: &OneTest) {
         _ => TestResult::Failed,
     });
     let all = plural(test.checks.len(), "check");
-    _ = writeln!(lines, "{word} {} ({}): {} of {all}", test.name, test.file, test.tally.passed);
+    _ = writeln!(lines, "{word} {} ({}): {} of {all}", visible(&test.name), test.file, test.tally.passed);
 }
 
 fn line(lines: &mut String, check: &OneCheck) {
-    _ = writeln!(lines, "     {} {}: {}", word(check.result), check.location, check.expected);
+    _ = writeln!(lines, "     {} {}: {}", word(check.result), check.location, visible(&check.expected));
     if let Some(reason) = &check.reason {
-        _ = writeln!(lines, "          {reason}");
+        _ = writeln!(lines, "          {}", visible(reason));
     }
 }
 
@@ -79,7 +81,7 @@ pub(super) fn tap(answer: &TestAnswer) -> String {
 
 /// Escapes a description, because a hash sign begins a directive.
 fn description(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('#', "\\#")
+    visible(text).replace('\\', "\\\\").replace('#', "\\#")
 }
 
 /// Formats results as `JUnit`'s XML in the dialect that CI systems have in common: one `testsuite` for each
@@ -130,10 +132,10 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\t' | '\n' | '\r' => {
+            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' if !"\t\n\r".contains(c) => escaped.push('\u{fffd}'),
+            c if is_obeyed(c) => {
                 _ = write!(escaped, "&#{};", u32::from(c));
             }
-            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }
@@ -151,6 +153,9 @@ mod tests {
 
     #[test]
     fn nothing_ends_an_attribute_or_is_no_xml() {
-        assert_eq!(escaped("a<b>&\"'\n\u{1b}\u{fffe}ü"), "a&lt;b&gt;&amp;&quot;'&#10;\u{fffd}\u{fffd}ü");
+        assert_eq!(
+            escaped("a<b>&\"'\n\u{1b}\u{fffe}ü\u{9b}\u{202e}"),
+            "a&lt;b&gt;&amp;&quot;'&#10;\u{fffd}\u{fffd}ü&#155;&#8238;"
+        );
     }
 }

@@ -66,7 +66,7 @@ pub enum Format {
 /// # Errors
 /// When there is no test, or one cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let inputs = args.input.read(None)?;
+    let inputs = args.input.read(None, console)?;
     let suites = suites(&inputs, console)?;
     let configuration = Given::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
     configuration.note(None, console);

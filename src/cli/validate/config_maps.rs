@@ -7,9 +7,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, Kind, Object, token};
+use crate::cli::input::{Inputs, MAX_FINDINGS};
 use go_compat::diag::Diagnostic;
+use go_compat::lines::Lines;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_api::config_map;
 use queuewarden_plan::history;
@@ -29,13 +30,17 @@ const ACTIVE: &[&str] = &["default"];
 /// `schedulerconf.go`).
 const READ: [&str; 4] = ["service.", "log.", "kubernetes.", "admissionController."];
 
-/// Returns all findings on the texts in a ConfigMap. In a ConfigMap that `YuniKorn` reads every `*.yaml` key
-/// counts, in any other one only a value that looks like a queue tree: it may be the base under another name.
+/// Returns all findings on the texts in a ConfigMap, or more than are listed. In a ConfigMap that `YuniKorn`
+/// reads every `*.yaml` key counts, in any other one only a value that looks like a queue tree: it may be the
+/// base under another name.
 pub fn check(inputs: &Inputs, object: &Object, version: Version) -> Vec<Diagnostic> {
     let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&object.name.as_str());
     let data = object.document.value.get("data").and_then(Value::as_object);
     let mut findings = Vec::new();
     for (key, value) in data.into_iter().flatten() {
+        if findings.len() > MAX_FINDINGS {
+            break;
+        }
         let Some(text) = value.as_str() else { continue };
         let mut of_key = of_value(known, key, text, version);
         let setting = settings::check(key, text, version);
@@ -107,7 +112,9 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool, version: Version) ->
         let mut of_key = Vec::new();
         if let Some(text) = given(&state, key) {
             let of_text = of_value(known, sets, text, version).into_iter();
-            of_key.extend(of_text.map(|diagnostic| inside(text, diagnostic)));
+            // A finding about an empty text is about the built-in configuration.
+            let lines = (!text.is_empty()).then(|| Lines::new(text));
+            of_key.extend(of_text.map(|diagnostic| inside(lines.as_ref(), diagnostic)));
             if counts {
                 of_key.extend(state.data.contains_key(sets).then(|| hides(key)));
             } else if known && !is_packed(key) && is_queues(key) {
@@ -148,10 +155,9 @@ fn given<'a>(state: &'a ConfigMapState, key: &str) -> Option<&'a str> {
 }
 
 /// Adds the line in the decompressed text to a finding, because that text has no location in the file.
-fn inside(text: &str, diagnostic: Diagnostic) -> Diagnostic {
-    // A finding about an empty text is about the built-in configuration.
-    let line = diagnostic.span.filter(|_| !text.is_empty()).and_then(|span| span.line_in(text));
-    let Some(line) = line else { return diagnostic };
+fn inside(lines: Option<&Lines>, diagnostic: Diagnostic) -> Diagnostic {
+    let Some((lines, span)) = lines.zip(diagnostic.span) else { return diagnostic };
+    let line = lines.number(span.start);
     let message = format!("line {line} of the unpacked text: {}", diagnostic.message);
     Diagnostic { message, ..diagnostic }
 }
@@ -256,7 +262,7 @@ mod tests {
             data.concat(),
             binary.concat()
         );
-        let source = Source { name: "x.yaml".into(), text };
+        let source = Source::new("x.yaml", text);
         let inputs = Inputs::new(vec![source]);
         assert!(inputs.findings.is_empty(), "{:?}", inputs.findings);
         let shown = |diagnostic: Diagnostic| {
@@ -296,7 +302,7 @@ mod tests {
 
     /// Returns the number of findings in all objects of a text.
     fn checked(text: &str) -> usize {
-        let source = Source { name: "x.yaml".into(), text: text.into() };
+        let source = Source::new("x.yaml", text);
         let inputs = Inputs::new(vec![source]);
         inputs.objects.iter().flat_map(|object| check(&inputs, object, Version::V1_8)).count()
     }

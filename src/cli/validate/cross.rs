@@ -1,6 +1,6 @@
 //! Checks all objects together: conditions of the plan, shown where their cause is written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::input::object::{Kind, Object};
 use crate::cli::input::{Inputs, SourceDiagnostic};
@@ -54,9 +54,11 @@ pub fn check(
         BY_THEMSELVES.iter().any(|reason| condition.has(*reason))
             || (has_tree && (base_resolved || condition.is(Type::BaseResolved)))
     };
+    let given: BTreeMap<(Kind, &str), &Object> =
+        inputs.objects.iter().map(|object| ((object.kind, object.name.as_str()), object)).collect();
     let mut found = Vec::new();
     for status in &statuses {
-        let object = inputs.of_kind(status.kind).find(|object| object.name == status.name);
+        let object = given.get(&(status.kind.into(), status.name)).copied();
         for (condition, severity) in status.problems() {
             if counts(condition) && !repeats(condition, object) {
                 found.push(finding(status, object, condition, severity));

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 use crate::cli::input::source::Source;
 use crate::cli::input::{DUPLICATE_KEY, Inputs, NOT_JSON, SourceDiagnostic};
@@ -74,7 +73,7 @@ fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnost
 impl Change<'_> {
     /// Returns whether the changed text can be read.
     fn is_readable(&self) -> bool {
-        let again = Inputs::new(vec![Source { name: self.source.name.clone(), text: self.text.clone() }]);
+        let again = Inputs::new(vec![self.source.clone().with_text(self.text.clone())]);
         !again.findings.iter().any(|finding| is_unreadable(finding.diagnostic.code))
     }
 
@@ -83,7 +82,12 @@ impl Change<'_> {
     /// # Errors
     /// When that fails, or the file is no longer what was read.
     pub fn write(&self) -> Result<(), Failure> {
-        let path = Path::new(&self.source.name);
+        let Some(path) = self.source.path() else { return Ok(()) };
+        // In a folder links are followed only inside it, but a named one may lead anywhere.
+        if path.is_symlink() {
+            let why = "it is a symbolic link; name the file that it leads to";
+            return Err(Failure::Output(format!("cannot write `{}`: {why}", self.source.name)));
+        }
         let cannot = |why: String| Failure::Output(format!("cannot write `{}`: {why}", self.source.name));
         if fs::read(path).map_err(|error| cannot(error.to_string()))? != self.source.text.as_bytes() {
             return Err(cannot("somebody has changed it; run the command again".to_owned()));

@@ -66,7 +66,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         if args.input.paths().any(|path| path.as_os_str() == "-") {
             return Err(Failure::Usage("--fix writes files, and standard input is none".to_owned()));
         }
-        let inputs = args.input.read(None)?;
+        let inputs = args.input.read(None, if args.dry_run { console } else { Console::silent() })?;
         let assembled = args.input.assemble(&inputs);
         let (mut comments, _) = Suppressions::read(&inputs.sources);
         let mut found = assembled.findings;
@@ -83,7 +83,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             console.err(&change.list());
         }
     }
-    let inputs = args.input.read(None)?;
+    let inputs = args.input.read(None, console)?;
     let assembled = args.input.assemble(&inputs);
     let mut found = assembled.findings.clone();
     found.extend(each(&inputs, assembled.snapshot.version()));
@@ -171,7 +171,8 @@ pub fn each(inputs: &Inputs, version: Version) -> Vec<SourceDiagnostic> {
     of_objects.chain(of_bare).collect()
 }
 
-/// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed.
+/// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed, and
+/// of a text with very many the first are kept.
 pub fn sort(findings: &mut Vec<SourceDiagnostic>) {
     let location = |finding: &SourceDiagnostic| {
         let span = finding.diagnostic.span.map_or(usize::MAX, |span| span.start);
@@ -179,6 +180,7 @@ pub fn sort(findings: &mut Vec<SourceDiagnostic>) {
     };
     findings.sort_by_key(location);
     findings.dedup();
+    *findings = findings::bounded(findings);
 }
 
 #[cfg(test)]
@@ -216,7 +218,7 @@ mod tests {
         /// message.
         #[test]
         fn every_text_is_answered(text in any_text()) {
-            let source = Source { name: "x.yaml".into(), text };
+            let source = Source::new("x.yaml", text);
             let mut inputs = Inputs::new(vec![source]);
             inputs.choose_base(None).unwrap();
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);

@@ -12,8 +12,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Map, Value};
 
+use crate::cli::input::MAX_FINDINGS;
 use crate::cli::input::object::{Kind, Object, token};
-use go_compat::diag::{Code, Diagnostic, Replacement};
+use crate::cli::query::output::visible;
+use go_compat::diag::{Code, Diagnostic, Replacement, cut, quoted};
 use queuewarden_plan::ResourceKind;
 use yunikorn::queue::nearest;
 
@@ -33,7 +35,10 @@ pub const CODES: &[Code] = &[UNKNOWN_FIELD, MISSING_FIELD, WRONG_TYPE, BAD_VALUE
 /// the last.
 const UNCHECKED: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// Returns everything in `object` that the schema of its kind rejects.
+/// Characters of the name of a field that messages show.
+const MAX_FIELD: usize = 80;
+
+/// Returns what the schema of its kind rejects in `object`: all of it, or more than are listed of a file.
 pub fn check(object: &Object) -> Vec<Diagnostic> {
     let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
@@ -68,7 +73,7 @@ impl Path {
     fn field(&self, field: &str) -> Self {
         let dot = if self.name.is_empty() { "" } else { "." };
         let pointer = format!("{}/{}", self.pointer, token(field));
-        Self { pointer, name: format!("{}{dot}{field}", self.name) }
+        Self { pointer, name: format!("{}{dot}{}", self.name, cut(&visible(field), MAX_FIELD)) }
     }
 
     fn item(&self, index: usize) -> Self {
@@ -100,7 +105,15 @@ impl SchemaCheck<'_> {
         self.found.push(diagnostic.at(at).replace(replacement));
     }
 
+    /// Returns whether no more is looked for.
+    fn is_full(&self) -> bool {
+        self.found.len() > MAX_FINDINGS
+    }
+
     fn value(&mut self, schema: &JSONSchemaProps, path: &Path, value: &Value) {
+        if self.is_full() {
+            return;
+        }
         if let Some(wanted) = &schema.type_
             && !is_of_type(value, wanted)
         {
@@ -168,9 +181,12 @@ impl SchemaCheck<'_> {
     }
 
     fn unknown(&mut self, schema: &JSONSchemaProps, path: &Path, name: &str) {
+        if self.is_full() {
+            return;
+        }
         let known: Vec<&str> = schema.properties.iter().flatten().map(|(name, _)| name.as_str()).collect();
         let parent = if path.name.is_empty() { self.object.kind.name() } else { &path.name };
-        let message = format!("`{parent}` has no field `{name}`");
+        let message = format!("`{parent}` has no field {}", quoted(name));
         let at = self.object.document.span_of_key(&path.field(name).pointer);
         let help = nearest_or_all(&known, name, "its fields are");
         let same = known.iter().find_map(|known| Replacement::in_case(name, known));
@@ -214,7 +230,12 @@ impl SchemaCheck<'_> {
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
             let help = "write it like `2026-12-01T00:00:00Z`".to_owned();
-            self.report(BAD_VALUE, path, format!("`{name}` must be a time, `{text}` is none"), Some(help));
+            self.report(
+                BAD_VALUE,
+                path,
+                format!("`{name}` must be a time, {} is none", quoted(text)),
+                Some(help),
+            );
         }
     }
 
@@ -291,7 +312,7 @@ mod tests {
     fn found(spec: &str) -> Vec<(u16, String, String)> {
         let text =
             format!("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: a}}\n{spec}");
-        let inputs = Inputs::new(vec![Source { name: "x".into(), text: text.clone() }]);
+        let inputs = Inputs::new(vec![Source::new("x", text.clone())]);
         let object = inputs.objects.first().unwrap();
         let shown = |d: &Diagnostic| {
             d.span.map(|span| text.get(span.start..span.end).unwrap().to_string()).unwrap_or_default()

@@ -13,6 +13,7 @@ use crate::environment::{Environment, Source, config_map_of, merged, text_in, te
 use crate::parse_cache::ParseCache;
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::yaml::parse::within;
+use go_compat::lines::Lines;
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::{settings, verdict};
 use yunikorn::version::Version;
@@ -162,11 +163,11 @@ fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
 /// Returns each reason why the text is refused, hangs the scheduler, or differs from the text that runs after
 /// a restart.
 fn refused(text: &str, active: &[&str], location: &str, version: Version) -> Vec<Trouble> {
-    let verdict = verdict(text, active, version);
+    let (verdict, lines) = (verdict(text, active, version), Lines::new(text));
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let mut found: Vec<Trouble> = errors
         .map(|diagnostic| {
-            let line = diagnostic.span.and_then(|span| span.line_in(text));
+            let line = diagnostic.span.map(|span| lines.number(span.start));
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
             Trouble {
                 what: one_line(&format!("{location}: {diagnostic}")),
