@@ -117,6 +117,33 @@ pub struct SparkAnswer {
     pub modify: bool,
 }
 
+/// A command line of `spark-submit`.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SubmitQuestion {
+    /// The arguments of the program.
+    pub arguments: Vec<String>,
+}
+
+/// Spark's reading of a command line.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum SubmitAnswer {
+    /// Spark would submit an application.
+    Submitted {
+        /// `--deploy-mode`
+        deploy_mode: Option<String>,
+        /// `--class`
+        main_class: Option<String>,
+        /// The settings, as in spark-defaults.conf.
+        settings: BTreeMap<String, String>,
+    },
+    /// Spark threw an exception.
+    Refused {
+        /// The exception, in Spark's words.
+        exception: String,
+    },
+}
+
 /// Spark's reading of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -226,5 +253,11 @@ impl Hadoop {
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn spark_files(&self, questions: &[SparkQuestion]) -> Result<Vec<SparkFileAnswer>> {
         self.program.ask("spark", questions)
+    }
+
+    /// Reads command lines of `spark-submit`.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn spark_submit(&self, questions: &[SubmitQuestion]) -> Result<Vec<SubmitAnswer>> {
+        self.program.ask("submit", questions)
     }
 }

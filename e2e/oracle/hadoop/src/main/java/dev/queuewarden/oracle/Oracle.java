@@ -33,7 +33,8 @@ public final class Oracle {
           "application", each(new TypeReference<List<Application.Question>>() {}, Application::answer),
           "fair", each(new TypeReference<List<Queues.Question>>() {}, Queues::fair),
           "capacity", each(new TypeReference<List<Queues.Question>>() {}, Queues::capacity),
-          "spark", each(new TypeReference<List<Spark.Question>>() {}, Spark::answer));
+          "spark", each(new TypeReference<List<Spark.Question>>() {}, Spark::answer),
+          "submit", each(new TypeReference<List<Submit.Question>>() {}, Submit::answer));
 
   private Oracle() {}
 
