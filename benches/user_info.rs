@@ -8,7 +8,7 @@ use criterion::Criterion;
 use yunikorn::admission::{AccessControl, Operation};
 use yunikorn_access::alias::{MAX_ALIASES, SERVICE_ACCOUNT, groups_of_account};
 use yunikorn_access::running::joins::Running;
-use yunikorn_access::user_info::{Moment, Outcome, Request, Site, decide};
+use yunikorn_access::user_info::{Moment, Outcome, Owners, Request, Site, decide};
 
 pub(crate) fn decisions(criterion: &mut Criterion) {
     let access = AccessControl::from_keys(&BTreeMap::new()).0;
@@ -30,6 +30,7 @@ pub(crate) fn decisions(criterion: &mut Criterion) {
             sites: &sites,
             namespace: "spark",
             running: &running,
+            owners: &Owners::Irrelevant,
             granted: &granted,
             moment: Moment::Mutating,
         };

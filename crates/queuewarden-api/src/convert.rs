@@ -638,6 +638,8 @@ mod tests {
         assert!(wrong[1].message.starts_with("userInfo.templates[2].path: `` is no field"), "{wrong:?}");
         let many: Vec<Value> = (0..=user_info::MAX_TEMPLATES).map(|_| template("a")).collect();
         assert_eq!(read(json!({"templates": many})).unwrap_err()[0].code, NO_PATH);
+        let account = "system:serviceaccount:kuberay:kuberay-operator";
+        assert_eq!(read(json!({"operators": [account]})).unwrap().user_info.unwrap().operators, [account]);
     }
 
     /// The defaults that the API server fills in are those of the plan's own type, with or without a server.

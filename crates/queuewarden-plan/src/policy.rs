@@ -339,7 +339,7 @@ pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
         return vec![Trust { field: "bypassAuth", index: None, found: bypass_auth() }];
     }
     let strict = spec.user_info.as_ref().filter(|settings| is_strict(settings));
-    let guarded = strict.is_some_and(|settings| !settings.templates.is_empty());
+    let operators = strict.map_or(&[][..], |settings| &settings.operators);
     let mut found = Vec::new();
     if spec.trust_controllers == Some(true) && spec.system_users.is_none() && strict.is_none() {
         found.push(Trust { field: "trustControllers", index: None, found: unchecked_copies() });
@@ -351,7 +351,7 @@ pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
         let field = field_of(key);
         let check = |element: &String| match key {
             admission::EXTERNAL_GROUPS => trusted_group(element),
-            _ => trusted(element, guarded),
+            _ => trusted(element, operators),
         };
         let elements = list.into_iter().flatten().take(admission::MAX_EXPRESSIONS).enumerate();
         found.extend(elements.filter_map(|(index, element)| {

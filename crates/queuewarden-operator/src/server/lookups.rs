@@ -1,12 +1,12 @@
 //! Lookups that callers of endpoints cause: permissions (`permission`), annotations of namespaces and
-//! classes that `YuniKorn`'s admission controller reads for a request, and the registration of that
-//! controller itself.
+//! classes that `YuniKorn`'s admission controller reads for a request, the registration of that controller
+//! itself, and the names in resources that own the objects of operators.
 //!
 //! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
 //! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].
 //! Errors are not cached.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ use kube::client::ClientBuilder;
 use kube::{Api, Client, Config, Resource};
 use moka::future::Cache;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tower::limit::ConcurrencyLimitLayer;
 
@@ -34,8 +36,12 @@ const BYTES: u64 = 1024 * LEAST as u64;
 /// Bytes that an entry counts for at least: so a cache has 1,024 entries at most.
 const LEAST: u32 = 4096;
 
-/// The time for one lookup of annotations; the whole answer has 3 seconds.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Number of owners that are read at once. Each may be as large as an object can be.
+const OWNERS_AT_ONCE: usize = 4;
+
+/// The time for one lookup of annotations, or of all owners; the whole answer has 3 seconds.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Makes the client of the endpoints.
 ///
 /// # Errors
@@ -57,6 +63,10 @@ pub struct Lookups {
     /// Annotations of objects by their kind and name. An absence is not cached: a namespace is often created
     /// right before its first pod.
     annotations: Cache<String, Texts>,
+    /// The names in owners by their path and UID. Another object of the same name has another UID. An absence
+    /// is not cached.
+    owners: Cache<(String, String), Arc<[String]>>,
+    reading_owners: Semaphore,
 }
 
 impl Lookups {
@@ -76,7 +86,14 @@ impl Lookups {
             .max_capacity(BYTES)
             .time_to_live(TTL)
             .build();
-        Self { client, permissions, annotations }
+        let owners = Cache::builder()
+            .weigher(|(path, uid): &(String, String), names: &Arc<[String]>| {
+                weight(path.len() + uid.len() + names.iter().map(String::len).sum::<usize>())
+            })
+            .max_capacity(BYTES)
+            .time_to_live(TTL)
+            .build();
+        Self { client, permissions, annotations, owners, reading_owners: Semaphore::new(OWNERS_AT_ONCE) }
     }
 
     /// Returns the annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where
@@ -110,6 +127,43 @@ impl Lookups {
         annotations
             .map(|annotations| annotations.is_some())
             .map_err(|why| format!("MutatingWebhookConfiguration {YUNIKORN} {why}"))
+    }
+
+    /// Returns the names that `read` finds in the object at a path; `None` if there is no object with this
+    /// UID.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) async fn owner(
+        &self,
+        path: String,
+        uid: &str,
+        read: impl FnOnce(&RawValue) -> Result<Option<Vec<String>>, String>,
+    ) -> Result<Option<Arc<[String]>>, String> {
+        let key = (path.clone(), uid.to_owned());
+        let names = Box::pin(async {
+            let object = self.object(&path).await.map_err(Some)?.ok_or(None)?;
+            read(&object).map_err(Some)?.map(Arc::from).ok_or(None)
+        });
+        match self.owners.try_get_with(key, names).await {
+            Ok(names) => Ok(Some(names)),
+            Err(why) => Option::clone(&why).map_or(Ok(None), Err),
+        }
+    }
+
+    /// Reads the object at a path; `None` if it does not exist.
+    async fn object(&self, path: &str) -> Result<Option<Box<RawValue>>, String> {
+        let unread = |error: &dyn Display| format!("cannot be read: {error}");
+        let _permit = self.reading_owners.acquire().await.map_err(|error| unread(&error))?;
+        let request = http::Request::get(path).body(Vec::new()).map_err(|error| unread(&error))?;
+        match self.client.request_text(request).await {
+            Ok(text) => RawValue::from_string(text).map(Some).map_err(|error| unread(&error)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                Err("cannot be read: give queuewarden's service account the right to get it, as examples/operators do".to_owned())
+            }
+            Err(error) => Err(unread(&error)),
+        }
     }
 
     async fn annotations_of<K>(&self, name: &str) -> Result<Option<Texts>, String>

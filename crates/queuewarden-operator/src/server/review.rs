@@ -84,7 +84,7 @@ mod tests {
     use crate::server::{ServerState, submission as submissions, user_info, validating};
     use queuewarden_plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
     use yunikorn_access::submission;
-    use yunikorn_access::user_info::{Mode, Profile, Settings, Template};
+    use yunikorn_access::user_info::{Mode, Settings, Template};
 
     const ENDPOINTS: [&str; 5] =
         ["/user-info", "/user-info/check", "/submission", "/validate", "/configmaps"];
@@ -101,7 +101,7 @@ mod tests {
             path: String::from(path),
         };
         let templates = vec![template("spec.groups.*.template"), template("spec.head.annotations")];
-        let user_info = Settings { mode: Mode::Enforce, profile: Profile::Strict, templates };
+        let user_info = Settings { mode: Mode::Enforce, templates, ..Settings::default() };
         let policy = AdmissionPolicySpec {
             user_info: Some(user_info),
             submission: Some(submission::Mode::Deny),

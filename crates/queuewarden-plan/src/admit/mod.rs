@@ -253,9 +253,11 @@ fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec
         changes.push(format!("changes submission from {:?} to {:?}", submission(was), submission(is)));
     }
     if user_info(was) != user_info(is) {
-        let user_info::Settings { mode, profile, templates } = user_info(is);
-        let count = templates.len();
-        changes.push(format!("changes userInfo to mode {mode:?}, profile {profile:?}, templates: {count}"));
+        let user_info::Settings { mode, profile, templates, operators } = user_info(is);
+        let (templates, operators) = (templates.len(), operators.len());
+        changes.push(format!(
+            "changes userInfo to mode {mode:?}, profile {profile:?}, templates: {templates}, operators: {operators}"
+        ));
     }
     changes
 }

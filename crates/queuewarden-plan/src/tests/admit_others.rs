@@ -108,7 +108,7 @@ fn what_a_policy_does_at_the_endpoints_is_reported() {
         warnings(Some(policy(None, settings(user_info::Mode::Enforce)))),
         [shared, "changes submission from Deny to Off"]
     );
-    let user_info = "changes userInfo to mode Audit, profile Strict, templates: 0";
+    let user_info = "changes userInfo to mode Audit, profile Strict, templates: 0, operators: 0";
     assert_eq!(warnings(Some(policy(submission, settings(user_info::Mode::Audit)))), [shared, user_info]);
     let nothing_checked = warnings(Some(policy(None, settings(user_info::Mode::Audit))));
     assert_eq!(nothing_checked, ["changes submission from Deny to Off", user_info]);

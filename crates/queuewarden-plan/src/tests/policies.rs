@@ -302,11 +302,8 @@ fn the_policy_that_counts_says_what_is_done_about_user_info() {
 #[test]
 fn accounts_that_are_trusted_with_what_others_write_are_said() {
     let spark = "^system:serviceaccount:spark-operator:controller$";
-    let path = "spec.driver.annotations".into();
-    let template =
-        user_info::Template { group: "g".into(), version: None, resource: "sparkapplications".into(), path };
-    let strict =
-        Settings { mode: user_info::Mode::Enforce, templates: vec![template], ..Settings::default() };
+    let operators = vec!["system:serviceaccount:spark-operator:controller".to_owned()];
+    let strict = Settings { mode: user_info::Mode::Enforce, operators, ..Settings::default() };
     let spec = |change: &dyn Fn(&mut AdmissionPolicySpec)| {
         let mut spec = external(&["^airflow$", spark]);
         spec.system_users = Some(vec!["^system:serviceaccount:kube-system:".into()]);
@@ -325,12 +322,13 @@ fn accounts_that_are_trusted_with_what_others_write_are_said() {
         (spec(&|spec| spec.trust_controllers = Some(false)), &all[1..]),
         (spec(&|spec| spec.bypass_auth = Some(true)), &[("bypassAuth", None, 4117)]),
         (trusting(None), &[("trustControllers", None, 4119)]),
-        (trusting(Some(Settings { templates: Vec::new(), ..strict.clone() })), &[]),
+        (trusting(Some(Settings { operators: Vec::new(), ..strict.clone() })), &[]),
         (groups(&["^devs$", "^system:"]), &[("externalGroups", Some(1), 4118)]),
         (guarded_by(strict.clone()), &all[..1]),
         (guarded_by(Settings { mode: user_info::Mode::Audit, ..strict.clone() }), &all[..]),
         (guarded_by(Settings { profile: user_info::Profile::YuniKorn, ..strict.clone() }), &all[..]),
-        (guarded_by(Settings { templates: Vec::new(), ..strict.clone() }), &all[..]),
+        (guarded_by(Settings { operators: vec!["spark".to_owned()], ..strict.clone() }), &all[..]),
+        (guarded_by(Settings { operators: Vec::new(), ..strict.clone() }), &all[..]),
     ] {
         let found = trusts(&spec);
         let found: Vec<_> = found.iter().map(|it| (it.field, it.index, it.found.code.number)).collect();

@@ -2,7 +2,8 @@
 //!
 //! A name is right if it is the requester's own, or if the lists of the `AdmissionPolicy` let the requester
 //! set others (k8shim `metadata/usergroup.go`, `IsAnnotationAllowed`); and once it is written, only users on
-//! the lists may change it. So nobody's pods run in a name that is neither theirs nor theirs to give.
+//! the lists may change it. So nobody's pods run in a name that is neither theirs nor theirs to give. An
+//! operator's account may give only the name in the resource that owns its object.
 //!
 //! Aliases are no part of a name. While texts can be changed, each that is allowed gets the aliases of its
 //! names instead of those that it has; in the end, one with an alias that does not follow from its names is
@@ -12,7 +13,7 @@ use super::answer::{Addition, Decision, Outcome};
 use super::json;
 use super::names::{Names, Written};
 use super::request::{Given, Moment, Request, Site};
-use super::words::{self, APPLICATION, IMMUTABLE, KEPT, NOT_ALLOWED, PLACEHOLDER, Refusal};
+use super::words::{self, APPLICATION, IMMUTABLE, KEPT, NOT_ALLOWED, OWNER, PLACEHOLDER, Refusal};
 use crate::review::answer::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
@@ -115,7 +116,7 @@ impl StrictProfile<'_> {
             return Ok(());
         }
         let what = || format!("its label {USERNAME} names user {} without groups", quoted(&site.username));
-        self.may_set(NOT_ALLOWED, what).map(drop)
+        self.may_set(NOT_ALLOWED, None, what).map(drop)
     }
 
     /// Returns whether the site keeps its user, application and queue: `YuniKorn` follows each change of a
@@ -147,7 +148,7 @@ impl StrictProfile<'_> {
     fn originator(&self, site: &Site) -> Option<Names> {
         site.placeholder.as_ref().filter(|_| self.request.operation == Operation::Create)?;
         let text = self.request.running.originators_user_info(&site.application, self.request.namespace)?;
-        self.may_set(NOT_ALLOWED, String::new).ok()?;
+        self.may_set(NOT_ALLOWED, None, String::new).ok()?;
         Names::read(text).ok()
     }
 
@@ -211,7 +212,9 @@ impl StrictProfile<'_> {
             // A Spark driver makes its executors by the account of its pod and in the name of its submitter.
             let creators = self.request.running.creators_user_info(self.request.namespace);
             let creators = creators.and_then(|text| Names::read(text).ok());
-            if site.location.is_empty() && creators.is_some_and(|creators| creators.are_the_same_as(names)) {
+            // The name of the operator's own pod is no name for the pods of its users.
+            let is_own_pod = site.location.is_empty() && !self.request.is_of_operator();
+            if is_own_pod && creators.is_some_and(|creators| creators.are_the_same_as(names)) {
                 return self.allowed("own_pod", names);
             }
         }
@@ -222,7 +225,7 @@ impl StrictProfile<'_> {
         if site.placeholder.is_some() && !self.access.bypass_auth {
             return Err(Refusal::new(PLACEHOLDER, format!("{}, and no pod owns this placeholder", what())));
         }
-        let clause = self.may_set(NOT_ALLOWED, what)?;
+        let clause = self.may_set(NOT_ALLOWED, names.as_ref().ok(), what)?;
         self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 
@@ -234,7 +237,8 @@ impl StrictProfile<'_> {
         {
             return self.allowed("aliases", names);
         }
-        let clause = self.may_change(site, "it was set before and would be changed")?;
+        let what = "it was set before and would be changed";
+        let clause = self.may_change(site, names.as_ref().ok(), what)?;
         self.allowed(clause, &names.map_err(|why| not_well_formed(&why))?)
     }
 
@@ -248,13 +252,16 @@ impl StrictProfile<'_> {
             let written = names.foreign().map_or_else(same, |_| names.write(self.request.granted));
             return Ok(End::added("own", written));
         }
-        let clause = self.may_change(site, "it was set before and would be taken away")?;
+        let clause = self.may_change(site, None, "it was set before and would be taken away")?;
         Ok(End::new(Outcome::Kept, clause))
     }
 
     /// Checks that the requester may change the name at a site, and returns the clause that allows it.
-    fn may_change(&self, site: &Site, what: &str) -> Result<&'static str, Refusal> {
-        if self.is_kept(site) { Err(kept(USER_INFO)) } else { self.may_set(IMMUTABLE, || what.to_owned()) }
+    fn may_change(&self, site: &Site, names: Option<&Names>, what: &str) -> Result<&'static str, Refusal> {
+        if self.is_kept(site) {
+            return Err(kept(USER_INFO));
+        }
+        self.may_set(IMMUTABLE, names, || what.to_owned())
     }
 
     /// Decides about the aliases of a text whose names are allowed by this clause.
@@ -282,10 +289,21 @@ impl StrictProfile<'_> {
         }
     }
 
-    /// Returns the clause by which the lists let the requester set any name, or the refusal.
-    fn may_set(&self, clause: &'static str, what: impl Fn() -> String) -> Result<&'static str, Refusal> {
+    /// Returns the clause that lets the requester set these names, or the refusal. An operator's account may
+    /// set the names in the owner, and users on a list may set any.
+    fn may_set(
+        &self,
+        clause: &'static str,
+        names: Option<&Names>,
+        what: impl Fn() -> String,
+    ) -> Result<&'static str, Refusal> {
         if self.access.bypass_auth {
             return Ok("bypass_auth");
+        }
+        if self.request.is_of_operator() {
+            let objection = self.request.owners.objection(names);
+            let refusal = |why| Refusal::new(OWNER, format!("{}, and {why}", what()));
+            return objection.map_or(Ok(OWNER), |why| Err(refusal(why)));
         }
         match self.access.is_annotation_allowed(self.request.user, self.request.groups) {
             MaySet::Allowed(allowed) => Ok(match allowed.list {

@@ -10,16 +10,18 @@
 //! * `decide`: profile strict.
 //! * `json`: the annotation's text.
 //! * `names`: the names in it, and their aliases.
+//! * `owners`: the names that an operator's account may pass on.
 //! * `words`: the messages for people.
 //! * `path`: the positions of pod templates in objects of other people's kinds.
 
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 mod answer;
 mod decide;
 mod json;
 mod names;
+mod owners;
 mod path;
 mod request;
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod words;
 pub use answer::{Addition, Decision, Outcome};
 pub use decide::decide;
 pub use names::{WrongAliases, wrong_aliases};
+pub use owners::{Owner, Owners};
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
 pub use request::{Given, MAX_SITES, Moment, Request, Site};
 
@@ -86,6 +89,43 @@ pub struct Settings {
         )
     )]
     pub templates: Vec<Template>,
+    /// Accounts of operators, e.g. system:serviceaccount:kuberay:kuberay-operator: whole names, no
+    /// expressions. Such an account passes on the name in the resource that owns the object it creates, if
+    /// the resource is of a kind in templates, and sets no other name. The lists of the AdmissionPolicy make
+    /// no difference to it. queuewarden needs the right to get these resources: see examples/operators.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "operators_schema")]
+    pub operators: Vec<String>,
+}
+
+/// The most operators of one policy.
+pub const MAX_OPERATORS: usize = 64;
+/// The longest name of an operator's account, in bytes.
+const MAX_ACCOUNT: usize = 512;
+
+impl Settings {
+    /// Returns whether this user is an operator's account.
+    pub fn is_operator(&self, user: &str) -> bool {
+        self.operators.iter().any(|operator| operator == user)
+    }
+}
+
+fn operators_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_OPERATORS,
+        "x-kubernetes-list-type": "set",
+        "items": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_ACCOUNT,
+            "x-kubernetes-validations": [{
+                "rule": "!self.startsWith('^') && !self.endsWith('$')",
+                "message": "must be the whole name of a user, without ^ and $, e.g. \
+                            system:serviceaccount:kuberay:kuberay-operator",
+            }],
+        },
+    })
 }
 
 /// Leaves the default to the program, so that API servers do not write it into objects.

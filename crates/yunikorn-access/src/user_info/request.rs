@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::owners::Owners;
 use crate::running::joins::{OwnerPod, Running};
 use yunikorn::admission::{AccessControl, Operation};
 
@@ -40,6 +41,8 @@ pub struct Request<'a> {
     pub namespace: &'a str,
     /// The applications that run, as far as the sites name them, and the pod that makes the request.
     pub running: &'a Running,
+    /// The resources that own the object.
+    pub owners: &'a Owners,
     /// The aliases that ACLs in force name.
     pub granted: &'a BTreeSet<String>,
     /// The moment of the request.
@@ -51,6 +54,11 @@ impl Request<'_> {
     /// whether they are trusted.
     pub(super) fn is_of_controller(&self, access: &AccessControl) -> bool {
         access.system_users.matching(self.user).is_some()
+    }
+
+    /// Returns whether the requester is an operator's account.
+    pub(super) fn is_of_operator(&self) -> bool {
+        *self.owners != Owners::Irrelevant
     }
 }
 
@@ -92,6 +100,13 @@ pub enum Given {
     Text(String),
     /// A value that is not text, as JSON.
     Odd(String),
+}
+
+impl Site {
+    /// Returns whether the request writes a name here.
+    pub fn is_named_anew(&self) -> bool {
+        matches!(self.given, Given::Text(_)) && self.given != self.old
+    }
 }
 
 impl Given {

@@ -37,6 +37,7 @@ struct Case {
     is_replica_set: bool,
     moment: Moment,
     running: Running,
+    owners: Owners,
 }
 
 fn text(text: &str) -> Given {
@@ -58,6 +59,7 @@ fn created(user: &'static str, given: Given) -> Case {
         is_replica_set: false,
         moment: Moment::Mutating,
         running: Running::default(),
+        owners: Owners::Irrelevant,
     }
 }
 
@@ -77,6 +79,7 @@ impl Case {
             sites: std::slice::from_ref(&self.site),
             namespace: "jobs",
             running: &self.running,
+            owners: &self.owners,
             granted: &NO_ALIAS,
             moment: self.moment,
         };
@@ -513,6 +516,67 @@ fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
     assert_eq!(job.decided(&[]), (Refused, "not_allowed"));
 }
 
+/// Returns a resource with these texts.
+fn owner(texts: &[&str]) -> Owner {
+    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    Owner { object: "RayCluster `a`".to_owned(), texts }
+}
+
+#[test]
+fn an_operator_passes_on_the_name_in_the_owner_and_no_other() {
+    use Outcome::{Added, Kept, Refused, Unchanged};
+    const OPERATOR: &str = "system:serviceaccount:kuberay:kuberay-operator";
+    let own =
+        UserInfo { user: OPERATOR.to_owned(), groups: vec!["devs".into(), "system:authenticated".into()] };
+    let other_groups = r#"{"user":"alice","groups":["admins"]}"#;
+    let with_alias = ALICE.replace("]}", &format!(r#","{OF_BOSS}"]}}"#));
+    let alices = || Owners::Read(vec![owner(&[ALICE])]);
+    let read = |owners: &[&[&str]]| Owners::Read(owners.iter().map(|texts| owner(texts)).collect());
+    let is_refused = (Refused, "owning_resource");
+    for (given, owners, expected, reason) in [
+        (ALICE, alices(), (Kept, "owning_resource"), ""),
+        (BOB, alices(), is_refused, "RayCluster `a`, which owns it, names user `alice`"),
+        (other_groups, alices(), is_refused, "names that user with other groups"),
+        (ALICE, read(&[&[BOB, ALICE]]), (Kept, "owning_resource"), ""),
+        // A user may add references; the operator's own is among them.
+        (BOB, read(&[&[ALICE], &[BOB]]), is_refused, "names user `alice`"),
+        (ALICE, read(&[&[]]), is_refused, "names nobody"),
+        (ALICE, read(&[&["x"]]), is_refused, "names nobody"),
+        (ALICE, read(&[]), is_refused, "no resource of a kind in spec.userInfo.templates owns it"),
+        (ALICE, Owners::Unread("it may not be read".into()), is_refused, "and it may not be read"),
+        ("x", alices(), is_refused, "only passes on the name in the owner"),
+        // Aliases are no part of the name, and are checked as in all texts.
+        (&with_alias, alices(), (Added, "owning_resource"), ""),
+    ] {
+        let case = Case { owners, ..created(OPERATOR, text(given)) };
+        // No list makes a difference.
+        for keys in [&[][..], &[(EXTERNAL_USERS, ".*")], &[(EXTERNAL_GROUPS, "^devs$")]] {
+            let decision = case.decision(keys);
+            assert_eq!((decision.outcome, decision.clause), expected, "{given} {:?}", case.owners);
+            assert!(decision.reason.contains(reason), "{}", decision.reason);
+        }
+    }
+    let forged = Case { owners: alices(), ..created(OPERATOR, text(&with_alias)) };
+    assert_eq!(forged.at_the_end().decided(&[]), (Refused, "alias"));
+    let own = Case { owners: Owners::Read(Vec::new()), ..created(OPERATOR, text(&own.write())) };
+    assert_eq!(own.at_the_end().decided(&[]).1, "own");
+    let any = [(EXTERNAL_USERS, ".*")];
+    for (old, given, expected) in [
+        (text(BOB), text(ALICE), (Kept, "owning_resource")),
+        (text(ALICE), text(BOB), is_refused),
+        (text(ALICE), Given::Absent, is_refused),
+        (text(BOB), text(BOB), (Unchanged, "unchanged")),
+    ] {
+        let case = Case { owners: alices(), ..updated(OPERATOR, old, given) };
+        assert_eq!(case.decided(&any), expected, "{:?}", case.site);
+    }
+    // The name of the operator's own pod is no name for others.
+    let mut pod = Case { owners: alices(), ..created(OPERATOR, text(BOB)) };
+    pod.site.location.clear();
+    pod.running = running(Vec::new(), Some(member("ray", BOB)));
+    assert_eq!(pod.decided(&[]), is_refused);
+}
+
 #[test]
 fn placeholders_run_in_the_name_of_the_pod_that_owns_them() {
     use Outcome::{Added, Kept, Refused};
@@ -578,6 +642,7 @@ fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
         operation,
         namespace: "jobs",
         running: &running,
+        owners: &Owners::Irrelevant,
         granted: &NO_ALIAS,
         kind: "SparkApplication",
         is_replica_set: false,
@@ -695,6 +760,7 @@ fn job<'a>(
         sites,
         namespace: "jobs",
         running: &NOTHING,
+        owners: &Owners::Irrelevant,
         granted: &NO_ALIAS,
         moment,
     }

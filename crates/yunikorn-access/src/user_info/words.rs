@@ -26,6 +26,9 @@ pub(super) const APPLICATION: &str = "application";
 /// The clause of a placeholder of a gang.
 pub(super) const PLACEHOLDER: &str = "placeholder";
 
+/// The clause of a name that an operator's account passes on.
+pub(super) const OWNER: &str = "owning_resource";
+
 /// The reason why one site is refused.
 pub(super) struct Refusal {
     /// The clause that decided.

@@ -31,16 +31,15 @@ go_compat::codes! {
     /// A list has more expressions than are checked.
     pub const TOO_MANY: Code = Code::new(4113, "too-many-expressions");
 
-    /// An entry of `systemUsers` or `externalUsers` is a service account outside of kube-system, and the
-    /// objects from which it makes pods are not guarded.
+    /// An entry of `systemUsers` or `externalUsers` is a service account outside of kube-system.
     ///
     /// Such an account is on a list because it makes pods in other people's names: it takes the annotation
     /// `user.info` from objects of its own kinds, such as a `SparkApplication`. So everyone who may create or
-    /// change one of these submits as anyone. `userInfo` of the `AdmissionPolicy` can check the annotation in
-    /// those objects, with `mode: Enforce`, profile `strict` and `templates` for **every** kind from which
-    /// the account makes pods. It is not known here whether these are all: with one template nothing is
-    /// reported any more. A trusted account that reads no objects, but runs programs that others write,
-    /// cannot be guarded.
+    /// change one of these submits as anyone. An account in `operators` of `userInfo` needs no such entry:
+    /// with `mode: Enforce` and profile `strict` it passes on the name in the object that owns the pod, and
+    /// sets no other. An entry that matches one of `operators` is not reported, because `YuniKorn`'s own
+    /// admission controller needs it. A trusted account that reads no objects, but runs programs that others
+    /// write, cannot be limited like this.
     pub const UNGUARDED_ACCOUNT: Code = Code::new(4114, "unguarded-account");
     /// An entry of `systemUsers` or `externalUsers` matches every service account of kube-system.
     ///

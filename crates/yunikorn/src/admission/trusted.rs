@@ -65,13 +65,15 @@ pub fn trusted_group(element: &str) -> Option<Diagnostic> {
 }
 
 /// Returns the finding about an element of `systemUsers` or `externalUsers`; its span is the whole element.
-/// `guarded` is true where objects of other people's kinds are checked before their operators make pods of
-/// them. An expression that matches every name has a code of its own.
-pub fn trusted(element: &str, guarded: bool) -> Option<Diagnostic> {
+/// `operators` are accounts that set no name but the one in the owner, also if they are on a list, as
+/// `YuniKorn`'s own admission controller demands. An expression that matches every name has a code of its
+/// own.
+pub fn trusted(element: &str, operators: &[String]) -> Option<Diagnostic> {
     let regex = GoRegex::new(element).ok().filter(|regex| pitfalls::matches_all(regex).is_none())?;
-    let (code, accounts, help) = if !guarded && is_outside(&regex) {
-        let help = "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile \
-                    `strict` and `templates`, or leave it out";
+    let is_operator = operators.iter().any(|operator| regex.is_match(operator));
+    let (code, accounts, help) = if !is_operator && is_outside(&regex) {
+        let help = "name an operator's account in `operators` of `userInfo`, with `mode: Enforce`, profile \
+                    `strict` and `templates` for all kinds that it makes pods of; or leave it out";
         let accounts =
             "an account outside of kube-system: whoever may write what it makes pods of submits as anyone";
         (UNGUARDED_ACCOUNT, accounts, help.to_owned())
@@ -101,12 +103,24 @@ mod tests {
     use super::*;
     use go_compat::diag::Code;
 
-    fn code(element: &str, guarded: bool) -> Option<Code> {
-        trusted(element, guarded).map(|found| found.code)
+    /// Accounts that the expressions of the tests match.
+    const OPERATORS: [&str; 6] = [
+        "system:serviceaccount:spark-operator:spark-operator",
+        "system:serviceaccount:spark:operator",
+        "system:serviceaccount:ray:kuberay",
+        "system:serviceaccount:kube-flink:operator",
+        "system:serviceaccount:flink:flink-controller",
+        "system:serviceaccount:sparkling:operator",
+    ];
+
+    /// Returns the code of the finding while these accounts are operators, or none is.
+    fn code(element: &str, with_operators: bool) -> Option<Code> {
+        let operators = OPERATORS.map(str::to_owned);
+        trusted(element, if with_operators { &operators } else { &[] }).map(|found| found.code)
     }
 
     #[test]
-    fn accounts_outside_of_kube_system_are_reported_unless_what_they_read_is_guarded() {
+    fn accounts_outside_of_kube_system_are_reported_unless_they_are_operators() {
         for element in [
             "^system:serviceaccount:spark-operator:spark-operator$",
             "^system:serviceaccount:spark-operator:",
@@ -128,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn all_accounts_of_kube_system_are_reported_whatever_is_guarded() {
+    fn all_accounts_of_kube_system_are_reported_whoever_is_an_operator() {
         for element in [
             "^system:serviceaccount:kube-system:",
             "^system:serviceaccount:kube-system:.*$",
@@ -136,8 +150,8 @@ mod tests {
             "^system:serviceaccount:kube-system:[a-z0-9-]+$",
             "kube-system:",
         ] {
-            for guarded in [false, true] {
-                assert_eq!(code(element, guarded), Some(ALL_OF_KUBE_SYSTEM), "{element}");
+            for with_operators in [false, true] {
+                assert_eq!(code(element, with_operators), Some(ALL_OF_KUBE_SYSTEM), "{element}");
             }
         }
     }

@@ -143,6 +143,11 @@ fn moved(there: Given, found: &Site, now: &[LocatedPart<'_>], before: &[LocatedP
 }
 
 impl<'o> LocatedPart<'o> {
+    /// Returns the annotation's value.
+    pub(super) fn given(&self) -> &Given {
+        &self.site.given
+    }
+
     fn new(
         namespace: &str,
         Reached { pointer, in_list, part }: Reached<'o>,

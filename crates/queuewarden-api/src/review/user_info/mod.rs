@@ -2,8 +2,10 @@
 //! user-info webhook.
 //!
 //! * `locations`: the locations where an object states it.
+//! * `owners`: the resources that own an object, and the names in them.
 
 mod locations;
+mod owners;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +20,9 @@ use go_compat::diag::{Diagnostic, quoted};
 use locations::{LocatedPart, Location, locations, sites};
 use yunikorn::admission::{AccessControl, Operation};
 use yunikorn_access::running::joins::{Running, Wanted};
-use yunikorn_access::user_info::{self, Decision, Mode, Moment, Path, Site, Template};
+use yunikorn_access::user_info::{self, Decision, Mode, Moment, Owners, Path, Site, Template};
+
+pub use owners::{OwnerReference, owner_references};
 
 /// Kubernetes' own kinds: API group, kind, and where the template is; a pod is its own.
 const OWN: [(&str, &str, &str); 8] = [
@@ -57,7 +61,12 @@ impl Content {
         wanted
     }
 
-    /// Returns the same in the form that the evaluator reads.
+    /// Returns whether the request writes a name at one of these locations.
+    pub fn is_named_anew(&self) -> bool {
+        self.sites.iter().any(Site::is_named_anew)
+    }
+
+    /// Returns the same in the form that the evaluator reads, for a requester who is no operator's account.
     pub fn at<'a>(
         &'a self,
         request: &'a Request,
@@ -74,6 +83,7 @@ impl Content {
             has_templates: self.has_templates,
             sites: &self.sites,
             namespace: &request.namespace,
+            owners: &Owners::Irrelevant,
             running,
             granted,
             moment,
@@ -114,6 +124,16 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
         return Ok(vec![Path::read(path).ok()]);
     }
     let Resource { group, version, name } = &request.resource;
+    paths_of(group, version, name, templates)
+}
+
+/// Returns the paths of the templates in objects of other people's kinds.
+fn paths_of(
+    group: &str,
+    version: &str,
+    name: &str,
+    templates: &[Template],
+) -> Result<Vec<Option<Path>>, Diagnostic> {
     let mut of_resource = templates.iter().filter(|template| template.is_of(group, name)).peekable();
     let is_known = of_resource.peek().is_some();
     let paths = of_resource

@@ -71,6 +71,78 @@ fn decided(of: (&str, &str, &str), object: &Value) -> (Content, Decision) {
     (content, decision)
 }
 
+/// Returns an object with these owners: group and version, kind, name.
+fn owned(owners: &[(&str, &str, &str)]) -> Value {
+    let reference = |(version, kind, name): &(&str, &str, &str)| json!({"apiVersion": version, "kind": kind, "name": name, "uid": "u"});
+    json!({"metadata": {"ownerReferences": owners.iter().map(reference).collect::<Vec<_>>()}})
+}
+
+#[test]
+fn owners_are_the_references_to_groups_of_templates() {
+    let read = |object: &Value| {
+        let request = request(("", "Pod", "pods"), object, &Value::Null);
+        owner_references(&request, &templates())
+    };
+    let ray = ("ray.io/v1", "RayCluster", "a");
+    let found = read(&owned(&[("v1", "Pod", "p"), ("apps/v1", "ReplicaSet", "r"), ray])).unwrap();
+    let [owner] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((&*owner.group, &*owner.version, &*owner.kind), ("ray.io", "v1", "RayCluster"));
+    assert_eq!(owner.resources(&templates()), ["rayclusters"]);
+    for none in [json!({}), json!({"metadata": {"ownerReferences": null}}), owned(&[])] {
+        assert_eq!(read(&none).unwrap(), [], "{none}");
+    }
+    assert_eq!(read(&owned(&[ray; 8])).unwrap().len(), 8);
+    let many = read(&owned(&[ray; 9])).unwrap_err();
+    assert!(many.message.contains("more than 8 owners"), "{many:?}");
+}
+
+/// queuewarden reads the path with its own rights, and a user may write the reference.
+#[test]
+fn the_path_to_an_owner_leads_nowhere_else() {
+    let owner = |name: &str, version: &str| OwnerReference {
+        group: "ray.io".to_owned(),
+        version: version.to_owned(),
+        kind: "RayCluster".to_owned(),
+        name: name.to_owned(),
+        uid: "u".to_owned(),
+    };
+    let path = owner("a.b-c", "v1").path("jobs", "rayclusters");
+    assert_eq!(path.as_deref(), Some("/apis/ray.io/v1/namespaces/jobs/rayclusters/a.b-c"));
+    for name in ["", ".", "..", "a/b", "a/../../secrets/s", "a?x=y", "a#b", "a%2fb", "é", "a b"] {
+        assert_eq!(owner(name, "v1").path("jobs", "rayclusters"), None, "{name}");
+        assert_eq!(owner("a", name).path("jobs", "rayclusters"), None, "{name}");
+        assert_eq!(owner("a", "v1").path(name, "rayclusters"), None, "{name}");
+    }
+    // The usual plural comes first, and others of the group after it.
+    let of_group = ["rayjobs", "rayclusters", "rayclusters"].map(|name| template(("ray.io", name), "spec.a"));
+    assert_eq!(owner("a", "v1").resources(&of_group), ["rayclusters", "rayjobs"]);
+}
+
+#[test]
+fn the_names_in_an_owner_are_at_the_paths_of_its_version() {
+    let template_with = |text: Value| json!({"template": {"metadata": {"annotations": {USER_INFO: text}}}});
+    let object = json!({"metadata": {"uid": "u", "annotations": {USER_INFO: "no path leads here"}}, "spec": {
+        "headGroupSpec": template_with("b".into()), "workerGroupSpecs": [template_with("a".into()), {}, template_with("b".into()), template_with(1.into())]}});
+    let object = serde_json::value::to_raw_value(&object).unwrap();
+    let owner = |uid: &str, version: &str| OwnerReference {
+        group: "ray.io".to_owned(),
+        version: version.to_owned(),
+        kind: "RayCluster".to_owned(),
+        name: "n".to_owned(),
+        uid: uid.to_owned(),
+    };
+    let names = owner("u", "v1").names_in(&object, "rayclusters", &templates()).unwrap();
+    assert_eq!(names, Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(owner("other", "v1").names_in(&object, "rayclusters", &templates()).unwrap(), None);
+    let only = |version: &str| Template {
+        version: Some(version.to_owned()),
+        ..template(("ray.io", "rayclusters"), "spec.headGroupSpec.template")
+    };
+    let names = owner("u", "v1").names_in(&object, "rayclusters", &[only("v1")]).unwrap();
+    assert_eq!(names, Some(vec!["b".to_owned()]));
+    owner("u", "v2").names_in(&object, "rayclusters", &[only("v1")]).unwrap_err();
+}
+
 const OWN_NAME: &str = r#"{"user":"alice","groups":["devs"]}"#;
 
 #[test]

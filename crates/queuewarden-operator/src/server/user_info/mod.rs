@@ -6,6 +6,7 @@
 //! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
 //! an error, so that `failurePolicy` decides.
 
+mod owners;
 mod parity;
 #[cfg(test)]
 mod tests;
@@ -55,11 +56,14 @@ async fn answer(
         Err(why) => return Ok(Json(refused(&audit, &state, request, &why, settings.mode))),
     };
     // In these namespaces the API server checks everything else itself: it cannot compute aliases, and does
-    // not know the names that pods pass on.
+    // not know the names that pods and operators pass on.
+    let is_passed_on = settings.is_operator(&request.by.user) && content.is_named_anew();
     let is_by_pod = request.creator().is_some();
     let is_left_to_it =
         |given: &Given| given.may_have_aliases() || is_by_pod && matches!(given, Given::Text(_));
-    if known.leaves_alone(&request.namespace) && !content.sites.iter().any(|site| is_left_to_it(&site.given))
+    if known.leaves_alone(&request.namespace)
+        && !is_passed_on
+        && !content.sites.iter().any(|site| is_left_to_it(&site.given))
     {
         return allowed_silently();
     }
@@ -68,7 +72,9 @@ async fn answer(
     }
     let wanted = content.wanted(request, &known.conf.access);
     let running = state.applications.running(&wanted, &known).await.map_err(Refusal::unavailable)?;
+    let owners = owners::owners(&state, settings, request, &content).await;
     let evaluated = content.at(request, &running, known.granted_aliases(), moment);
+    let evaluated = user_info::Request { owners: &owners, ..evaluated };
     let mut decision = user_info::decide(&evaluated, &known.conf.access);
     if moment == Moment::Final {
         decision.warnings.clear();

@@ -11,13 +11,20 @@ use serde_json::json;
 use super::*;
 use crate::server::testing::{self, TestService, client, defaults, not_found, reply};
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, Entry, Meta, Snapshot};
+use yunikorn::admission::UserInfo;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::testing::is_same_refusal;
 use yunikorn_access::alias::{Kind, alias};
 use yunikorn_access::user_info::Settings;
 
-const STRICT: Settings = Settings { mode: Mode::Enforce, profile: Profile::Strict, templates: Vec::new() };
-const PARITY: Settings = Settings { mode: Mode::Enforce, profile: Profile::YuniKorn, templates: Vec::new() };
+const STRICT: Settings =
+    Settings { mode: Mode::Enforce, profile: Profile::Strict, templates: Vec::new(), operators: Vec::new() };
+const PARITY: Settings = Settings {
+    mode: Mode::Enforce,
+    profile: Profile::YuniKorn,
+    templates: Vec::new(),
+    operators: Vec::new(),
+};
 const OWN: &str = r#"{"user":"alice","groups":["devs"]}"#;
 const BOB: &str = r#"{"user":"bob"}"#;
 
@@ -331,6 +338,108 @@ async fn a_text_without_aliases_is_replaced() {
     );
     let yunikorns = service(PARITY).ask("/user-info", &review).await;
     assert_eq!(yunikorns["allowed"], false, "{yunikorns}");
+}
+
+const KUBERAY: &str = "system:serviceaccount:kuberay:kuberay-operator";
+
+/// Returns a review of a pod that `KubeRay`'s account creates in this name for these owners: names, UIDs.
+fn passed_on(namespace: &str, text: &str, owners: &[(&str, &str)]) -> Value {
+    let reference = |(name, uid): &(&str, &str)| json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": name, "uid": uid});
+    let owners: Vec<Value> = owners.iter().map(reference).collect();
+    let mut review = created("Pod", namespace, &json!({USER_INFO: text}));
+    review["request"]["userInfo"]["username"] = KUBERAY.into();
+    review["request"]["object"]["metadata"]["ownerReferences"] = owners.into();
+    review
+}
+
+/// Returns endpoints that take `KubeRay`'s account for an operator. Their API server has the `RayCluster`s
+/// `alices` and `bobs`, refuses to show `secret`, and counts requests.
+fn operators() -> (TestService, Arc<AtomicU16>) {
+    let calls = Arc::new(AtomicU16::new(0));
+    let count = Arc::clone(&calls);
+    let answer = move |request: Request<kube::client::Body>| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let path = request.uri().path().to_owned();
+        let cluster = |uid: &str, text: &str| {
+            let head = json!({"template": {"metadata": {"annotations": {USER_INFO: text}}}});
+            reply(200, &json!({"metadata": {"uid": uid}, "spec": {"headGroupSpec": head}}))
+        };
+        std::future::ready(match path.strip_prefix("/apis/ray.io/v1/namespaces/jobs/rayclusters/") {
+            Some("alices") => cluster("a", OWN),
+            Some("bobs") => cluster("b", BOB),
+            Some("secret") => reply(
+                403,
+                &json!({"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden"}),
+            ),
+            _ => not_found(),
+        })
+    };
+    let template = |resource: &str| user_info::Template {
+        group: "ray.io".to_owned(),
+        version: None,
+        resource: resource.to_owned(),
+        path: "spec.headGroupSpec.template".to_owned(),
+    };
+    let templates = vec![template("rayjobs"), template("rayclusters")];
+    let settings = Settings { templates, operators: vec![KUBERAY.to_owned()], ..STRICT };
+    (TestService::closed(router(), client(answer)).knowing(snapshot(Some(settings))), calls)
+}
+
+#[tokio::test]
+async fn an_operator_passes_on_the_name_in_the_resource_that_owns_its_pod() {
+    let (service, _) = operators();
+    let own = UserInfo { user: KUBERAY.to_owned(), groups: vec!["devs".to_owned()] }.write();
+    for (text, owners, reason) in [
+        (OWN, &[("alices", "a")][..], None),
+        (&own, &[], None),
+        (BOB, &[("alices", "a")], Some("RayCluster `alices`, which owns it, names user `alice`")),
+        (BOB, &[("bobs", "b"), ("alices", "a")], Some("names user `alice`")),
+        (OWN, &[], Some("no resource of a kind in spec.userInfo.templates owns it")),
+        // Whether such an object exists is no secret that this message would give away.
+        (OWN, &[("alices", "other")], Some("no RayCluster `alices` with the UID")),
+        (OWN, &[("none", "a")], Some("no RayCluster `none` with the UID")),
+        (OWN, &[("../rayclusters/alices", "a")], Some("with the UID")),
+        (OWN, &[("secret", "a")], Some("give queuewarden's service account the right to get it")),
+    ] {
+        for path in ["/user-info", "/user-info/check"] {
+            let answer = service.ask(path, &passed_on("jobs", text, owners)).await;
+            assert_eq!(answer["allowed"], reason.is_none(), "{path} {text} {owners:?}: {answer}");
+            let message = answer["status"]["message"].to_string();
+            assert!(reason.is_none_or(|reason| message.contains(reason)), "{message}");
+        }
+    }
+    // Others are not looked up, and the namespaces that are left alone are no way past it.
+    let mut alices = passed_on("jobs", BOB, &[("bobs", "b")]);
+    alices["request"]["userInfo"]["username"] = "alice".into();
+    assert_eq!(service.ask("/user-info", &alices).await["auditAnnotations"]["clause"], "not_allowed");
+    for (text, allowed) in [(BOB, false), ("", true)] {
+        let mut review = passed_on(testing::OWN_NAMESPACE, text, &[]);
+        if text.is_empty() {
+            review["request"]["object"]["metadata"]["annotations"] = json!({});
+        }
+        let answer = service.ask("/user-info/check", &review).await;
+        assert_eq!(answer["allowed"], allowed, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_owner_is_read_once_for_many_pods_and_only_if_it_decides() {
+    let (service, calls) = operators();
+    for _ in 0..50 {
+        let answer = service.ask("/user-info", &passed_on("jobs", OWN, &[("alices", "a")])).await;
+        assert_eq!(answer["allowed"], true, "{answer}");
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    let mut unnamed = passed_on("jobs", OWN, &[("bobs", "b")]);
+    unnamed["request"]["object"]["metadata"]["annotations"] = json!({});
+    assert_eq!(service.ask("/user-info", &unnamed).await["allowed"], true);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    for times in 1..3 {
+        let answer = service.ask("/user-info", &passed_on("jobs", OWN, &[("none", "a")])).await;
+        assert_eq!(answer["allowed"], false);
+        // An absence is not cached. Another resource of the group may have the name.
+        assert_eq!(calls.load(Ordering::SeqCst), 1 + 2 * times);
+    }
 }
 
 /// An error lets `failurePolicy` decide.
