@@ -184,14 +184,14 @@ fn examples_are_valid() {
                 "AdmissionPolicy" => convert::admission_policy(&object).spec.map(drop),
                 "YuniKornConfig" => convert::yunikorn_config(&object).spec.map(drop),
                 "QueueAccessTest" => access_test::access_test(&object).spec.map(drop),
-                "ConfigMap" => Ok(()),
+                "ConfigMap" | "ClusterRole" | "ClusterRoleBinding" => Ok(()),
                 other => panic!("{path}: a {other} among the examples"),
             };
             assert_eq!(result, Ok(()), "{path}: {:?}", object.metadata.name);
             kinds.insert(kind);
         }
     }
-    assert_eq!(kinds.len(), 5, "{kinds:?}");
+    assert_eq!(kinds.len(), 7, "{kinds:?}");
 }
 
 /// Returns the policy in each file of `examples/operators`, by its path.
@@ -212,6 +212,31 @@ fn an_example_of_an_operator_is_valid_without_warnings_and_says_how_to_apply_it(
         let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
         let first = format!("# kubectl apply --server-side --field-manager={name} -f {path}\n");
         assert!(fs::read_to_string(&path).unwrap().starts_with(&first), "{path}: {first}");
+    }
+}
+
+/// Each file names an operator, and gives queuewarden the right to get the resources in its templates, and no
+/// other right.
+#[test]
+fn an_example_of_an_operator_gives_the_right_to_read_owners() {
+    for (path, policy) in operators() {
+        let settings = &policy["spec"]["userInfo"];
+        assert!(settings["operators"].as_array().is_some_and(|all| !all.is_empty()), "{path}");
+        let templates = settings["templates"].as_array().unwrap().iter();
+        let expected: BTreeSet<_> =
+            templates.map(|it| (it["group"].to_string(), it["resource"].to_string())).collect();
+        let objects = read(&path);
+        let name = format!("queuewarden-owners-{}", Path::new(&path).file_stem().unwrap().to_str().unwrap());
+        let [_, role, binding] = objects.as_slice() else { panic!("{path}: {objects:?}") };
+        assert_eq!((&role["metadata"]["name"], &binding["roleRef"]["name"]), (&json!(name), &json!(name)));
+        assert_eq!(binding["subjects"], read("manifests/user-info/rbac.yaml")[1]["subjects"], "{path}");
+        let mut found = BTreeSet::new();
+        for rule in role["rules"].as_array().unwrap() {
+            assert_eq!(rule["verbs"], json!(["get"]), "{path}");
+            let resources = rule["resources"].as_array().unwrap().iter();
+            found.extend(resources.map(|resource| (rule["apiGroups"][0].to_string(), resource.to_string())));
+        }
+        assert_eq!(found, expected, "{path}");
     }
 }
 
@@ -337,6 +362,29 @@ fn the_policy_and_the_webhooks_know_all_that_yunikorn_derives_from_a_pod() {
         let condition = webhook["matchConditions"][0]["expression"].as_str().unwrap();
         assert_eq!(lists(condition), known, "{file}");
     }
+}
+
+/// The policy leaves to this webhook what operators create for custom resources, so it is called wherever the
+/// policy holds, for all objects that the policy means, and no answer of it is a no.
+#[test]
+fn the_webhook_of_operators_is_called_for_all_that_the_policy_leaves_to_it() {
+    let policy = &read("manifests/user-info/policy.yaml")[0]["spec"];
+    let configuration = &read("manifests/user-info/validating.yaml")[0];
+    let [alias, webhook] = [2, 3].map(|index| &configuration["webhooks"][index]);
+    assert_eq!(
+        (&webhook["name"], &webhook["failurePolicy"]),
+        (&"operator.user-info.queuewarden.dev".into(), &"Fail".into())
+    );
+    for field in ["namespaceSelector", "rules", "clientConfig"] {
+        assert_eq!(webhook[field], alias[field], "{field}");
+    }
+    let conditions = webhook["matchConditions"].as_array().unwrap();
+    let names: Vec<_> = conditions.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["of-a-custom-resource", "names-somebody", "not-an-update-that-leaves-it"]);
+    assert_eq!(conditions[2], alias["matchConditions"][1]);
+    let variables = policy["variables"].as_array().unwrap();
+    let left = variables.iter().find(|variable| variable["name"] == "isOfACustomResource").unwrap();
+    assert!(left["expression"].as_str().unwrap().ends_with(conditions[0]["expression"].as_str().unwrap()));
 }
 
 #[test]
