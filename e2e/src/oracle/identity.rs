@@ -1,6 +1,5 @@
 //! Identifies the submitters of requests, for a scheduler with a history.
 
-
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 

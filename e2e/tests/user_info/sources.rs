@@ -16,7 +16,7 @@ use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::{TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 use yunikorn_access::running::joins::Running;
-use yunikorn_access::user_info::{Given, Moment, Outcome, Request, Site, decide};
+use yunikorn_access::user_info::{Given, Moment, Outcome, Owners, Request, Site, decide};
 
 use super::own_names::enforced_alone;
 use super::{ask, guard, info, merged, nobody_asked, strict};
@@ -152,6 +152,7 @@ impl Source {
             sites: &[site],
             namespace: NAMESPACE,
             running: &Running::default(),
+            owners: &Owners::Irrelevant,
             granted: &BTreeSet::new(),
             moment: Moment::Mutating,
         };

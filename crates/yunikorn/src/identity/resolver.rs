@@ -89,7 +89,9 @@ impl GroupResolver for Elsewhere {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
         let user = go_compat::diag::quoted(user);
         let name = self.name;
-        Err(Refusal::Undecided(format!("YuniKorn takes the groups of {user} from {name}, which queuewarden does not query")))
+        Err(Refusal::Undecided(format!(
+            "YuniKorn takes the groups of {user} from {name}, which queuewarden does not query"
+        )))
     }
 }
 
