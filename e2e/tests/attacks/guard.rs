@@ -117,7 +117,7 @@ fn bombs() -> Vec<Attack> {
         text("anchors of anchors", &laughs, &["the copy of this alias makes the text too deep or too large"]),
         text("an anchor in itself", merges, &["an alias within the node of its anchor"]),
         text("a tree deeper than can be read", &deep, &["nests deeper than 256 levels"]),
-        binary("a million nodes, packed", "queues.yaml.gz", nodes, &["hides or empties key `queues.yaml`"]),
+        binary("a million nodes, packed", "queues.yaml.gz", nodes, &["the text has more than 150000 nodes"]),
         attack(
             "more keys than are read",
             post(

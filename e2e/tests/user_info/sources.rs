@@ -116,8 +116,8 @@ impl Source {
         Pod { labels: one(USERNAME, self.label), annotations: one(USER_INFO, annotation), ..Pod::default() }
     }
 
-    /// Returns the user of the pod, or `None` if it is refused: by the webhook while it answers, and otherwise
-    /// by the API server alone.
+    /// Returns the user of the pod, or `None` if it is refused: by the webhook while it answers, and
+    /// otherwise by the API server alone.
     fn expected(&self, webhook: Webhook, version: Version) -> Option<String> {
         let annotation = match webhook {
             Webhook::Answers => Some(self.decided()?),
