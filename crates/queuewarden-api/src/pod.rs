@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kube::api::DynamicObject;
-use serde_json::Value;
+use kube::core::Object;
+use serde::{Deserialize, Serialize};
 
 use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, OLD_QUEUE, QUEUE, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
@@ -29,14 +29,42 @@ const MAX_NAME: usize = 253;
 /// The most pods among the owners of a pod that are kept: an executor has one.
 const MAX_OWNERS: usize = 16;
 
+/// A pod with the fields that are read. The others are not decoded: everyone who may create pods decides how
+/// large they are.
+pub type Decoded = Object<Spec, Status>;
+
+/// The part of `spec` that is read.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Spec {
+    volumes: Option<Vec<Volume>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Volume {
+    name: String,
+    config_map: Option<ConfigMapSource>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ConfigMapSource {
+    name: Option<String>,
+}
+
+/// The part of `status` that is read.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Status {
+    phase: Option<String>,
+}
+
 /// Returns what a pod reveals of its application.
-pub fn read(object: &DynamicObject) -> Pod {
+pub fn read(object: &Decoded) -> Pod {
     let metadata = &object.metadata;
     let kept = |texts: &Option<BTreeMap<String, String>>| {
         let texts = texts.iter().flatten().filter(|(key, _)| RETAINED.contains(&key.as_str()));
         texts.filter_map(|(key, value)| Some((key.clone(), bounded(key, value)?))).collect()
     };
-    let phase = object.data.pointer("/status/phase").and_then(Value::as_str);
+    let phase = object.status.as_ref().and_then(|status| status.phase.as_deref());
     let owners = metadata.owner_references.iter().flatten();
     let owners = owners.filter(|owner| owner.kind == "Pod" && owner.uid.len() <= MAX_NAME).take(MAX_OWNERS);
     let workload = Workload {
@@ -61,7 +89,7 @@ pub fn read(object: &DynamicObject) -> Pod {
         created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         ended: phase.is_some_and(|phase| matches!(phase, "Succeeded" | "Failed")),
         owners: owners.map(|owner| owner.uid.clone()).collect(),
-        spark_conf: spark_conf(&object.data),
+        spark_conf: spark_conf(&object.spec),
         workload,
     }
 }
@@ -84,27 +112,26 @@ fn bounded(key: &str, text: &str) -> Option<String> {
 }
 
 /// Returns the name of the `ConfigMap` in the volume of a Spark driver's configuration.
-fn spark_conf(pod: &Value) -> Option<String> {
-    let mut volumes = pod.pointer("/spec/volumes")?.as_array()?.iter();
-    let volume = volumes.find(|volume| volume.get("name").is_some_and(|name| name == SPARK_VOLUME))?;
-    let name = volume.pointer("/configMap/name")?.as_str()?;
-    (name.len() <= MAX_NAME).then(|| name.to_owned())
+fn spark_conf(spec: &Spec) -> Option<String> {
+    let volume = spec.volumes.iter().flatten().find(|volume| volume.name == SPARK_VOLUME)?;
+    let name = volume.config_map.as_ref()?.name.as_ref()?;
+    (name.len() <= MAX_NAME).then(|| name.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn what_says_something_is_kept_and_nothing_else() {
-        let pod: DynamicObject = serde_json::from_value(json!({
+        let pod: Decoded = serde_json::from_value(json!({
             "metadata": {"name": "spark-pi-driver", "namespace": "jobs", "uid": "u1", "creationTimestamp": "2026-06-01T12:00:00Z",
                 "labels": {"queue": "root.prod", "spark-app-selector": "spark-1", "team": "x"},
                 "annotations": {"queuewarden.dev/view-acl": "ann", "secret": "x"},
                 "ownerReferences": [{"kind": "Pod", "uid": "u0", "name": "p", "apiVersion": "v1"},
                                     {"kind": "Job", "uid": "u9", "name": "j", "apiVersion": "batch/v1"}]},
-            "spec": {"schedulerName": "yunikorn", "containers": [],
+            "spec": {"schedulerName": "yunikorn", "containers": [{"args": ["x"]}],
                 "volumes": [{"name": "spark-conf-volume-driver", "configMap": {"name": "spark-drv-conf-map"}}]},
             "status": {"phase": "Succeeded"},
         }))

@@ -89,9 +89,9 @@ fn delegated(number: usize) -> Value {
 async fn started(cluster: &TestCluster, last_pod: Option<usize>) -> Result<u64> {
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
     let _keeper = cluster.start_keeper(&[], &[]).await?;
-    let args = ["--https", &address, "--log-level=error", "--applications=on"];
+    let args = ["--https", &address, "--endpoints=user-info", "--log-level=error", "--applications=on"];
     let operator =
-        Operator::launch(cluster, if last_pod.is_some() { &args } else { &args[..3] }, &[]).await?;
+        Operator::launch(cluster, if last_pod.is_some() { &args } else { &args[..4] }, &[]).await?;
     let _confined = Confined::new(&operator)?;
     let since = Instant::now();
     eventually("the operator to be ready", LONG, || async {

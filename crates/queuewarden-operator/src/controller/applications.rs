@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use http::StatusCode;
 use k8s_openapi::api::core::v1 as core;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::ApiResource;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use moka::future::Cache;
@@ -58,6 +58,9 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 const MAX_ASKED: usize = 8;
 /// Longest wait for its answers; the whole answer has 3 seconds.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+
+/// The most pods in one response to a list. Each of them has up to 3 MB of JSON.
+const PAGE: u32 = 16;
 
 /// The queries about applications that are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -126,6 +129,7 @@ impl Applications {
         Self((mode != Mode::Off).then(|| {
             // Pods that have ended, too: their logs may be read, and their IDs are not free at once.
             let config = watcher::Config::default().fields(&format!("spec.schedulerName={YUNIKORN}"));
+            let config = config.page_size(PAGE);
             // No plan depends on pods, so nobody waits for this.
             let changed = Arc::default();
             let kind = ApiResource::erase::<core::Pod>(&());
@@ -133,7 +137,7 @@ impl Applications {
                 client,
                 |client| Api::all_with(client, &kind),
                 config,
-                |object: DynamicObject| pod::read(&object),
+                |object: pod::Decoded| pod::read(&object),
                 "pods",
                 &changed,
             );

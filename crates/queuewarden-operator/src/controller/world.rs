@@ -37,6 +37,9 @@ pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
 /// All codes of the operator.
 pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
 
+/// The most objects in one response to a list. Their writers decide how large they are.
+const PAGE: u32 = 64;
+
 /// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
 pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 
@@ -383,7 +386,7 @@ fn objects<T: Send + Sync + 'static>(
     keep: fn(DynamicObject) -> Cached<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
-    let config = watcher::Config::default();
+    let config = watcher::Config::default().page_size(PAGE);
     Watch::start(client, |client| api(kind, client), config, keep, kind.plural(), changed)
 }
 
