@@ -312,7 +312,7 @@ fn user(name: &str) -> Value {
 /// Installs the policy and the objects that it checks, and waits until it is in force.
 async fn guarded(cluster: &TestCluster) -> Result<()> {
     cluster.install().await?;
-    cluster.install_https().await?;
+    cluster.apply_kustomization("manifests/authorizer").await?;
     cluster.apply_kustomization("manifests/rbac-mirror").await?;
     let us = format!("--as={}", operator::USER);
     eventually("the guard to stand", PATIENCE, || async {
@@ -354,7 +354,7 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
             // queuewarden has all of these rights.
             (role(ours, &json!([held]), &none), policy),
             (role(ours, &json!([submit(), held]), &none), policy),
-            (role(ours, &json!([rule("queuewarden.dev", "queueacls/status", "patch")]), &none), policy),
+            (role(ours, &json!([rule("authentication.k8s.io", "tokenreviews", "create")]), &none), policy),
             (role(ours, &json!([rule("queuewarden.dev", "queues", "submit")]), &none), policy),
             (role(ours, &json!([rule("queuewarden.dev", "queueacls", "get")]), &none), policy),
             (
@@ -413,7 +413,7 @@ async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
                 by_policy.extend(policy.then_some(role));
             }
         }
-        for held in ["queuewarden", "queuewarden-https", "queuewarden-rbac-mirror"] {
+        for held in ["queuewarden", "queuewarden-authorizer-tokens", "queuewarden-rbac-mirror"] {
             ensure!(by_policy.iter().filter(|role| **role == held).count() == 2, "{held}: {by_policy:?}");
         }
         Ok(())
