@@ -118,7 +118,7 @@ async fn watched(cluster: &TestCluster, marker: &str) -> Result<()> {
     .await
 }
 
-/// Gives a pod another application. The policy that refuses it has to be out of force.
+/// Gives a pod another application. The policy and the webhooks that refuse it have to be out of force.
 async fn relabel(cluster: &TestCluster, user: &str, pod: &str, application: &str) -> Result<()> {
     let (label, who) = (format!("applicationId={application}"), format!("--as={user}"));
     let args = ["label", "pod", pod, &label, "--overwrite", "-n", NAMESPACE, &who, "--as-group=people"];
@@ -136,13 +136,15 @@ async fn a_pod_that_gets_another_label_stays_in_its_application_and_takes_none_o
         cluster.apply_kustomization("manifests/applications").await?;
         let (_operator, endpoints) = guard_with(cluster, &strict(), &WATCHED).await?;
         ask(cluster, "user-info", &endpoints).await?;
-        // What the watch remembers holds without the API server's own rule, too.
-        let binding = ["delete", "validatingadmissionpolicybinding", "queuewarden-own-names"];
-        cluster.kubectl(&binding).await?;
         create(cluster, "mallory", &member("older", NAMESPACE, "mallorys", &json!({}))).await?;
         create(cluster, "boss", &member("first", NAMESPACE, "bosses", &json!({}))).await?;
         watched(cluster, "marker-1").await?;
+        // What the watch remembers holds without the rules that refuse such a change, too.
+        let binding = ["delete", "validatingadmissionpolicybinding", "queuewarden-own-names"];
+        cluster.kubectl(&binding).await?;
+        cluster.remove_webhooks().await?;
         relabel(cluster, "mallory", "older", "bosses").await?;
+        ask(cluster, "user-info", &endpoints).await?;
         watched(cluster, "marker-2").await?;
         let dry = ["create", "--dry-run=server"];
         let named = |application: &str| member("p", NAMESPACE, application, &json!({}));
@@ -290,7 +292,8 @@ async fn a_driver_takes_no_other_name_in_the_namespaces_of_the_system() -> Resul
         for namespace in ["yunikorn", "queuewarden-system"] {
             cluster.apply_text(&SPARK.replace("NAMESPACE", namespace), "e2e").await?;
             let account = json!({"spec": {"serviceAccountName": "spark"}});
-            let scheduled = json!({"metadata": {"name": "driver"}, "spec": {"schedulerName": "yunikorn"}});
+            let labels = json!({"applicationId": namespace});
+            let scheduled = json!({"metadata": {"name": "driver", "labels": labels}, "spec": {"schedulerName": "yunikorn"}});
             let text = merged(pod_in(namespace, &own("alice")), &scheduled);
             create(cluster, "alice", &merged(text, &account)).await?;
             let pods: Api<Pod> = Api::namespaced(cluster.client()?, namespace);
@@ -300,7 +303,7 @@ async fn a_driver_takes_no_other_name_in_the_namespaces_of_the_system() -> Resul
             let dry = ["create", "--dry-run=server", "-f", "-"];
             let owner = json!([{"apiVersion": "v1", "kind": "Pod", "name": "driver", "uid": uid, "controller": true}]);
             let executor = |annotations: &Value| {
-                let metadata = json!({"metadata": {"name": "e", "ownerReferences": owner}});
+                let metadata = json!({"metadata": {"name": "e", "labels": labels, "ownerReferences": owner}});
                 merged(pod_in(namespace, annotations), &metadata).to_string()
             };
             eventually("the driver to be known", PATIENCE, || async {
