@@ -355,7 +355,7 @@ fn the_policy_and_the_webhooks_know_all_that_yunikorn_derives_from_a_pod() {
     let variables = policy["variables"].as_array().unwrap();
     for (name, known) in ["labels", "annotations"].into_iter().zip(&known) {
         let variable = variables.iter().find(|variable| variable["name"] == name).unwrap();
-        assert_eq!(lists(variable["expression"].as_str().unwrap()), [known.clone()], "{name}");
+        assert_eq!(lists(variable["expression"].as_str().unwrap()), std::slice::from_ref(known), "{name}");
     }
     for file in ["mutating", "validating"] {
         let webhook = read(&format!("manifests/user-info/{file}.yaml"))[0]["webhooks"][0].clone();
