@@ -197,10 +197,11 @@ fn writers() -> Vec<Attack> {
             Who::Administrator,
             api("PATCH", &format!("{OURS}/admissionpolicies/default"), &policy),
         ),
-        by_nobody(
+        attack(
             "removing what is granted while nobody answers",
-            Who::Administrator,
+            Who::Delegate,
             api("DELETE", &format!("{acls}/honest"), &Value::Null),
+            Refused(403, &["queuewarden-delegation", "is a cluster administrator's"]),
         ),
         attack(
             "a role of the mirror for oneself while nobody answers",
