@@ -191,8 +191,10 @@ async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()
 
         let configs = Some((yunikorn::NAMESPACE, yunikorn::CONFIGS));
         let defaults = Some((yunikorn::NAMESPACE, yunikorn::DEFAULTS));
-        ensure!(cluster.may(operator::USER, "update", "", "configmaps", configs).await?);
-        ensure!(!cluster.may(operator::USER, "update", "", "configmaps", defaults).await?);
+        ensure!(cluster.may(operator::USER, "patch", "", "configmaps", configs).await?);
+        for (verb, map) in [("update", configs), ("patch", defaults), ("update", defaults)] {
+            ensure!(!cluster.may(operator::USER, verb, "", "configmaps", map).await?, "{verb}");
+        }
         ensure!(!cluster.may(operator::USER, "get", "", "secrets", None).await?);
         ensure!(!cluster.may(operator::USER, "update", "queuewarden.dev", "queueacls", None).await?);
         Ok(())

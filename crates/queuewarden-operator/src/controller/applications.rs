@@ -60,7 +60,7 @@ const MAX_ASKED: usize = 8;
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The most pods in one response to a list. Each of them has up to 3 MB of JSON.
-const PAGE: u32 = 16;
+const PAGE: u32 = 8;
 
 /// The queries about applications that are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
