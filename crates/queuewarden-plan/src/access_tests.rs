@@ -43,7 +43,7 @@ impl Queues {
     }
 }
 
-/// Returns the status of every test, by the queues by which the scheduler decides now, or why there are none.
+/// Returns the status of every test for the queues in force. `runs` is the reason if they are unknown.
 pub(super) fn statuses(
     snapshot: &Snapshot,
     runs: Result<&Config, &str>,
