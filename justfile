@@ -117,11 +117,11 @@ scale:
     cargo build --release --locked --package queuewarden
     QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --workspace --locked --test e2e -- scale::figures --ignored --nocapture
 
-# Attacks on the ports from inside the cluster, a minute each: memory, and what honest clients see.
+# Attacks on the ports from inside the cluster, a minute each, and starts beside large objects: memory, and the latency of honest clients.
 attacks:
     cargo build --release --locked --package queuewarden
     QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" \
-        cargo test --workspace --locked --test e2e -- server::attacks::for_a_minute_each --ignored --nocapture
+        cargo test --workspace --locked --test e2e -- server::attacks::for_a_minute_each server::stored::all_of_them --ignored --nocapture
 
 # Changes without end, for so many seconds: memory stays flat, and nothing is written without need.
 soak seconds="1800":
