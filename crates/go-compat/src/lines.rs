@@ -2,7 +2,7 @@
 
 use super::diag::Span;
 
-/// Distance of the offsets up to which characters are counted, in bytes.
+/// Bytes between two offsets at which the characters before them are counted.
 const STEP: usize = 1024;
 
 /// An index of the lines of a text.

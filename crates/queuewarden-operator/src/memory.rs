@@ -1,9 +1,9 @@
 //! Limits the memory of the process by one budget of bytes.
 //!
-//! Senders decide how much memory requests, objects of watches and lists take. Each of them reserves the
-//! bytes that it decodes to from a [`Budget`] before it is read, and keeps them reserved ([`Held`]) for as
-//! long as it is in memory. A part of a budget ([`Budget::part`]) limits one use: its bytes are also bytes of
-//! the whole.
+//! Senders decide how much memory requests take. Each request reserves the bytes that it decodes to from a
+//! [`Budget`] before it is read, and keeps them reserved ([`Held`]) for as long as it is in memory. A part
+//! of a budget ([`Budget::part`]) limits one use: its bytes are also bytes of the whole. Lists are not
+//! charged: the number of objects in a page bounds them.
 //!
 //! The budget is [`SHARE`] of the memory limit of the process. The rest is for the code, stacks, buffers of
 //! connections, and the space that the allocator cannot use.
@@ -71,12 +71,6 @@ impl Budget {
         Ok(Held { budget: Arc::clone(self), bytes })
     }
 
-    /// Reserves bytes that are in memory whether the budget has them or not; others then find less.
-    pub fn hold_anyway(self: &Arc<Self>, bytes: usize) -> Held {
-        self.take_anyway(bytes);
-        Held { budget: Arc::clone(self), bytes }
-    }
-
     /// Reserves bytes as soon as they are there.
     pub async fn wait(self: &Arc<Self>, bytes: usize) -> Held {
         loop {
@@ -123,13 +117,6 @@ impl Budget {
         self.whole.as_ref().map_or(Ok(()), |whole| whole.take(bytes)).inspect_err(|_| self.give(bytes))
     }
 
-    fn take_anyway(&self, bytes: usize) {
-        self.held.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(whole) = &self.whole {
-            whole.take_anyway(bytes);
-        }
-    }
-
     fn give_back(&self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -153,28 +140,10 @@ impl Held {
         self.bytes
     }
 
-    /// Reserves more bytes, or frees some.
-    ///
-    /// # Errors
-    /// When the budget does not have as many more; the number then stays as it is.
-    pub fn resize(&mut self, bytes: usize) -> Result<(), Full> {
-        self.budget.take(bytes.saturating_sub(self.bytes))?;
-        self.budget.give_back(self.bytes.saturating_sub(bytes));
-        self.bytes = bytes;
-        Ok(())
-    }
-
     /// Frees all bytes but so many.
     pub fn shrink(&mut self, bytes: usize) {
         self.budget.give_back(self.bytes.saturating_sub(bytes));
         self.bytes = self.bytes.min(bytes);
-    }
-
-    /// Changes the number of bytes that are in memory whether the budget has them or not.
-    pub fn resize_anyway(&mut self, bytes: usize) {
-        self.budget.take_anyway(bytes.saturating_sub(self.bytes));
-        self.budget.give_back(self.bytes.saturating_sub(bytes));
-        self.bytes = bytes;
     }
 }
 
@@ -206,8 +175,10 @@ mod tests {
         let budget = Budget::new(100);
         let mut first = budget.hold(60).unwrap();
         assert_eq!(budget.hold(41).unwrap_err(), Full);
-        assert_eq!((first.resize(101), first.bytes()), (Err(Full), 60));
-        assert_eq!((first.resize(40), budget.held()), (Ok(()), 40));
+        first.shrink(61);
+        assert_eq!(budget.held(), 60, "it never grows");
+        first.shrink(40);
+        assert_eq!(budget.held(), 40);
         let second = budget.hold(60).unwrap();
         drop((first, second));
         assert_eq!(budget.held(), 0);
@@ -223,19 +194,6 @@ mod tests {
         assert_eq!((other.held(), whole.held()), (0, 80), "a refusal takes nothing");
         drop(held);
         assert!(other.hold(80).is_ok());
-    }
-
-    #[test]
-    fn what_is_in_memory_anyway_leaves_less_to_others() {
-        let whole = Budget::new(100);
-        let part = whole.part(10);
-        let mut there = part.hold_anyway(90);
-        assert_eq!(whole.hold(11).unwrap_err(), Full);
-        there.resize_anyway(200);
-        assert_eq!((whole.held(), part.held()), (200, 200));
-        assert_eq!(whole.hold(1).unwrap_err(), Full);
-        there.resize_anyway(0);
-        assert!(whole.hold(100).is_ok());
     }
 
     #[tokio::test]
@@ -264,7 +222,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is reserved, changed and freed, no budget ever has more reserved than it has.
+        /// However bytes are reserved and freed, no budget has more of them reserved than it has.
         #[test]
         fn no_budget_is_exceeded(steps in prop::collection::vec((0..2_usize, 0..80_usize, 0..8_usize), 0..64)) {
             let whole = Budget::new(100);
@@ -273,7 +231,7 @@ mod tests {
             for (part, bytes, what) in steps {
                 match (what, all.len()) {
                     (0..4, _) | (_, 0) => all.extend(parts[part].hold(bytes).ok().map(|held| (part, held))),
-                    (4..6, count) => { let _ = all[bytes % count].1.resize(bytes); }
+                    (4..6, count) => all[bytes % count].1.shrink(bytes),
                     (_, count) => drop(all.swap_remove(bytes % count)),
                 }
                 for (number, budget) in parts.iter().enumerate() {

@@ -22,7 +22,7 @@ pub(super) fn pods(owners: Option<&RawValue>) -> Result<Vec<OwnerPod>, Diagnosti
 }
 
 /// Returns whether the object's controller is of a kind that is checked itself, so that the objects it
-/// creates are not. A `SparkApplication` is none of them: its driver is its first object that is checked.
+/// creates are not. `SparkApplication` is not such a kind: its driver is the first object that is checked.
 pub(super) fn has_checked_controller(owners: Option<&RawValue>) -> Result<bool, Diagnostic> {
     for (_, owner) in entries(owners, "a list")? {
         let controls = member(owner, "controller")?.is_some_and(|controls| controls.get() == "true");
