@@ -115,14 +115,25 @@ impl<T> Cache<T> {
         Moment(self.lists)
     }
 
-    /// Stores an object that our request, made after `moment`, returned, unless the watch was faster. An
-    /// object that is not in a list read meanwhile was deleted, or will arrive by the watch. `None`: such a
-    /// list may have been read.
-    pub fn learn(&mut self, object: Cached<T>, moment: Option<Moment>) {
-        let listed = moment.is_none_or(|moment| moment.0 != self.lists);
-        let known =
-            matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal));
-        if known || (listed && !self.objects.contains_key(&object.name)) {
+    /// Stores an object that our request, made after `moment`, wrote, unless the watch was faster. An object
+    /// that is missing from a list read in the meantime was deleted, or will arrive by the watch.
+    pub fn learn(&mut self, object: Cached<T>, moment: Moment) {
+        if moment.0 == self.lists || self.objects.contains_key(&object.name) {
+            self.put_written(object);
+        }
+    }
+
+    /// Stores an object whose status our request patched, unless someone else has changed it since the watch
+    /// last showed it. Beside objects that are as old as the watch, such a change would make a set of objects
+    /// that never existed.
+    pub fn learn_status(&mut self, object: Cached<T>) {
+        if self.objects.get(&object.name).is_some_and(|known| known.stamp == object.stamp) {
+            self.put_written(object);
+        }
+    }
+
+    fn put_written(&mut self, object: Cached<T>) {
+        if matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal)) {
             return;
         }
         if self.listing.is_some() {
@@ -263,7 +274,7 @@ mod tests {
     #[test]
     fn a_lagging_watch_does_not_take_back_what_a_write_returned() {
         let mut cache = listed(&[object("a", 5, "5")]);
-        cache.learn(object("a", 10, "10"), Some(cache.moment()));
+        cache.learn(object("a", 10, "10"), cache.moment());
         assert!(!cache.observe(Event::Apply(object("a", 9, "9"))));
         assert!(!cache.observe(Event::Delete(object("a", 8, "8"))), "deleted before we created it again");
         assert!(!cache.observe(Event::Apply(object("a", 10, "10"))), "our own write comes by");
@@ -276,8 +287,8 @@ mod tests {
         let mut cache = listed(&[object("a", 5, "5")]);
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("a", 5, "5")));
-        cache.learn(object("a", 10, "10"), Some(cache.moment()));
-        cache.learn(object("b", 11, "11"), Some(cache.moment()));
+        cache.learn(object("a", 10, "10"), cache.moment());
+        cache.learn(object("b", 11, "11"), cache.moment());
         cache.observe(Event::InitDone);
         assert_eq!(versions(&cache), [10], "b was deleted again, or comes by the watch");
         assert!(cache.observe(Event::Apply(object("b", 11, "11"))));
@@ -290,15 +301,15 @@ mod tests {
     fn an_answer_that_is_taken_in_after_the_deletion_brings_nothing_back() {
         let mut cache = listed(&[object("a", 5, "5"), object("b", 6, "6")]);
         assert!(cache.observe(Event::Delete(object("a", 11, "5"))));
-        cache.learn(object("a", 10, "5"), Some(cache.moment()));
+        cache.learn(object("a", 10, "5"), cache.moment());
         assert_eq!(versions(&cache), [6], "patched at 10, deleted at 11");
-        cache.learn(object("b", 12, "6"), Some(cache.moment()));
+        cache.learn(object("b", 12, "6"), cache.moment());
         assert_eq!(versions(&cache), [12], "the watch has not come so far");
-        cache.learn(object("a", 13, "13"), Some(cache.moment()));
+        cache.learn(object("a", 13, "13"), cache.moment());
         assert_eq!(versions(&cache), [13, 12], "made anew");
 
         cache.observe(Event::Init);
-        cache.learn(object("a", 14, "14"), Some(cache.moment()));
+        cache.learn(object("a", 14, "14"), cache.moment());
         cache.observe(Event::InitApply(object("b", 12, "6")));
         cache.observe(Event::InitDone);
         assert_eq!(versions(&cache), [12], "deleted before the list");
@@ -310,10 +321,22 @@ mod tests {
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("b", 90, "90")));
         assert!(cache.observe(Event::InitDone), "a was patched at 95, and deleted at 100");
-        cache.learn(object("a", 95, "5"), None);
+        cache.learn_status(object("a", 95, "5"));
         assert_eq!(versions(&cache), [90]);
-        cache.learn(object("b", 96, "90"), None);
+        cache.learn_status(object("b", 96, "90"));
         assert_eq!(versions(&cache), [96]);
+    }
+
+    #[test]
+    fn a_patched_status_does_not_show_a_change_before_the_watch_does() {
+        let mut cache = listed(&[object("a", 5, "5"), object("b", 6, "6")]);
+        // While the watch is down, b is deleted at 7 and a is changed at 8; its status is patched at 9.
+        cache.learn_status(object("a", 9, "8"));
+        assert_eq!(versions(&cache), [5, 6], "there was never a new a together with b");
+        assert!(cache.observe(Event::Delete(object("b", 7, "6"))));
+        assert!(cache.observe(Event::Apply(object("a", 8, "8"))));
+        cache.learn_status(object("a", 9, "8"));
+        assert_eq!(versions(&cache), [9]);
     }
 
     #[test]
@@ -322,9 +345,9 @@ mod tests {
         let moment = cache.moment();
         cache.observe(Event::Init);
         cache.observe(Event::InitDone);
-        cache.learn(object("a", 95, "95"), Some(moment));
+        cache.learn(object("a", 95, "95"), moment);
         assert!(versions(&cache).is_empty(), "written at 95, deleted at 98, listed at 100");
-        cache.learn(object("a", 105, "105"), Some(cache.moment()));
+        cache.learn(object("a", 105, "105"), cache.moment());
         assert_eq!(versions(&cache), [105], "written after the list");
     }
 

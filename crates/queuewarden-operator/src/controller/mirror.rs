@@ -101,7 +101,9 @@ impl Watches {
     pub fn learn(&self, answer: Answer, moments: &BTreeMap<Kind, Moment>) {
         match answer {
             Answer::Written(kind, object) | Answer::Stale(kind, object) => {
-                self.watch(kind).cache().learn(keep(object), moments.get(&kind).copied());
+                if let Some(moment) = moments.get(&kind) {
+                    self.watch(kind).cache().learn(keep(object), *moment);
+                }
             }
             Answer::Removed(kind, name) => self.watch(kind).cache().forget(&name),
         }

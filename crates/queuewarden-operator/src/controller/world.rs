@@ -151,14 +151,14 @@ impl World {
         }
     }
 
-    /// Stores the object that our patch returned, because the watch may lag behind.
-    pub fn learn(&self, kind: ResourceKind, object: DynamicObject) {
+    /// Stores the object that our patch of its status returned, because the watch may lag behind.
+    pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            ResourceKind::QueueAcl => queue_acls.cache().learn(keep_queue_acl(object), None),
-            ResourceKind::AdmissionPolicy => policies.cache().learn(keep_policy(object), None),
-            ResourceKind::YuniKornConfig => configs.cache().learn(keep_config(object), None),
-            ResourceKind::QueueAccessTest => access_tests.cache().learn(keep_access_test(object), None),
+            ResourceKind::QueueAcl => queue_acls.cache().learn_status(keep_queue_acl(object)),
+            ResourceKind::AdmissionPolicy => policies.cache().learn_status(keep_policy(object)),
+            ResourceKind::YuniKornConfig => configs.cache().learn_status(keep_config(object)),
+            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(keep_access_test(object)),
         }
     }
 
@@ -176,7 +176,7 @@ impl World {
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
         let map = keep_config_map(map);
         if let Some((watch, moment)) = self.map(&map.name).zip(moment) {
-            watch.cache().learn(map, Some(moment));
+            watch.cache().learn(map, moment);
         }
     }
 

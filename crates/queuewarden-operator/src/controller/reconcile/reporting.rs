@@ -43,7 +43,7 @@ impl Reconciler {
             let ObjectRef { kind, name } = &patch.object;
             let result = match answer {
                 Ok(Answer::Patched(object)) => {
-                    self.world.learn(*kind, *object);
+                    self.world.learn_status(*kind, *object);
                     for event in events.remove(&patch.object).into_iter().flatten() {
                         self.events.publish(event, &patch.uid);
                     }
@@ -51,7 +51,7 @@ impl Reconciler {
                     "patched"
                 }
                 Ok(Answer::Stale(object)) => {
-                    self.world.learn(*kind, *object);
+                    self.world.learn_status(*kind, *object);
                     self.changed.notify_one();
                     "stale"
                 }
