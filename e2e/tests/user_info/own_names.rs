@@ -5,8 +5,8 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
-use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt as _};
 use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Capability, TestCluster, eventually};
@@ -260,6 +260,51 @@ async fn a_revision_has_its_authors_name_byte_by_byte() -> Result<()> {
     .await
 }
 
+/// Makes a revision with these changes of the data the current one of a `StatefulSet` of mallory's.
+async fn forge(cluster: &TestCluster, changes: &Value) -> Result<Client> {
+    // Pods below the partition are made of the current revision.
+    let kept = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}});
+    let set = merged(workload("StatefulSet", "set", &json!({"annotations": own("mallory")})), &kept);
+    create(cluster, "mallory", &set).await?;
+    let client = cluster.as_user("mallory", &["people"])?;
+    let sets: Api<StatefulSet> = Api::namespaced(client.clone(), NAMESPACE);
+    let current = eventually("the current revision", PATIENCE, || async {
+        Ok(sets.get("set").await?.status.and_then(|status| status.current_revision))
+    })
+    .await?;
+    let revisions: Api<ControllerRevision> = Api::namespaced(client.clone(), NAMESPACE);
+    let mut forged = revisions.get(&current).await?;
+    let data = forged.data.take().context("the revision has no data")?.0;
+    forged.data = Some(RawExtension(merged(data, changes)));
+    forged.metadata.resource_version = None;
+    forged.metadata.name = Some("set-forged".to_owned());
+    revisions.create(&PostParams::default(), &forged).await?;
+    let forge = json!({"status": {"currentRevision": "set-forged"}});
+    sets.patch_status("set", &PatchParams::default(), &Patch::Merge(forge)).await?;
+    Ok(client)
+}
+
+/// Deletes the pod of the forged `StatefulSet` until the controller has made a pod of the revision.
+async fn made_of_it(
+    what: &str,
+    client: &Client,
+    namespace: &str,
+    is_it: impl Fn(&Pod) -> bool,
+) -> Result<()> {
+    let [own, there]: [Api<Pod>; 2] =
+        [NAMESPACE, namespace].map(|namespace| Api::namespaced(client.clone(), namespace));
+    eventually(what, PATIENCE, || async {
+        if there.get_opt("set-0").await?.is_some_and(|pod| is_it(&pod)) {
+            return Ok(Some(()));
+        }
+        if own.get_opt("set-0").await?.is_some() {
+            own.delete("set-0", &DeleteParams::default().grace_period(0)).await?;
+        }
+        Ok(None)
+    })
+    .await
+}
+
 /// The gap: a revision names boss in a field that no check finds, and the controller makes a pod of it.
 #[tokio::test]
 async fn controllers_read_the_fields_of_a_revision_in_any_case() -> Result<()> {
@@ -268,37 +313,33 @@ async fn controllers_read_the_fields_of_a_revision_in_any_case() -> Result<()> {
             return Ok(());
         }
         cluster.start_controller_manager().await?;
-        // Pods below the partition are made of the current revision.
-        let kept = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}});
-        let set = merged(workload("StatefulSet", "set", &json!({"annotations": own("mallory")})), &kept);
-        create(cluster, "mallory", &set).await?;
-        let client = cluster.as_user("mallory", &["people"])?;
-        let sets: Api<StatefulSet> = Api::namespaced(client.clone(), NAMESPACE);
-        let current = eventually("the current revision", PATIENCE, || async {
-            Ok(sets.get("set").await?.status.and_then(|status| status.current_revision))
-        })
-        .await?;
-        let revisions: Api<ControllerRevision> = Api::namespaced(client.clone(), NAMESPACE);
-        let mut forged = revisions.get(&current).await?;
         let metadata = json!({"annotations": null, "Annotations": claim("boss")});
-        let annotations = json!({"spec": {"template": {"metadata": metadata}}});
-        let data = forged.data.take().context("the revision has no data")?.0;
-        forged.data = Some(RawExtension(merged(data, &annotations)));
-        forged.metadata.resource_version = None;
-        forged.metadata.name = Some("set-forged".to_owned());
-        revisions.create(&PostParams::default(), &forged).await?;
-        let forge = json!({"status": {"currentRevision": "set-forged"}});
-        sets.patch_status("set", &PatchParams::default(), &Patch::Merge(forge)).await?;
-        let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
-        eventually("a pod in the name of the boss", PATIENCE, || async {
-            let Some(pod) = pods.get_opt("set-0").await? else { return Ok(None) };
-            if pod.annotations().get(USER_INFO).is_some_and(|text| text.contains("boss")) {
-                return Ok(Some(()));
-            }
-            pods.delete("set-0", &DeleteParams::default().grace_period(0)).await?;
-            Ok(None)
-        })
-        .await
+        let client = forge(cluster, &json!({"spec": {"template": {"metadata": metadata}}})).await?;
+        let is_bosses =
+            |pod: &Pod| pod.annotations().get(USER_INFO).is_some_and(|text| text.contains("boss"));
+        made_of_it("a pod in the name of the boss", &client, NAMESPACE, is_bosses).await
+    })
+    .await
+}
+
+/// The reason why queuewarden's own account may not write any revisions: they are worth every namespace.
+#[tokio::test]
+async fn controllers_make_pods_of_a_revision_in_the_namespace_that_it_names() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
+            return Ok(());
+        }
+        cluster.start_controller_manager().await?;
+        // The garbage collector finds no owner there.
+        let stays = json!({"spec": {"template": {"metadata": {"finalizers": ["example.com/stay"]}}}});
+        let elsewhere = merged(stays, &json!({"metadata": {"namespace": UNLABELLED}}));
+        let client = forge(cluster, &elsewhere).await?;
+        let made = made_of_it("a pod in another namespace", &client, UNLABELLED, |_| true).await;
+        let pods: Api<Pod> = Api::namespaced(client, UNLABELLED);
+        let free = json!({"metadata": {"finalizers": null}});
+        cluster.kubectl(&["delete", "statefulset", "set", "-n", NAMESPACE]).await?;
+        pods.patch("set-0", &PatchParams::default(), &Patch::Merge(free)).await?;
+        made
     })
     .await
 }
@@ -339,7 +380,14 @@ async fn only_kubelets_request_the_token_of_a_pod_and_it_names_nobody_in_other_n
             merged(executor("e", &uid, &own("alice")), &place).to_string()
         };
         cluster.kubectl_as(&token, &dry, &of(NAMESPACE)).await?;
-        refused(cluster.kubectl_as(&token, &dry, &of(UNLABELLED)).await, &["queuewarden-own-names", "user.info"])
+        refused(cluster.kubectl_as(&token, &dry, &of(UNLABELLED)).await, &["queuewarden-own-names", "user.info"])?;
+        // Only the annotation is left to the webhook.
+        let label = json!({"metadata": {"labels": {USERNAME: "boss"}}});
+        let labelled = merged(executor("e", &uid, &json!({})), &label).to_string();
+        refused(
+            cluster.kubectl_as(&token, &dry, &labelled).await,
+            &["queuewarden-own-names", "may not set the label yunikorn.apache.org/username"],
+        )
     })
     .await
 }

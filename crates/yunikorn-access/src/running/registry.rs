@@ -101,16 +101,20 @@ impl Known {
         let renamed = (later.application != self.pod.application).then(|| later.application.clone());
         let text = |pod: &Pod| pod.workload.pod.annotations.get(USER_INFO).cloned();
         let (before, now) = (text(&self.pod), text(later));
-        if later.ended == self.pod.ended && before == now {
+        // A pod that began in nobody's name gives nobody any right when it gets one.
+        let is_renamed = before.is_some() && before != now;
+        if later.ended == self.pod.ended && !is_renamed {
             return Self { pod: Arc::clone(&self.pod), renamed };
         }
         let mut pod = Pod { ended: later.ended, ..Pod::clone(&self.pod) };
         // It gets its aliases later, and only who may set any name changes it otherwise.
         let annotations = &mut pod.workload.pod.annotations;
-        match now {
-            Some(text) => annotations.insert(USER_INFO.to_owned(), text),
-            None => annotations.remove(USER_INFO),
-        };
+        if is_renamed {
+            match now {
+                Some(text) => annotations.insert(USER_INFO.to_owned(), text),
+                None => annotations.remove(USER_INFO),
+            };
+        }
         Self { pod: Arc::new(pod), renamed }
     }
 

@@ -112,6 +112,16 @@ fn the_lists_of_a_pod_are_those_with_which_it_was_first_seen() {
 }
 
 #[test]
+fn a_pod_that_began_in_nobodys_name_has_no_owner_later() {
+    let mut nobodys = pod("driver", "jobs", "x", "spark-1");
+    nobodys.workload.pod.annotations.clear();
+    let (mut registry, now) = watching(&[&nobodys]);
+    registry.seen(pod("driver", "jobs", "mallory", "spark-1"), now);
+    let known = registry.get("jobs", "driver").unwrap();
+    assert_eq!(known.workload.pod.annotation(USER_INFO), "");
+}
+
+#[test]
 fn an_application_keeps_its_owner_for_twice_the_time_that_yunikorn_keeps_it() {
     let sues = pod("driver", "jobs", "sue", "spark-1");
     let almost = Duration::from_secs(59);

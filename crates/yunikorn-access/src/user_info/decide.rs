@@ -98,6 +98,7 @@ impl StrictProfile<'_> {
             (Given::Odd(what), _) => {
                 Err(Refusal::new("form", format!("it is no text but {what}; write {}", json::FORM)))
             }
+            (Given::Text(_), Given::Absent) if self.is_kept(site) => Err(kept(USER_INFO)),
             (Given::Text(text), Given::Absent) => self.given(site, text),
             (Given::Text(text), old) => self.changed(site, text, old),
             (Given::Absent, old) => self.removed(site, old),
@@ -176,7 +177,7 @@ impl StrictProfile<'_> {
     /// Decides about a site without the annotation, now and before.
     fn missing(&self, site: &Site) -> Result<End, Refusal> {
         if self.request.operation == Operation::Update
-            && (!site.changed || self.request.is_of_controller(self.access))
+            && (!site.changed || self.is_kept(site) || self.request.is_of_controller(self.access))
         {
             return Ok(End::new(Outcome::Unchanged, "unchanged"));
         }

@@ -237,9 +237,10 @@ fn a_pod_that_yunikorn_schedules_keeps_its_name() {
         (text(BOB), Given::Absent, lists, kept),
         (text(BOB), text(ALICE), &[(BYPASS_AUTH, "true")], (Kept, "bypass_auth")),
         (text(BOB), text(BOB), &[], (Unchanged, "unchanged")),
-        // A first name, and other aliases.
-        (Given::Absent, text(ALICE), &[], (Kept, "own")),
-        (Given::Absent, text(BOB), lists, (Kept, "external_users")),
+        (Given::Absent, text(ALICE), &[], kept),
+        (Given::Absent, text(BOB), lists, kept),
+        (Given::Absent, Given::Absent, &[], (Unchanged, "unchanged")),
+        // Other aliases.
         (text(&of_account(&[])), text(&info(ACCOUNT, &[OF_ACCOUNT])), &[], (Added, "aliases")),
     ] {
         let case = pod_updated("alice", old.clone(), given.clone());
