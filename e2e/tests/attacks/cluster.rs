@@ -48,6 +48,8 @@ fn stolen() -> Vec<Attack> {
     let none = || Value::Null;
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let account = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": null}});
+    let revision = json!({"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "queuewarden-x"}, "revision": 1,
+        "data": {"spec": {"template": {"spec": {"serviceAccountName": "admin"}}}}});
     let hook = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "x"}, "webhooks": []});
     let event = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "x"}});
     let user = json!({"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "x"},
@@ -201,6 +203,13 @@ fn stolen() -> Vec<Attack> {
             "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.access.queuewarden.dev",
             json!({}),
             &["cannot patch resource \"apiservices\""],
+        ),
+        own(
+            "a revision of which pods are made",
+            "POST",
+            "/apis/apps/v1/namespaces/yunikorn/controllerrevisions",
+            revision,
+            &["may only write ControllerRevisions of its history, with nothing"],
         ),
         own("nodes", "GET", "/api/v1/nodes", none(), &["cannot list resource \"nodes\""]),
         own(

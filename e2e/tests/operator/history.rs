@@ -179,3 +179,53 @@ async fn in_mode_observe_nothing_is_recorded() -> Result<()> {
     })
     .await
 }
+
+/// Returns a `ControllerRevision` with this data.
+fn revision(name: &str, data: &Value, owners: &Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1, "data": data,
+        "metadata": {"name": name, "namespace": yunikorn::NAMESPACE, "ownerReferences": owners}})
+}
+
+/// A revision of a `StatefulSet` is a patch of it, so its pods may have another namespace and account. The
+/// right to create revisions, which RBAC cannot limit to names, is not the right to do that.
+#[tokio::test]
+async fn the_operators_token_writes_no_revision_of_which_pods_are_made() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        cluster.install().await?;
+        let account = cluster.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
+        let text = json!({"at": "2026-01-01T00:00:00Z", "queues.yaml.gz": ""});
+        let template = json!({"metadata": {"namespace": "kube-system"},
+            "spec": {"template": {"spec": {"serviceAccountName": "namespace-controller"}}}});
+        let owner = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "set", "uid": "1", "controller": true}]);
+        for object in [revision("set-1", &template, &json!([])), revision("queuewarden-9", &template, &owner)] {
+            cluster.apply_text(&object.to_string(), "e2e").await?;
+        }
+        let create = async |object: Value| {
+            cluster.kubectl_as(&account, &["create", "--dry-run=server", "-f", "-"], &object.to_string()).await
+        };
+        let refused = |answer: Result<String>, words: &str| {
+            let error = answer.err().context("it was let through")?.to_string();
+            ensure!(error.contains("queuewarden-history") && error.contains(words), "{error}");
+            anyhow::Ok(())
+        };
+        eventually("the policy to be in force", PATIENCE, || async {
+            Ok(refused(create(revision("x", &text, &json!([]))).await, "names begin with").ok())
+        })
+        .await?;
+        create(revision("queuewarden-1", &text, &json!([]))).await?;
+        refused(create(revision("queuewarden-1", &text, &owner)).await, "which nothing owns")?;
+        for data in [template, json!({"Spec": {}}), json!({"metadata": {}})] {
+            let answer = create(revision("queuewarden-1", &data, &json!([]))).await;
+            refused(answer, "nothing in them of which a controller makes pods")?;
+        }
+        for name in ["set-1", "queuewarden-9"] {
+            let delete = ["delete", "controllerrevision", name, "-n", yunikorn::NAMESPACE];
+            refused(cluster.kubectl_as(&account, &delete, "").await, "names begin with")?;
+        }
+        Ok(())
+    })
+    .await
+}
