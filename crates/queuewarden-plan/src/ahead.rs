@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::snapshot::Snapshot;
+use super::snapshot::{QueueAclEntry, Snapshot};
 
 /// The most moments that are looked at.
 pub const MAX_MOMENTS: usize = 100;
@@ -65,6 +65,13 @@ impl<T> Ahead<T> {
     }
 }
 
+/// Returns the moments at which an object begins and ends.
+pub(super) fn window(entry: &QueueAclEntry) -> (Option<Timestamp>, Option<Timestamp>) {
+    // Of what cannot be read, the last version stays in force to its end.
+    let kept = || entry.in_force.as_ref().and_then(|kept| kept.expires_at);
+    entry.spec.as_ref().map_or_else(|_| (None, kept()), |spec| (spec.not_before, spec.expires_at))
+}
+
 /// Looks at each moment after the snapshot's own, up to and with `until`. `find` finds what is to be reported
 /// at one time; it is called for the snapshot's own, too.
 ///
@@ -78,10 +85,7 @@ pub fn ahead<T: PartialEq + Clone, E>(
     let mut times: BTreeMap<Timestamp, (Vec<String>, Vec<String>)> = BTreeMap::new();
     let is_ahead = |at: &Timestamp| snapshot.now < *at && *at <= until;
     for entry in &snapshot.queue_acls {
-        // Of what cannot be read, the last version stays in force to its end.
-        let kept = || entry.in_force.as_ref().and_then(|kept| kept.expires_at);
-        let (begin, end) =
-            entry.spec.as_ref().map_or_else(|_| (None, kept()), |spec| (spec.not_before, spec.expires_at));
+        let (begin, end) = window(entry);
         let name = || entry.meta.name.to_string();
         begin.filter(is_ahead).into_iter().for_each(|at| times.entry(at).or_default().0.push(name()));
         end.filter(is_ahead).into_iter().for_each(|at| times.entry(at).or_default().1.push(name()));

@@ -20,7 +20,7 @@ use yunikorn_access::alias::Aliased;
 use yunikorn_access::{Origin, Tree};
 
 /// The objects that write one ACL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Attribution {
     /// Partition name.
     pub partition: Arc<str>,
@@ -60,7 +60,7 @@ impl Attribution {
 }
 
 /// The grant of one object in an ACL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Part {
     /// The object's name.
     pub name: Arc<str>,

@@ -26,7 +26,7 @@ use super::resolve::{self, Contribution, Resolved};
 use super::running::{self, Runs};
 use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
 use super::{
-    AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, ResourceKind,
+    AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, ResourceKind, Write,
     access_tests, attribution,
 };
 use yunikorn::admission;
@@ -238,6 +238,11 @@ impl Decided<'_> {
         self.inputs.base.as_ref().map_or_else(|finding| finding, |base| &base.finding)
     }
 
+    /// Returns the desired queues, or if nothing is desired the queues in force.
+    pub(super) fn queues(&self) -> Option<&Config> {
+        self.inputs.desired.as_deref().or(self.inputs.env.tree.as_deref())
+    }
+
     /// Attributes the ACLs of the desired text to the objects.
     pub(super) fn contributions(&self) -> Arc<[Attribution]> {
         attribution::desired(&self.inputs.objects, &self.grants, &self.by_object)
@@ -255,6 +260,7 @@ impl Decided<'_> {
         let wake_at = self.wake_at();
         events.sort();
         let Decision { import, backup, write, rendered, full, .. } = self.output;
+        let write = write.map(|write| Write { contributions: Arc::clone(&contributions), ..write });
         let base = self.inputs.base.as_ref().ok();
         let last_base = base.filter(|base| full && !base.is(self.inputs.snapshot.last_base.as_ref()));
         Plan {

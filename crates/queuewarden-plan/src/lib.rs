@@ -39,6 +39,7 @@ mod resolve;
 mod running;
 pub mod simulate;
 pub mod snapshot;
+pub mod timeline;
 mod waiting;
 mod withdraw;
 
@@ -165,6 +166,8 @@ pub struct Write {
     pub partial: bool,
     /// The objects that make the difference, and other reasons for its text, for the history.
     pub causes: Vec<String>,
+    /// Which objects decide which ACLs of the full text, with the ends of their grants.
+    pub contributions: Arc<[Attribution]>,
 }
 
 impl Write {

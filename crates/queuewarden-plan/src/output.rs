@@ -371,7 +371,7 @@ fn propose(
         reassert: queue_tree && inputs.reassert,
         widens: widens && !repair,
         partial,
-        causes: Vec::new(),
+        ..Write::default()
     };
     write.causes = history::causes(inputs, &write, tree.filter(|_| partial));
     decision.write = Some(write);

@@ -25,6 +25,11 @@ pub fn latest(ends: impl IntoIterator<Item = Option<Timestamp>>) -> Option<Times
     ends.into_iter().reduce(|left, right| Some(left?.max(right?))).flatten()
 }
 
+/// Returns a moment to the second, as in `2026-12-01T18:00:00Z`: Kubernetes keeps no fractions.
+pub fn in_words(at: Timestamp) -> String {
+    Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

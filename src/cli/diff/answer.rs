@@ -10,13 +10,15 @@ use crate::cli::query::configuration::Configuration;
 use crate::cli::query::rendered::ObjectChange;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, GrantedBy, Named, Texts, VERSION};
+use queuewarden_plan::timeline::Course;
 use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::right::Right;
+use yunikorn_access::Tree;
 use yunikorn_access::check::explain;
 use yunikorn_access::diff::{
-    Change, Direction, Extent, PartitionDiff, Presence, Reached, Section, between_for, same, unmoved,
+    Change, Direction, Extent, PartitionDiff, Period, Periods, Presence, Reached, Section, Timeline,
+    between_for, same, unmoved,
 };
-use yunikorn_access::{Tree, until};
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -28,8 +30,12 @@ pub struct DiffAnswer {
     pub from: String,
     /// The new configuration.
     pub to: String,
-    /// True if anyone may do more than before, on an existing queue or on a new one.
+    /// True if anyone may do more than before, now or at any later time, on an existing queue or on a new one;
+    /// also true if that cannot be excluded.
     pub widens: bool,
+    /// The time from which on the configurations are not compared, because grants begin or end at too many
+    /// moments; null if they are compared at all times.
+    pub unknown_from: Option<Timestamp>,
     /// True if the user group resolvers differ, so that users whose applications come without groups may be
     /// in others.
     pub resolver_differs: bool,
@@ -135,6 +141,11 @@ pub struct ChangeAnswer {
     pub subject: Named,
     /// The right.
     pub verb: Right,
+    /// The period in which the subject was to have the right; null for a right that is gained. A right that
+    /// is had for longer, or for less time, has both periods.
+    pub before: Option<Period>,
+    /// The period in which the subject is to have the right; null for a right that is lost.
+    pub after: Option<Period>,
     /// The queues, each subtree with the entry that makes the difference.
     pub subtrees: Vec<SubtreeAnswer>,
     /// Subjects without a change when everyone gains or loses: they had it before, or keep it by name.
@@ -149,8 +160,6 @@ pub struct SubtreeAnswer {
     pub extent: Extent,
     /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
     pub by: GrantedBy,
-    /// The time at which a right that is gained ends; null when it has no end, and for a loss.
-    pub until: Option<Timestamp>,
 }
 
 /// A subject without a change.
@@ -174,13 +183,20 @@ pub(super) struct Compared<'a> {
 
 impl Compared<'_> {
     pub(super) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
-        let partitions = between_for(old, new, self.who);
+        let course = Course::new(self.old.over_time.as_deref(), self.new.over_time.as_deref());
+        let unknown_from = course.unknown_from;
+        let (old_later, new_later) = (self.old.later(course.old), self.new.later(course.new));
+        let before = Timeline { now: old, later: &old_later };
+        let partitions = between_for(before, Timeline { now: new, later: &new_later }, self.who);
         let risks = self.risks();
         DiffAnswer {
             version: VERSION,
             from: self.old.name().to_owned(),
             to: self.new.name().to_owned(),
-            widens: partitions.iter().any(|partition| partition.diff.widens()) || !risks.is_empty(),
+            widens: partitions.iter().any(|partition| partition.diff.widens())
+                || !risks.is_empty()
+                || unknown_from.is_some(),
+            unknown_from,
             resolver_differs: ResolverKind::in_force(&self.old.config)
                 != ResolverKind::in_force(&self.new.config),
             partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
@@ -189,7 +205,7 @@ impl Compared<'_> {
             refused: self.refused(),
             user: self.who.map(|who| who.user.clone()),
             groups: self.who.map(|who| who.groups.clone()).unwrap_or_default(),
-            still: self.who.map(|who| self.still(old, new, who)).unwrap_or_default(),
+            still: self.who.map(|who| self.still(old, new, who, &partitions)).unwrap_or_default(),
         }
     }
 
@@ -207,7 +223,14 @@ impl Compared<'_> {
         of_change.map(refused).collect()
     }
 
-    fn still(self, old: &[Tree], new: &[Tree], who: &Identity) -> Vec<StillAnswer> {
+    /// Returns the rights that are the same now, and do not change later.
+    fn still(
+        self,
+        old: &[Tree],
+        new: &[Tree],
+        who: &Identity,
+        partitions: &[PartitionDiff],
+    ) -> Vec<StillAnswer> {
         let mut still = Vec::new();
         for after in new {
             let partition = after.partition();
@@ -217,7 +240,14 @@ impl Compared<'_> {
             let named = self.change.naming(partition, who);
             let named = named.filter(|(queue, right)| same(before, after, who, queue, *right));
             let unmoved = unmoved(before, after, who).map(|(path, right)| (path.to_string(), right));
-            let about: BTreeSet<(String, Right)> = unmoved.chain(named).collect();
+            let mut about: BTreeSet<(String, Right)> = unmoved.chain(named).collect();
+            let changed = partitions.iter().filter(|of| of.partition.eq_ignore_ascii_case(partition));
+            for (section, change) in
+                changed.flat_map(|of| of.diff.kept.changes.iter().map(|it| (&of.diff.kept, it)))
+            {
+                let queues = section.queues.paths(&change.queues).map(ToString::to_string);
+                queues.for_each(|queue| _ = about.remove(&(queue, change.right)));
+            }
             let answers = Answers { configuration: self.new, tree: after };
             still.extend(about.into_iter().map(|(queue, verb)| {
                 let decision = explain(after, verb, &queue, who);
@@ -286,10 +316,6 @@ impl Compared<'_> {
                     acl: reached.acl.into(),
                     origins: answers.iter().flat_map(|answers| answers.origins(&reached.origins)).collect(),
                 },
-                until: tree.as_ref().ok().filter(|_| gains).and_then(|tree| {
-                    let subject = change.subject.identity();
-                    until(tree, change.right, tree.find(&reached.extent.queue)?, self.who.unwrap_or(&subject))
-                }),
             };
             let unchanged = change.unchanged.iter().map(|(subject, queues)| UnchangedAnswer {
                 subject: Named::from(subject),
@@ -299,6 +325,8 @@ impl Compared<'_> {
                 direction: change.direction,
                 subject: Named::from(&change.subject),
                 verb: change.right,
+                before: change.periods.before,
+                after: change.periods.after,
                 subtrees: change.extents.iter().map(subtree).collect(),
                 unchanged: unchanged.collect(),
             }
@@ -307,10 +335,20 @@ impl Compared<'_> {
     }
 }
 
+impl ChangeAnswer {
+    /// Returns the periods before and after the change.
+    pub(super) fn periods(&self) -> Periods {
+        Periods { before: self.before, after: self.after }
+    }
+}
+
 impl DiffAnswer {
     /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
-        self.partitions.is_empty() && !self.resolver_differs && self.settings.is_empty()
+        self.partitions.is_empty()
+            && !self.resolver_differs
+            && self.settings.is_empty()
+            && self.unknown_from.is_none()
     }
 
     /// Returns all gains and losses.

@@ -1,7 +1,7 @@
 //! Output of `diff` as Markdown, for comments on merge requests. Names are shown as code, so that none of
 //! them is read as markup.
 
-use super::answer::DiffAnswer;
+use super::answer::{ChangeAnswer, DiffAnswer};
 use crate::cli::query::output::{Table, code};
 use go_compat::diag::plural;
 use yunikorn_access::diff::Direction;
@@ -11,12 +11,22 @@ const MAX_REFUSED: usize = 20;
 
 /// Returns a heading with counts, the table, and what is refused and noted as a list.
 pub(super) fn text(answer: &DiffAnswer, table: &Table, notes: &[String]) -> String {
-    let count = |direction| {
-        let changes = answer.changes().filter(|change| change.direction == direction);
-        plural(changes.count(), "right")
+    let count = |direction, moved| {
+        let of =
+            |change: &&ChangeAnswer| change.direction == direction && change.periods().is_moved() == moved;
+        answer.changes().filter(of).count()
     };
     let of = answer.user.as_ref().map(|user| format!(" of {}", code(user))).unwrap_or_default();
-    let (gained, lost) = (count(Direction::Gains), count(Direction::Loses));
+    let [gained, lost] =
+        [Direction::Gains, Direction::Loses].map(|direction| plural(count(direction, false), "right"));
+    let moved =
+        [(Direction::Gains, "extended"), (Direction::Loses, "shortened")].map(
+            |(direction, done)| match count(direction, true) {
+                0 => String::new(),
+                count => format!(", {count} {done}"),
+            },
+        );
+    let moved = moved.concat();
     let refused = match answer.refused.len() {
         0 => String::new(),
         count => format!(", {} refused", plural(count, "object")),
@@ -26,7 +36,7 @@ pub(super) fn text(answer: &DiffAnswer, table: &Table, notes: &[String]) -> Stri
     let items: Vec<String> =
         shown.chain(notes.iter().cloned()).map(|note| format!("- {}\n", code(&note))).collect();
     let parts = [
-        format!("### Access{of}: {gained} gained, {lost} lost{refused}\n"),
+        format!("### Access{of}: {gained} gained, {lost} lost{moved}{refused}\n"),
         table.markdown(),
         items.concat(),
     ];

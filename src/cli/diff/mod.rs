@@ -19,6 +19,7 @@ use super::query::{ClusterArgs, DEFAULT_PARTITION, request};
 use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
 use answer::{Compared, DiffAnswer, SettingAnswer, StillAnswer};
 use go_compat::diag::{plural, quoted};
+use queuewarden_plan::timeline::unknown;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::identity::Identity;
 use yunikorn::version::Version;
@@ -28,7 +29,9 @@ use yunikorn_access::tree::Tree;
 const HELP: &str = "\
 Files with QueueAcls and AdmissionPolicy objects and nothing else are no configuration: they are applied to \
 the old one, as kubectl apply would.\n\n\
-A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is \
+A row says who gains or loses a right, on which queues, and which entry makes the difference, now or at any \
+later time: FROM is when a change begins that does not begin at once, and UNTIL when the right ends. `extends` \
+and `shortens` are rights whose time changes, with the old and the new time. A user is \
 looked at without its groups, a group without its members; who keeps a right by another entry is not reported. \
 `added` and `removed` are queues that only one configuration has, with what their own ACLs grant beyond the \
 queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
@@ -75,7 +78,7 @@ pub struct Args {
     yunikorn_version: Option<Version>,
     #[command(flatten)]
     only: OnlyArgs,
-    /// Exit with 1 only if someone may do more than before
+    /// Exit with 1 only if someone may do more than before, now or at any later time
     #[arg(long)]
     fail_on_widening: bool,
     /// The cluster, if no old configuration is given.
@@ -215,8 +218,13 @@ impl Args {
         let change = ObjectChange { deleted: self.delete.clone(), ..change.unwrap_or_default() };
         let (before, after) = if self.old.is_empty() {
             let cluster = Cluster::connect(&self.cluster.server)?;
-            let changed = || cluster.changed(&self.cluster, &change, self.now, console);
-            (cluster.read(&self.cluster, console)?, whole.map_or_else(changed, Ok)?)
+            let changed = |change: &ObjectChange| cluster.changed(&self.cluster, change, self.now, console);
+            // Both are of the same time.
+            let before = match self.now {
+                None => cluster.read(&self.cluster, console)?,
+                Some(_) => changed(&ObjectChange::default())?,
+            };
+            (before, whole.map_or_else(|| changed(&change), Ok)?)
         } else {
             let old = self.given(&self.old, console)?;
             let before = old.configuration(console)?;
@@ -277,6 +285,9 @@ fn notes(compared: Compared<'_>, answer: &DiffAnswer) -> Vec<String> {
         let (user, still) =
             (user.as_deref().unwrap_or_default(), if *allowed { "still" } else { "still not" });
         notes.push(format!("{user} may {still} {} {queue}: {reason}", verb.act()));
+    }
+    if let Some(from) = answer.unknown_from {
+        notes.insert(0, unknown(from));
     }
     let more = notes.len().saturating_sub(MAX_NOTES);
     notes.truncate(MAX_NOTES);

@@ -6,24 +6,30 @@ use super::answer::{
 };
 use crate::cli::query::output::{Table, UNTIL};
 use go_compat::diag::listed;
-use queuewarden_api::answer::{WrittenIn, until};
+use queuewarden_api::answer::WrittenIn;
 use yunikorn_access::diff::{Direction, Extent};
 
 /// Maximum number of names or queues listed in a cell of the narrow table; more are counted.
 const MAX_LISTED: usize = 3;
 
-const COLUMNS: [&str; 7] = ["CHANGE", "WHO", "VERB", "QUEUES", "ACL", "WRITTEN IN", UNTIL];
+const COLUMNS: [&str; 6] = ["CHANGE", "WHO", "VERB", "QUEUES", "ACL", "WRITTEN IN"];
+/// The header of a column that a table has only if something in it begins later.
+const FROM: &str = "FROM";
 
-type Row = [String; COLUMNS.len()];
+/// The cells of a row below the columns, and from when and until when it holds.
+type Row = ([String; COLUMNS.len()], [String; 2]);
 
 /// Builds the table; `partitions` adds a column for their names. The wide table lists everything.
 pub(super) fn table(answer: &DiffAnswer, wide: bool, partitions: bool) -> Table {
     let shown = Shown { most: if wide { usize::MAX } else { MAX_LISTED } };
-    let mut table = Table::new(partitions.then_some("PARTITION").into_iter().chain(COLUMNS));
+    let later = answer.changes().any(|change| change.periods().from().is_some());
+    let columns = partitions.then_some("PARTITION").into_iter().chain(COLUMNS);
+    let mut table = Table::new(columns.chain(later.then_some(FROM)).chain([UNTIL]));
     for partition in &answer.partitions {
         let name = partitions.then(|| partition.partition.clone());
-        for row in shown.partition(partition) {
-            table.row(name.clone().into_iter().chain(row));
+        for (cells, [from, until]) in shown.partition(partition) {
+            let from = later.then_some(from);
+            table.row(name.clone().into_iter().chain(cells).chain(from).chain([until]));
         }
     }
     table
@@ -60,9 +66,11 @@ impl Shown {
         for together in changes.chunk_by(same_but_the_verb) {
             let Some(change) = together.first() else { continue };
             let verbs = together.iter().map(|change| change.verb.verb()).collect::<Vec<_>>().join(", ");
-            let (moves, stays) = match change.direction {
-                Direction::Gains => ("gains", "has it"),
-                Direction::Loses => ("loses", "keeps"),
+            let (moves, stays) = match (change.direction, change.periods().is_moved()) {
+                (Direction::Gains, false) => ("gains", "has it"),
+                (Direction::Gains, true) => ("extends", "has it"),
+                (Direction::Loses, false) => ("loses", "keeps"),
+                (Direction::Loses, true) => ("shortens", "keeps"),
             };
             rows.extend(self.change(change, moves, &verbs));
             if with_unchanged {
@@ -75,10 +83,11 @@ impl Shown {
     /// Returns the rows for a change of one or both rights.
     fn change(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
         let subject = change.subject.words();
-        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by, until: end }| {
+        let periods = [change.periods().from(), change.periods().until()].map(Option::unwrap_or_default);
+        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by }| {
             let origins = WrittenIn::list(&by.origins);
-            [word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins, &until(*end)]
-                .map(str::to_owned)
+            let cells = [word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins];
+            (cells.map(str::to_owned), periods.clone())
         });
         rows.collect()
     }
@@ -111,12 +120,13 @@ impl Shown {
 
 /// Returns a row in which no entry is named.
 fn row([change, who, verb, queues]: [&str; 4]) -> Row {
-    [change, who, verb, queues, "", "", ""].map(str::to_owned)
+    ([change, who, verb, queues, "", ""].map(str::to_owned), Default::default())
 }
 
 fn same_but_the_verb(left: &ChangeAnswer, right: &ChangeAnswer) -> bool {
     left.direction == right.direction
         && left.subject == right.subject
+        && left.periods() == right.periods()
         && left.subtrees == right.subtrees
         && left.unchanged == right.unchanged
 }

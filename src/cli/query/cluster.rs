@@ -29,7 +29,8 @@ use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::api;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
-    ConfigMapState, ConfigSpec, Entry, Meta, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+    ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
+    YUNIKORN_DEFAULTS,
 };
 use queuewarden_plan::{ResourceKind, attribution, config_map_of, managed_keys, merged};
 use yunikorn::config::Flattened;
@@ -418,7 +419,19 @@ fn written_now(
         return Ok(written);
     }
     let attributions = attribution::in_force(&snapshot.queue_acls);
-    Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, ..written })
+    let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
+    Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, over_time, ..written })
+}
+
+/// Completes what was read by what the operator's plan depends on besides it.
+fn of_operator(spec: &ConfigSpec, mut snapshot: Snapshot) -> Snapshot {
+    snapshot.observed.release = snapshot.release().reported;
+    snapshot.config = Some(Entry {
+        meta: Meta { name: SINGLETON.into(), ..Meta::default() },
+        spec: Ok(ConfigSpec { scheduler: None, ..spec.clone() }),
+        in_force: None,
+    });
+    snapshot
 }
 
 /// Returns the configuration that `YuniKorn` would have after a change of the objects: now, or at another
@@ -450,14 +463,8 @@ fn written_after(
     notes: &mut Vec<String>,
 ) -> Result<Written, Failure> {
     snapshot.now = now.unwrap_or(snapshot.now);
-    snapshot.observed.release = snapshot.release().reported;
     change.apply(&mut snapshot)?;
-    snapshot.config = Some(Entry {
-        meta: Meta { name: SINGLETON.into(), ..Meta::default() },
-        spec: Ok(ConfigSpec { scheduler: None, ..spec.clone() }),
-        in_force: None,
-    });
-    rendered::written(&snapshot, spec, located, notes)
+    rendered::written(&of_operator(spec, snapshot), spec, located, notes)
 }
 
 /// Returns whether the operator wrote the text under a key.

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::request::suggestion;
 use super::texts::Text;
 use crate::cli::input::source::Source;
@@ -13,6 +15,7 @@ use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_plan::conditions::{Reason, Status, Type, find};
 use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::timeline::Later;
 use queuewarden_plan::{ResourceKind, admission_keys, admission_settings, merged, risks};
 use queuewarden_report::{Change, Outside, WithoutEffect, changes, outside, without_effect};
 use yunikorn::acl;
@@ -36,6 +39,8 @@ pub struct Written {
     pub around: Around,
     /// The version of `YuniKorn` that reads it.
     pub version: Version,
+    /// The objects that make another text of it when they begin or end; `None` if it stays as it is.
+    pub over_time: Option<Arc<Snapshot>>,
 }
 
 /// The objects and settings beside the queues.
@@ -110,7 +115,8 @@ fn without_webhook(settled: &Snapshot) -> Vec<String> {
 impl Written {
     /// Wraps a text of which nothing else is known.
     pub fn text_alone(text: Text, version: Version) -> Self {
-        Self { text, base: None, attributions: [].into(), around: Around::default(), version }
+        let (attributions, around) = ([].into(), Around::default());
+        Self { text, base: None, attributions, around, version, over_time: None }
     }
 }
 
@@ -127,6 +133,8 @@ pub struct Configuration {
     pub version: Version,
     /// The notes about reading it.
     pub notes: Vec<String>,
+    /// The objects by which it changes when they begin or end; `None` if it stays as it is.
+    pub over_time: Option<Arc<Snapshot>>,
     trees: Vec<Tree>,
     text: Text,
     base: Option<Text>,
@@ -162,7 +170,7 @@ impl Configuration {
     /// # Errors
     /// When it would not start, either.
     pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
-        let Written { text, base, attributions, around, version } = written;
+        let Written { text, base, attributions, around, version, over_time } = written;
         let verdict = verdict(&text.text, &[], version);
         let refusal = verdict.refusal();
         let refused = |reason: String, starts: bool| {
@@ -177,13 +185,14 @@ impl Configuration {
         let diagnostics = verdict.diagnostics;
         let notes = Vec::new();
         let mut configuration =
-            Self { config, diagnostics, around, version, notes, trees, text, base, attributions };
+            Self { config, diagnostics, around, version, notes, over_time, trees, text, base, attributions };
         for tree in &mut configuration.trees {
             attribution::mark(tree, &configuration.attributions, None);
             tree.name_aliases(Arc::clone(&configuration.around.aliased));
         }
-        configuration.attribute_base();
-        Ok((configuration, refused))
+        let mut trees = std::mem::take(&mut configuration.trees);
+        configuration.attribute_base(&mut trees, &configuration.attributions);
+        Ok((Self { trees, ..configuration }, refused))
     }
 
     /// Returns the same with these notes about reading it.
@@ -288,17 +297,25 @@ impl Configuration {
         verdict(&self.base.as_ref()?.text, &[], self.version).config
     }
 
+    /// Returns what it is at later moments, with the entries of the base attributed to it.
+    pub fn later(&self, moments: Vec<Later>) -> Vec<(Timestamp, Vec<Tree>)> {
+        let attributed = |mut later: Later| {
+            self.attribute_base(&mut later.trees, &later.attributions);
+            later.into_step()
+        };
+        moments.into_iter().map(attributed).collect()
+    }
+
     /// Attributes to the base all entries that no object writes.
-    fn attribute_base(&mut self) {
+    fn attribute_base(&self, trees: &mut [Tree], attributions: &[Attribution]) {
         let behind = self.behind();
         let Some(base) = self.base_queues() else { return };
-        for tree in &mut self.trees {
+        for tree in trees {
             let Some(partition) = base.partition(tree.partition()) else { continue };
             for queue in partition.queues() {
                 tree.name_at(&queue.path, queue.head.map(|head| head.shifted(behind)));
             }
-            let replaced: BTreeSet<_> = self
-                .attributions
+            let replaced: BTreeSet<_> = attributions
                 .iter()
                 .filter(|part| !part.base_stays && part.partition.eq_ignore_ascii_case(&partition.name))
                 .map(|part| (&part.queue, part.right))
@@ -372,6 +389,7 @@ mod tests {
             attributions: attributions.into(),
             around: Around::default(),
             version: Version::V1_8,
+            over_time: None,
         };
         Configuration::from_written(written).unwrap()
     }

@@ -73,7 +73,7 @@ pub fn written(
     let around = Around::new(snapshot, &settled.snapshot);
     around.note_refused(notes);
     let (text, version) = (Text::made(name, rendered.text.clone()), snapshot.version());
-    Ok(Written { text, base, attributions, around, version })
+    Ok(Written { text, base, attributions, around, version, over_time: Some(Arc::new(settled.snapshot)) })
 }
 
 /// Returns the text of the base.

@@ -8,6 +8,7 @@ use yunikorn::right::Right;
 use yunikorn_access::alias::shown;
 use yunikorn_access::check::Subject;
 use yunikorn_access::latest;
+use yunikorn_access::until::in_words;
 
 impl From<Right> for AclKey {
     fn from(right: Right) -> Self {
@@ -79,7 +80,7 @@ impl Named {
 
 /// Returns an end as a cell of a table; empty where there is none.
 pub fn until(end: Option<Timestamp>) -> String {
-    end.map(|end| end.to_string()).unwrap_or_default()
+    end.map(in_words).unwrap_or_default()
 }
 
 impl WrittenIn {

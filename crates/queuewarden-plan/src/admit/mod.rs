@@ -22,12 +22,11 @@ use super::resolve::joined;
 use super::snapshot::{
     AccessTestEntry, AdmissionPolicySpec, ConfigEntry, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };
+use super::timeline::{self, Course, Later};
 use go_compat::diag::{Diagnostic, cut};
-use yunikorn::config::Config;
 use yunikorn::identity::Identity;
-use yunikorn_access::alias::Aliased;
-use yunikorn_access::diff::{between, impact};
-use yunikorn_access::{Tree, user_info};
+use yunikorn_access::diff::{Direction, Timeline, between_for, impact};
+use yunikorn_access::user_info;
 
 /// Most warnings of one answer.
 const MAX_WARNINGS: usize = 8;
@@ -187,7 +186,7 @@ fn queue_access_test(snapshot: &Snapshot, versions: &Versions<AccessTestEntry>) 
         Some(Ok(spec)) => spec,
     };
     let is = decided(snapshot, &mut ParseCache::new(snapshot.version()));
-    let Some(config) = is.as_ref().and_then(queues) else { return Response::default() };
+    let Some(config) = is.as_ref().and_then(Decided::queues) else { return Response::default() };
     let trouble = access_tests::trouble(&spec.expectations, config, snapshot.version());
     Response::warned(trouble.as_slice())
 }
@@ -286,7 +285,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
         return Response::default();
     };
-    let mut warnings = vec![access_changed((queues(&was), &was.aliased), (queues(&is), &is.aliased))];
+    let mut warnings = vec![access_changed((snapshot, Some(&was)), (&after, &is))];
     warnings.extend(policies_changed(snapshot, &after));
     warnings.extend(
         is.inputs.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
@@ -305,25 +304,21 @@ fn obstacles(decided: &Decided<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Returns the desired queues; where there are none, those in force.
-fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
-    decided.inputs.desired.as_deref().or(decided.inputs.env.tree.as_deref())
-}
-
-/// Describes in one line the changes of access. Each configuration comes with the names by their aliases.
-pub(super) fn access_changed(
-    was: (Option<&Config>, &Arc<Aliased>),
-    is: (Option<&Config>, &Arc<Aliased>),
+/// Describes in one line the changes of access between two snapshots, each given with its decisions: now and at
+/// all later times.
+fn access_changed(
+    (before, was): (&Snapshot, Option<&Decided<'_>>),
+    (after, is): (&Snapshot, &Decided<'_>),
 ) -> String {
-    let trees = |(config, aliased): (Option<&Config>, &Arc<Aliased>)| -> Vec<Tree> {
-        let partitions = config.into_iter().flat_map(|config| &config.partitions);
-        let named = |mut tree: Tree| {
-            tree.name_aliases(Arc::clone(aliased));
-            tree
-        };
-        partitions.filter_map(|partition| Tree::new(partition).ok().map(named)).collect()
-    };
-    impact(&between(&trees(was), &trees(is)))
+    let now = |decided: &Decided<'_>| timeline::trees(decided.queues(), &decided.aliased);
+    let (was_now, is_now) = (was.map(now).unwrap_or_default(), now(is));
+    let course = Course::new(was.map(|_| before), Some(after));
+    let unknown = course.unknown_from.map(|from| format!("; {}", timeline::unknown(from)));
+    let [old, new] =
+        [course.old, course.new].map(|later| later.into_iter().map(Later::into_step).collect::<Vec<_>>());
+    let old = Timeline { now: &was_now, later: &old };
+    let changes = between_for(old, Timeline { now: &is_now, later: &new }, None);
+    impact(&changes, Direction::Gains) + &unknown.unwrap_or_default()
 }
 
 /// Replaces the old version with the new one.

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put, queues,
-};
+use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put};
 use crate::access_tests::broken;
 use crate::attribution::returning;
 use crate::conditions::Reason;
@@ -52,13 +50,12 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         return Response::refused(DELEGATION, refusal.message.clone());
     }
     let before = decided(snapshot, known);
-    let (was, wanted) = (before.as_ref().and_then(queues), queues(&is));
+    let (was, wanted) = (before.as_ref().and_then(Decided::queues), is.queues());
     let broken = match broken(snapshot, was, wanted) {
         Ok(warnings) => warnings,
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
-    let named = before.as_ref().map_or(&is.aliased, |before| &before.aliased);
-    let mut warnings = vec![access_changed((was, named), (wanted, &is.aliased))];
+    let mut warnings = vec![access_changed((snapshot, before.as_ref()), (&after, &is))];
     if let (Some(before), Some(base)) = (&before, &is.inputs.from) {
         warnings.extend(returning(&before.contributions(), &is.contributions(), &base.tree));
     }

@@ -19,6 +19,7 @@ use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::alias::Aliased;
+use yunikorn_access::diff::{Period, Periods};
 
 /// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;
@@ -428,23 +429,41 @@ pub(crate) fn taken_in_words(decided: &[(Right, &Decided)], aliased: &Aliased) -
     text
 }
 
-/// Returns the people who gain or lose a right between two versions of an object, in words.
+/// Returns the people who gain or lose a right between two versions of an object, or have it for longer or for
+/// less time, in words.
 pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce, aliased: &Aliased) -> String {
     let mut text = String::new();
     let same = (&before.partition, &before.queue) == (&now.partition, &now.queue);
+    let [old_end, new_end] =
+        [before, now].map(|version| Some(Period { from: None, until: version.expires_at }));
+    let moved = if is_later(now.expires_at, before.expires_at) { "extends" } else { "shortens" };
+    let gains = Periods { before: None, after: new_end };
+    let (loses, moves) =
+        (Periods { before: old_end, after: None }, Periods { before: old_end, after: new_end });
     for right in Right::ALL {
         let [old, new] = [before, now].map(|version| version.acl(right).unwrap_or_default());
+        let kept = if same && old_end != new_end { old.intersection(&new) } else { Acl::nobody() };
         let (gained, lost) = if same { (new.lost(&old), old.lost(&new)) } else { (new, old) };
-        for (verb, to, acl, version) in [("grants", " to ", gained, now), ("takes", " from ", lost, before)] {
+        for (verb, to, acl, version, periods) in [
+            ("grants", " to ", gained, now, gains),
+            (moved, " of ", kept, now, moves),
+            ("takes", " from ", lost, before, loses),
+        ] {
             if !acl.is_nobody() {
                 let separator = if text.is_empty() { "" } else { "; " };
                 push(&mut text, &[separator, verb, " ", right.field(), to]);
                 push_people(&mut text, &acl, aliased);
-                push(&mut text, &[" on queue `", &version.queue, "`"]);
+                let colon = if periods.is_moved() { ":" } else { "" };
+                push(&mut text, &[" on queue `", &version.queue, "`", colon, &periods.to_string()]);
             }
         }
     }
     if text.is_empty() { "changes no names".to_owned() } else { text }
+}
+
+/// Returns whether an end is later than another one. A right without an end lasts longest.
+fn is_later(end: Option<Timestamp>, than: Option<Timestamp>) -> bool {
+    than.is_some_and(|than| end.is_none_or(|end| than < end))
 }
 
 /// Returns whether `tree` holds what was decided about the contribution's queue. If nothing could be
@@ -580,6 +599,41 @@ mod tests {
             ),
             (version("root.a", "*", None), "grants submit to everyone on queue `root.a`"),
             (before.clone(), "changes no names"),
+        ] {
+            assert_eq!(changed_in_words(&before, &now, &Aliased::default()), expected);
+        }
+    }
+
+    #[test]
+    fn another_end_is_reported_for_those_who_stay() {
+        let version = |submit: &str, expires_at: Option<&str>| QueueAclInForce {
+            partition: "default".to_owned(),
+            queue: "root.a".to_owned(),
+            submit: Some(submit.to_owned()),
+            admin: None,
+            base_acl: BaseAcl::Extend,
+            expires_at: expires_at.map(|end| end.parse().unwrap()),
+            delegated_by: None,
+        };
+        let (near, far) = (Some("2026-11-28T00:00:00Z"), Some("2026-12-04T00:00:00.5Z"));
+        for (before, now, expected) in [
+            (
+                version("zoe", near),
+                version("zoe", None),
+                "extends submit of user zoe on queue `root.a`: until 2026-11-28T00:00:00Z → never",
+            ),
+            (
+                version("zoe", far),
+                version("zoe", near),
+                "shortens submit of user zoe on queue `root.a`: until 2026-12-04T00:00:00Z → 2026-11-28T00:00:00Z",
+            ),
+            (
+                version("zoe,bob", near),
+                version("zoe,ann", far),
+                "grants submit to user ann on queue `root.a` until 2026-12-04T00:00:00Z; extends submit of user zoe \
+                 on queue `root.a`: until 2026-11-28T00:00:00Z → 2026-12-04T00:00:00Z; takes submit from user bob \
+                 on queue `root.a`",
+            ),
         ] {
             assert_eq!(changed_in_words(&before, &now, &Aliased::default()), expected);
         }

@@ -16,6 +16,7 @@ mod objects;
 mod policies;
 mod promise;
 mod properties;
+mod timeline;
 mod truth;
 
 use std::collections::BTreeMap;

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Change, Diff, Direction, Extent, PartitionDiff};
+use super::{Change, Diff, Direction, Extent, PartitionDiff, Periods};
 use crate::check::Subject;
 use crate::submission::PARTITION;
 use go_compat::diag::{listed, plural};
 
-/// The most clauses, and the most names in one, that are shown.
+/// The most clauses of gains and of losses, and the most names in one, that are shown.
 const SHOWN: usize = 6;
 
-/// The rights that are gained and lost: by queues and direction, each subject with its rights.
-type Clauses = BTreeMap<(Direction, String), BTreeMap<Subject, BTreeSet<&'static str>>>;
+/// The rights that are gained and lost: by direction, queues and periods, each subject with its rights.
+type Clauses = BTreeMap<(Direction, String, Periods), BTreeMap<Subject, BTreeSet<&'static str>>>;
 
 /// E.g. `grants submit on root.prod and 14 queues below to group devs; nobody loses access`. The grants of
-/// added and removed queues count, too.
-pub fn impact(partitions: &[PartitionDiff]) -> String {
+/// added and removed queues count, too. Clauses of the direction `first` come first.
+pub fn impact(partitions: &[PartitionDiff], first: Direction) -> String {
     let mut clauses = Clauses::new();
     let (mut added, mut removed) = (0_usize, 0_usize);
     // The one partition that most clusters have is not named.
@@ -26,8 +26,10 @@ pub fn impact(partitions: &[PartitionDiff]) -> String {
         added = added.saturating_add(diff.added.queues.all().len());
         removed = removed.saturating_add(diff.removed.queues.all().len());
     }
-    let mut parts = sentences(&clauses);
-    let has = |direction| clauses.keys().any(|(found, _)| *found == direction);
+    let others = if first == Direction::Gains { Direction::Loses } else { Direction::Gains };
+    let mut parts: Vec<String> =
+        [first, others].into_iter().flat_map(|direction| sentences(&clauses, direction)).collect();
+    let has = |direction| clauses.keys().any(|(found, ..)| *found == direction);
     match (has(Direction::Gains), has(Direction::Loses)) {
         (false, false) => parts.push("nobody gains or loses access".to_owned()),
         (true, false) => parts.push("nobody loses access".to_owned()),
@@ -48,32 +50,38 @@ pub fn impact(partitions: &[PartitionDiff]) -> String {
 
 fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
     let changes = [&diff.kept, &diff.added, &diff.removed].into_iter().flat_map(|section| &section.changes);
-    for Change { direction, subject, right, extents, .. } in changes {
+    for Change { direction, subject, right, periods, extents, .. } in changes {
         let shown: Vec<_> = extents.iter().take(SHOWN).map(|reached| extent(&reached.extent)).collect();
         let more = extents.len().saturating_sub(shown.len());
         let more = if more > 0 { format!(", and {}", plural(more, "more subtree")) } else { String::new() };
         let location = format!("{}{more}{within}", shown.join(", "));
-        let rights = clauses.entry((*direction, location)).or_default().entry(subject.clone()).or_default();
+        let clause = clauses.entry((*direction, location, *periods)).or_default();
+        let rights = clause.entry(subject.clone()).or_default();
         // The names sort in the order in which they are read.
         rights.insert(right.field());
     }
 }
 
-/// Builds the sentences. Subjects with the same rights on the same queues share a clause.
-fn sentences(clauses: &Clauses) -> Vec<String> {
+/// Builds the sentences of one direction. Subjects with the same rights on the same queues, in the same
+/// periods, share a clause.
+fn sentences(clauses: &Clauses, direction: Direction) -> Vec<String> {
     let mut sentences = Vec::new();
-    for ((direction, location), subjects) in clauses {
+    for ((_, location, periods), subjects) in clauses.iter().filter(|((of, ..), _)| *of == direction) {
         let mut by_rights: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
         for (subject, rights) in subjects {
             by_rights.entry(rights.iter().copied().collect()).or_default().push(subject.to_string());
         }
         for (rights, subjects) in by_rights {
-            let (verb, to) = match direction {
-                Direction::Gains => ("grants", "to"),
-                Direction::Loses => ("takes", "from"),
+            let (verb, to, comma) = match (direction, periods.is_moved()) {
+                (Direction::Gains, false) => ("grants", "to", ""),
+                (Direction::Gains, true) => ("extends", "of", ":"),
+                (Direction::Loses, false) => ("takes", "from", ","),
+                (Direction::Loses, true) => ("shortens", "of", ":"),
             };
             let who = listed(&subjects, SHOWN, subjects.len());
-            sentences.push(format!("{verb} {} on {location} {to} {who}", rights.join(" and ")));
+            let when = periods.to_string();
+            let comma = if when.is_empty() { "" } else { comma };
+            sentences.push(format!("{verb} {} on {location} {to} {who}{comma}{when}", rights.join(" and ")));
         }
     }
     let more = sentences.len().saturating_sub(SHOWN);

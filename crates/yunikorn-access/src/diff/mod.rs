@@ -12,9 +12,13 @@
 //! For one user with known groups, everything that lets the user in counts as one, so that a
 //! move from one entry to another is no change; and only queues on which the user may do something are
 //! added, removed or turned.
+//!
+//! A difference of two [timelines](Timeline) includes every later moment: a right that begins next week is
+//! gained, and a right that ends later than before is gained from the old end on.
 
 mod impact;
 mod partitions;
+mod periods;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -22,23 +26,29 @@ mod tests;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
+use jiff::Timestamp;
+
 pub use impact::impact;
-pub use partitions::{PartitionDiff, Presence, between, between_for};
+pub use partitions::{PartitionDiff, Presence, Timeline, between, between_for};
+pub use periods::{Period, Periods};
 pub use shape::{Extent, Shape};
+
+use periods::{Span, Spans};
 
 use super::check::{Subject, decide, implied_by};
 use super::reach::{GrantingEntry, QueueSet, reach};
 use super::tree::{Node, Origin, Tree};
+use super::until::until;
 use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 /// All differences between two trees.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diff {
     /// The queues that both have, and the changes on them.
     pub kept: Section,
@@ -54,15 +64,15 @@ pub struct Diff {
 }
 
 /// Some queues, and the changes on them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Section {
     /// The queues; the sets in `changes` are of their numbers.
     pub queues: Shape,
-    /// The changes, gains first; then by subject, everyone first; then by the right.
+    /// The changes, gains first; then by subject, everyone first; then by the periods, and by the right.
     pub changes: Vec<Change>,
 }
 
-/// A subject that gains or loses one right.
+/// A subject that gains or loses one right, at once or from some moment on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The direction of the change.
@@ -71,6 +81,9 @@ pub struct Change {
     pub subject: Subject,
     /// The right that is gained or lost.
     pub right: Right,
+    /// The periods of the right before and after the change. Both are there if the right is held for longer,
+    /// or for less time, than before.
+    pub periods: Periods,
     /// The queues on which it changes.
     pub queues: QueueSet,
     /// The same queues as extents, each with the entry that makes the difference.
@@ -104,42 +117,71 @@ pub struct Reached {
 
 /// The changes from one tree to another of the same partition.
 pub fn diff(old: &Tree, new: &Tree) -> Diff {
-    diff_for(old, new, None)
+    diff_for(&Course { times: Vec::new(), old: vec![old], new: vec![new] }, None)
+}
+
+/// Two trees of a partition over time: as they are now, and at each later moment at which one of them is
+/// another one.
+#[derive(Debug)]
+struct Course<'t> {
+    /// The later moments.
+    times: Vec<Timestamp>,
+    /// The old trees: now, and at each later moment. They have the same queues.
+    old: Vec<&'t Tree>,
+    /// The new trees.
+    new: Vec<&'t Tree>,
 }
 
 /// The changes for everybody, or for one user.
-fn diff_for(old: &Tree, new: &Tree, who: Option<&Identity>) -> Diff {
-    let (of_old, of_new) = (who.map(|who| old.presented(who)), who.map(|who| new.presented(who)));
+fn diff_for(Course { times, old, new }: &Course<'_>, who: Option<&Identity>) -> Diff {
+    let (Some(old_now), Some(new_now)) = (old.first(), new.first()) else { return Diff::default() };
     let paths =
         |tree: &Tree| tree.queues().map(|(_, node)| node.path.clone()).collect::<BTreeSet<QueuePath>>();
-    let (before, after) = (paths(old), paths(new));
-    let concerns = |tree: &Tree, path: &QueuePath| {
-        let holds =
-            |who, id| Right::ALL.into_iter().any(|right| GrantingEntry::find(tree, right, id, who).is_some());
-        who.is_none_or(|who| tree.find(path).is_some_and(|id| holds(who, id)))
+    let (before, after) = (paths(old_now), paths(new_now));
+    let concerns = |trees: &[&Tree], path: &QueuePath| {
+        let holds = |who, tree: &Tree| {
+            let holds = |id, right| GrantingEntry::find(tree, right, id, who).is_some();
+            tree.find(path).is_some_and(|id| Right::ALL.into_iter().any(|right| holds(id, right)))
+        };
+        who.is_none_or(|who| trees.iter().any(|tree| holds(who, tree)))
     };
-    let turned = |leaves, parents| {
+    let turned = |trees: &[&Tree], leaves, parents| {
         let mut turned = turned(leaves, parents);
-        turned.retain(|path| concerns(leaves, path));
+        turned.retain(|path| concerns(trees, path));
         turned
     };
     // An entry of an added or removed queue does not affect one that both trees have, because all queues
     // above that one are in both as well.
+    let presented = |trees: &[&Tree]| -> Vec<Option<Identity>> {
+        trees.iter().map(|tree| who.map(|who| tree.presented(who).into_owned())).collect()
+    };
+    let (of_old, of_new) = (presented(old), presented(new));
     let name = who.map(|who| who.user.as_str());
-    let all_old = Side { tree: old, who: of_old.as_deref().zip(name), counts: &|_| true };
-    let all_new = Side { tree: new, who: of_new.as_deref().zip(name), counts: &|_| true };
+    let (all_old, all_new) = (sides(old, &of_old, name, &|_| true), sides(new, &of_new, name, &|_| true));
     let added = after.difference(&before).filter(|path| concerns(new, path));
     let removed = before.difference(&after).filter(|path| concerns(old, path));
     // On an added or removed queue the other side is the access that it inherits from those that stay.
     let in_old = |node: &Node| before.contains(&node.path);
     let in_new = |node: &Node| after.contains(&node.path);
     Diff {
-        kept: Section::new(before.intersection(&after), all_old, all_new),
-        added: Section::new(added, Side { counts: &in_old, ..all_new }, all_new),
-        removed: Section::new(removed, all_old, Side { counts: &in_new, ..all_old }),
-        now_parents: turned(old, new),
-        now_leaves: turned(new, old),
+        kept: Section::new(before.intersection(&after), times, &all_old, &all_new),
+        added: Section::new(added, times, &sides(new, &of_new, name, &in_old), &all_new),
+        removed: Section::new(removed, times, &all_old, &sides(old, &of_old, name, &in_new)),
+        now_parents: turned(old, old_now, new_now),
+        now_leaves: turned(new, new_now, old_now),
     }
+}
+
+/// Makes the sides of a change from the trees at each time, with the user as each presents it.
+fn sides<'t>(
+    trees: &[&'t Tree],
+    presented: &'t [Option<Identity>],
+    name: Option<&'t str>,
+    counts: &'t dyn Fn(&Node) -> bool,
+) -> Vec<Side<'t>> {
+    let side =
+        |(tree, who): (&&'t Tree, &'t Option<Identity>)| Side { tree, who: who.as_ref().zip(name), counts };
+    trees.iter().zip(presented).map(side).collect()
 }
 
 /// A tree, of which some queues count, and all entries or those that let one user in.
@@ -157,6 +199,13 @@ impl<'t> Side<'t> {
         let one =
             self.who.filter(|(who, _)| acl.allows(&who.user, &who.groups)).map(|(_, name)| Match::User(name));
         one.into_iter().chain(acl.entries().filter(move |_| self.who.is_none()))
+    }
+
+    /// The end of a right of a subject on a queue, by the entries that grant it.
+    fn until(self, right: Right, subject: Match<'_>, queue: &QueuePath) -> Option<Timestamp> {
+        let id = self.tree.find(queue)?;
+        let subject = Subject::from(self.tree.real(subject)).identity();
+        until(self.tree, right, id, self.who.map_or(&subject, |(who, _)| who))
     }
 
     /// The entry at the top of an extent: if it were further up, the queue above would have changed as well.
@@ -229,17 +278,33 @@ impl<'t> Holders<'t> {
     }
 }
 
+impl Holders<'_> {
+    /// Returns the queues that a name has the right on.
+    fn of(&self, name: Match<'_>) -> QueueSet {
+        self.named.get(&name).cloned().unwrap_or_default()
+    }
+}
+
 impl Section {
-    fn new<'p>(queues: impl Iterator<Item = &'p QueuePath>, old: Side<'_>, new: Side<'_>) -> Self {
+    /// Compares the sides at each time: now, and from each of `times` on.
+    fn new<'p>(
+        queues: impl Iterator<Item = &'p QueuePath>,
+        times: &[Timestamp],
+        old: &[Side<'_>],
+        new: &[Side<'_>],
+    ) -> Self {
         let queues = Shape::new(queues.cloned());
         let mut changes = Vec::new();
         if queues.all().is_empty() {
             return Self { queues, changes };
         }
         for right in Right::ALL {
-            let [before, after] = [old, new].map(|side| Holders::new(side, &queues, right));
-            changes.extend(differences(&queues, new, (Direction::Gains, right), &before, &after));
-            changes.extend(differences(&queues, old, (Direction::Loses, right), &after, &before));
+            let [before, after] = [old, new].map(|sides| -> Vec<Holders<'_>> {
+                sides.iter().map(|side| Holders::new(*side, &queues, right)).collect()
+            });
+            let course = |direction, from, to| Between { shape: &queues, times, direction, right, from, to };
+            changes.extend(course(Direction::Gains, (old, &*before), (new, &*after)).changes());
+            changes.extend(course(Direction::Loses, (new, &*after), (old, &*before)).changes());
         }
         changes.sort_by(|one, other| one.order().cmp(&other.order()));
         Self { queues, changes }
@@ -247,46 +312,150 @@ impl Section {
 }
 
 impl Change {
-    fn order(&self) -> (Direction, &Subject, Right) {
-        (self.direction, &self.subject, self.right)
+    fn order(&self) -> (Direction, &Subject, Periods, Right) {
+        (self.direction, &self.subject, self.periods, self.right)
     }
 }
 
-/// The subjects that hold a right in `to`, which is of `side`, and not in `from`, with the queues; and for
-/// everyone the names that hold it in `from`.
-fn differences(
-    shape: &Shape,
-    side: Side<'_>,
-    (direction, right): (Direction, Right),
-    from: &Holders<'_>,
-    to: &Holders<'_>,
-) -> Vec<Change> {
-    let change = |subject: Match<'_>, pieces: Vec<(Extent, QueueSet)>, unchanged| Change {
-        direction,
-        subject: side.tree.real(subject).into(),
-        right,
-        queues: QueueSet::new(pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect()),
-        extents: pieces.into_iter().map(|(extent, _)| side.reached(right, subject, extent)).collect(),
-        unchanged,
-    };
-    let everyone = to.everyone.minus(&from.everyone);
-    let named = to.named.iter().filter_map(|(name, queues)| {
-        let nothing = QueueSet::default();
-        let queues = queues.minus(from.named.get(name).unwrap_or(&nothing)).minus(&from.everyone);
-        let mut pieces = shape.pieces(&queues);
-        pieces.retain(|(_, part)| !part.minus(&everyone).is_empty());
-        (!pieces.is_empty()).then(|| change(*name, pieces, BTreeMap::new()))
-    });
-    let mut changes: Vec<Change> = named.collect();
-    if !everyone.is_empty() {
-        let before = from
-            .named
-            .iter()
-            .map(|(name, queues)| (Subject::from(side.tree.real(*name)), queues.and(&everyone)));
-        let unchanged = before.filter(|(_, queues)| !queues.is_empty()).collect();
-        changes.push(change(Match::Everyone, shape.pieces(&everyone), unchanged));
+/// One right over time: it changes wherever it is held in `to` and not in `from`.
+struct Between<'a, 't> {
+    shape: &'a Shape,
+    /// The later moments.
+    times: &'a [Timestamp],
+    direction: Direction,
+    right: Right,
+    /// The sides and their holders, now and at each later moment.
+    from: (&'a [Side<'t>], &'a [Holders<'t>]),
+    to: (&'a [Side<'t>], &'a [Holders<'t>]),
+}
+
+impl<'t> Between<'_, 't> {
+    /// Returns the subjects that hold the right in `to` and not in `from`, with the queues; and for everyone
+    /// the names that hold it in `from`.
+    fn changes(&self) -> Vec<Change> {
+        let ((_, from), (_, to)) = (self.from, self.to);
+        let of_everyone = |holders: &[Holders<'t>]| -> Vec<QueueSet> {
+            holders.iter().map(|holders| holders.everyone.clone()).collect()
+        };
+        let everyone = self.more(|to| to.everyone.clone());
+        let mut changes =
+            self.of(Match::Everyone, &everyone, (&of_everyone(from), &of_everyone(to)), |_, pieces| pieces);
+        let names: HashSet<Match<'t>> = to.iter().flat_map(|to| to.named.keys().copied()).collect();
+        for name in names {
+            let more: Vec<QueueSet> = self.more(|to| to.of(name));
+            let more: Vec<_> = more.iter().zip(from).map(|(more, from)| more.minus(&from.of(name))).collect();
+            if more.iter().all(QueueSet::is_empty) {
+                continue;
+            }
+            let held = |holders: &[Holders<'t>]| -> Vec<QueueSet> {
+                holders.iter().map(|holders| holders.of(name).or(&holders.everyone)).collect()
+            };
+            // What everyone gains as well, all the time, is not repeated for a name.
+            let apart = |span: Span, mut pieces: Vec<(Extent, QueueSet)>| {
+                let by_everyone = common(span.of(&everyone));
+                pieces.retain(|(_, part)| !part.minus(&by_everyone).is_empty());
+                pieces
+            };
+            changes.extend(self.of(name, &more, (&held(from), &held(to)), apart));
+        }
+        changes
     }
-    changes
+
+    /// Returns the queues at each time that are in `to` and that not everyone has in `from`.
+    fn more(&self, to: impl Fn(&Holders<'t>) -> QueueSet) -> Vec<QueueSet> {
+        let both = self.to.1.iter().zip(self.from.1);
+        both.map(|(has, from)| to(has).minus(&from.everyone)).collect()
+    }
+
+    /// Returns the changes of a subject, which holds the right in `from` and in `to`, and holds `more` only in
+    /// `to`. `apart` selects the queues of one span to report.
+    fn of(
+        &self,
+        subject: Match<'t>,
+        more: &[QueueSet],
+        (from, to): (&[QueueSet], &[QueueSet]),
+        apart: impl Fn(Span, Vec<(Extent, QueueSet)>) -> Vec<(Extent, QueueSet)>,
+    ) -> Vec<Change> {
+        let mut found = Vec::new();
+        for ((was, is), parts) in periods::changes(more, from, to) {
+            let mut by_periods: BTreeMap<Periods, Vec<(Extent, QueueSet, Span)>> = BTreeMap::new();
+            // A right that begins earlier and ends later changes twice, by one and the same periods.
+            let spans: Vec<Span> = parts.iter().map(|(span, _)| *span).collect();
+            let mut seen = QueueSet::default();
+            for (span, queues) in parts {
+                for (extent, part) in apart(span, self.shape.pieces(&queues.minus(&seen))) {
+                    seen = seen.or(&part);
+                    let periods = self.periods(subject, (was, is), &extent.queue);
+                    by_periods.entry(periods).or_default().push((extent, part, span));
+                }
+            }
+            let change = |(periods, parts)| self.change(subject, periods, parts, &spans);
+            found.extend(by_periods.into_iter().filter_map(change));
+        }
+        found
+    }
+
+    /// Makes one change on these queues, each with the span in which it changes. Other queues of the same
+    /// periods may change in the other `spans`.
+    fn change(
+        &self,
+        subject: Match<'t>,
+        periods: Periods,
+        parts: Vec<(Extent, QueueSet, Span)>,
+        spans: &[Span],
+    ) -> Option<Change> {
+        let (_, _, span) = parts.first()?;
+        let queues = QueueSet::new(parts.iter().flat_map(|(_, part, _)| part.ranges().to_vec()).collect());
+        let unchanged =
+            if subject == Match::Everyone { self.unchanged(spans, &queues) } else { BTreeMap::new() };
+        let side = self.to.0.get(span.first)?;
+        let reached = |(extent, _, span): (Extent, QueueSet, Span)| {
+            Some(self.to.0.get(span.first)?.reached(self.right, subject, extent))
+        };
+        Some(Change {
+            direction: self.direction,
+            subject: side.tree.real(subject).into(),
+            right: self.right,
+            periods,
+            queues,
+            unchanged,
+            extents: parts.into_iter().filter_map(reached).collect(),
+        })
+    }
+
+    /// Returns the names that hold the right in `from` during all of the spans on some of the queues.
+    fn unchanged(&self, spans: &[Span], queues: &QueueSet) -> BTreeMap<Subject, QueueSet> {
+        let (sides, holders) = self.from;
+        let first = spans.first().and_then(|span| sides.get(span.first).zip(holders.get(span.first)));
+        let Some((side, first)) = first else { return BTreeMap::new() };
+        let all = |name: &Match<'t>| {
+            let holders = spans.iter().flat_map(|span| span.of(holders));
+            common(&holders.map(|holders| holders.of(*name)).collect::<Vec<_>>()).and(queues)
+        };
+        let before = first.named.keys().map(|name| (Subject::from(side.tree.real(*name)), all(name)));
+        before.filter(|(_, queues)| !queues.is_empty()).collect()
+    }
+
+    /// Returns the periods of a change on a queue, from the spans in `from` and in `to`.
+    fn periods(&self, subject: Match<'t>, (was, is): Spans, queue: &QueuePath) -> Periods {
+        let period = |span: Option<Span>, sides: &[Side<'t>]| {
+            let Span { first, end } = span?;
+            let time = |step: usize| self.times.get(step.checked_sub(1)?).copied();
+            // After the last moment, the entries end at their own ends.
+            let last = || sides.last()?.until(self.right, subject, queue);
+            Some(Period { from: time(first), until: end.map_or_else(last, time) })
+        };
+        let (was, is) = (period(was, self.from.0), period(is, self.to.0));
+        match self.direction {
+            Direction::Gains => Periods { before: was, after: is },
+            Direction::Loses => Periods { before: is, after: was },
+        }
+    }
+}
+
+/// Returns the queues that are in all sets. Without a set, there are no queues.
+fn common(sets: &[QueueSet]) -> QueueSet {
+    sets.iter().cloned().reduce(|all, set| all.and(&set)).unwrap_or_default()
 }
 
 /// The rights that a change is about, by entries on the queue itself that let a user in, and that the user

@@ -1,9 +1,12 @@
 //! The differences between whole configurations, partition by partition.
 
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Diff, diff_for};
+use super::{Course, Diff, diff_for};
 use crate::tree::Tree;
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::config::schema::PlacementRule;
@@ -42,29 +45,86 @@ impl PartitionDiff {
     }
 }
 
+/// The partitions of a configuration over time.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeline<'t> {
+    /// The partitions now.
+    pub now: &'t [Tree],
+    /// The partitions from each later moment on, in order. Each has the queues that it has now.
+    pub later: &'t [(Timestamp, Vec<Tree>)],
+}
+
+impl<'t> Timeline<'t> {
+    /// A configuration that never changes by itself.
+    pub fn constant(now: &'t [Tree]) -> Self {
+        Self { now, later: &[] }
+    }
+
+    /// Returns a partition at a time; `None` for now.
+    fn partition(self, name: &str, at: Option<Timestamp>) -> Option<&'t Tree> {
+        let find = |trees: &'t [Tree]| trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(name));
+        let past = self.later.partition_point(|(from, _)| at.is_some_and(|at| *from <= at));
+        let past = self.later.get(..past).unwrap_or_default();
+        past.iter().rev().find_map(|(_, trees)| find(trees)).or_else(|| find(self.now))
+    }
+}
+
 /// The changes from one configuration to another: first the partitions that the new one has, in its order.
 /// Names are matched without case. Partitions in which nothing is different are left out.
 pub fn between(old: &[Tree], new: &[Tree]) -> Vec<PartitionDiff> {
-    between_for(old, new, None)
+    between_for(Timeline::constant(old), Timeline::constant(new), None)
 }
 
-/// As [`between`], for everybody or for one user.
-pub fn between_for(old: &[Tree], new: &[Tree], who: Option<&Identity>) -> Vec<PartitionDiff> {
-    let same = |left: &Tree, right: &Tree| left.partition().eq_ignore_ascii_case(right.partition());
-    let of_new = new.iter().map(|new| match old.iter().find(|old| same(old, new)) {
-        Some(old) => PartitionDiff {
-            partition: new.partition().to_owned(),
+/// As [`between`], now and at all later times, for all subjects or for one user.
+pub fn between_for(old: Timeline<'_>, new: Timeline<'_>, who: Option<&Identity>) -> Vec<PartitionDiff> {
+    let later: BTreeSet<Timestamp> = old.later.iter().chain(new.later).map(|(from, _)| *from).collect();
+    let of_new = new.now.iter().map(|new_now| {
+        let name = new_now.partition();
+        let Some(old_now) = old.partition(name, None) else {
+            let empty = new_now.without_queues();
+            let diff =
+                diff_for(&course(&later, |_| &empty, |at| new.partition(name, at).unwrap_or(new_now)), who);
+            return alone(new_now, Presence::Added, diff);
+        };
+        PartitionDiff {
+            partition: name.to_owned(),
             presence: Presence::Kept,
-            diff: diff_for(old, new, who),
-            placement_differs: !same_rules(old.placement_rules(), new.placement_rules()),
-        },
-        None => alone(new, Presence::Added, diff_for(&new.without_queues(), new, who)),
+            diff: diff_for(
+                &course(
+                    &later,
+                    |at| old.partition(name, at).unwrap_or(old_now),
+                    |at| new.partition(name, at).unwrap_or(new_now),
+                ),
+                who,
+            ),
+            placement_differs: !same_rules(old_now.placement_rules(), new_now.placement_rules()),
+        }
     });
-    let of_old = old.iter().filter(|old| !new.iter().any(|new| same(old, new)));
-    let gone = of_old.map(|old| alone(old, Presence::Removed, diff_for(old, &old.without_queues(), who)));
+    let gone = old.now.iter().filter(|tree| new.partition(tree.partition(), None).is_none());
+    let gone = gone.map(|old_now| {
+        let empty = old_now.without_queues();
+        let name = old_now.partition();
+        let diff =
+            diff_for(&course(&later, |at| old.partition(name, at).unwrap_or(old_now), |_| &empty), who);
+        alone(old_now, Presence::Removed, diff)
+    });
     // A partition in which a user may do nothing does not concern the user.
     let concerns = |of: &PartitionDiff| who.is_none() || of.placement_differs || !of.diff.is_empty();
     of_new.chain(gone).filter(|of| !of.is_empty() && concerns(of)).collect()
+}
+
+/// Takes both trees of a partition now, and at each later moment.
+fn course<'t>(
+    later: &BTreeSet<Timestamp>,
+    old: impl Fn(Option<Timestamp>) -> &'t Tree,
+    new: impl Fn(Option<Timestamp>) -> &'t Tree,
+) -> Course<'t> {
+    let steps = || std::iter::once(None).chain(later.iter().copied().map(Some));
+    Course {
+        times: later.iter().copied().collect(),
+        old: steps().map(old).collect(),
+        new: steps().map(new).collect(),
+    }
 }
 
 fn alone(tree: &Tree, presence: Presence, diff: Diff) -> PartitionDiff {

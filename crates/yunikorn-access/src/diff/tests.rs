@@ -1,3 +1,5 @@
+mod over_time;
+
 use std::fmt::Write as _;
 
 use super::*;
@@ -198,7 +200,7 @@ fn the_entry_that_makes_the_difference_is_reported() {
 
 /// The line about the difference between two trees.
 fn in_one_line(old: &[Queue<'_>], new: &[Queue<'_>]) -> String {
-    impact(&between(&[tree(old)], &[tree(new)]))
+    impact(&between(&[tree(old)], &[tree(new)]), Direction::Gains)
 }
 
 #[test]
@@ -225,7 +227,7 @@ fn the_line_says_what_queues_grant_that_come_and_go() {
         "takes submit on root.a.x from user bob; nobody gains access; 1 queue gone"
     );
     assert_eq!(
-        impact(&between(&[], &[tree(&few)])),
+        impact(&between(&[], &[tree(&few)]), Direction::Gains),
         "grants submit on root.a to user sue; nobody loses access; 2 queues new"
     );
 }
@@ -242,16 +244,16 @@ fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
         config.partitions.iter().map(|partition| Tree::new(partition).expect("active")).collect()
     };
     assert_eq!(
-        impact(&between(&trees("ann", "bob"), &trees("ann,sue", " "))),
+        impact(&between(&trees("ann", "bob"), &trees("ann,sue", " ")), Direction::Gains),
         "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu \
          from user bob"
     );
     assert_eq!(
-        impact(&between(&trees("ann", "bob"), &trees("ann", "bob,sue"))),
+        impact(&between(&trees("ann", "bob"), &trees("ann", "bob,sue")), Direction::Gains),
         "grants submit on root.b of partition gpu to user sue; nobody loses access"
     );
     assert_eq!(
-        impact(&between(&trees("ann", "bob"), &trees("ann", "bob")[..1])),
+        impact(&between(&trees("ann", "bob"), &trees("ann", "bob")[..1]), Direction::Gains),
         "takes submit on root.b of partition gpu from user bob; nobody gains access; 2 queues gone in \
          partition gpu"
     );
@@ -309,6 +311,8 @@ fn mirrored(diff: &Diff) -> Diff {
                 Direction::Gains => Direction::Loses,
                 Direction::Loses => Direction::Gains,
             };
+            let Periods { before, after } = change.periods;
+            change.periods = Periods { before: after, after: before };
         }
         section.changes.sort_by(|left, right| left.order().cmp(&right.order()));
         section
@@ -320,6 +324,11 @@ fn mirrored(diff: &Diff) -> Diff {
         now_parents: diff.now_leaves.clone(),
         now_leaves: diff.now_parents.clone(),
     }
+}
+
+/// The changes for one user.
+fn diff_of(old: &Tree, new: &Tree, who: &Identity) -> Diff {
+    diff_for(&Course { times: Vec::new(), old: vec![old], new: vec![new] }, Some(who))
 }
 
 /// The subjects that random trees name, and one that they do not.
@@ -432,7 +441,7 @@ proptest! {
     fn for_one_user_the_difference_is_that_of_the_decisions(
         old in any_tree(), new in any_tree(), who in any_identity(),
     ) {
-        let Diff { kept, added, removed, .. } = diff_for(&old, &new, Some(&who));
+        let Diff { kept, added, removed, .. } = diff_of(&old, &new, &who);
         let may = |tree: &Tree, path: &QueuePath, right| decide(tree, right, path.as_str(), &who).allowed();
         for (queue, right) in kept.queues.all().iter().flat_map(|queue| Right::ALL.map(|right| (queue, right))) {
             let path = kept.queues.path(queue).unwrap();
@@ -473,7 +482,7 @@ fn for_one_user_all_entries_count_as_one() {
     ]);
     let who = |user: &str, group: &str| Identity { user: user.to_owned(), groups: vec![group.to_owned()] };
     let of = |who: &Identity| {
-        let diff = diff_for(&old, &new, Some(who));
+        let diff = diff_of(&old, &new, who);
         let unmoved: Vec<String> =
             unmoved(&old, &new, who).map(|(path, right)| format!("{path} {}", right.verb())).collect();
         (reported(&diff.kept), reported(&diff.added), diff.now_parents.len(), unmoved)

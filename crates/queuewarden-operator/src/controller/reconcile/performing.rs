@@ -113,18 +113,20 @@ impl Reconciler {
         // What is no longer granted was named before.
         let mut aliased = std::mem::replace(&mut self.left.aliased, named.clone());
         aliased.extend(named);
-        let replacement = Replacement::new(write, replaced, aliased, &mut self.left.known);
+        let contributions = Arc::clone(&self.left.contributions);
+        let replacement = Replacement::new(write, replaced, contributions, aliased, &mut self.left.known);
+        // Two writes of a second are two revisions.
+        let now = clock::precise();
         let repaired = write.repair && !self.left.created;
         // With large configurations it takes long.
         let described = tokio::task::spawn_blocking(move || {
-            (replacement.access(), repaired.then(|| replacement.put_back(SINGLETON.into())))
+            (replacement.access(now), repaired.then(|| replacement.put_back(SINGLETON.into())))
         });
         let (access, event) = described.await.unwrap_or_default();
         let keys: Vec<_> = write.data.keys().collect();
         let Write { name, repair, reassert, partial, .. } = write;
         tracing::info!(namespace, name, ?keys, repair, reassert, partial, access, "Wrote the ConfigMap");
-        // Two writes of a second are two revisions.
-        let revision = Revision::of_write(write, data, clock::precise(), access.as_deref(), &self.gone());
+        let revision = Revision::of_write(write, data, now, access.as_deref(), &self.gone());
         if let Some(revision) = revision {
             self.history.record(namespace, revision);
         }

@@ -1,0 +1,197 @@
+//! Finds the periods in which a right is held, before and after a change of it.
+//!
+//! Time is a list of steps: the first one is now, each further one begins at a moment at which a grant begins
+//! or ends, and the last one does not end. For each step there is the set of queues on which the right is
+//! held.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::reach::QueueSet;
+use crate::until::in_words;
+
+/// A period in which a right is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]
+#[schemars(rename = "PeriodAnswer")]
+pub struct Period {
+    /// The beginning; null when it began before the change, or begins with it.
+    pub from: Option<Timestamp>,
+    /// The end; null when it has none.
+    pub until: Option<Timestamp>,
+}
+
+/// A period before a change and after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Periods {
+    /// The period in which the right was to be held; `None` if the right was not held just before or after.
+    pub before: Option<Period>,
+    /// The period in which it is to be held now.
+    pub after: Option<Period>,
+}
+
+impl Periods {
+    /// Returns whether the right is held before the change and after it, for a longer or a shorter time.
+    pub fn is_moved(&self) -> bool {
+        self.before.is_some() && self.after.is_some()
+    }
+
+    /// Returns the beginning in words, if it is later than the change or moves: `2026-12-01T00:00:00Z`, or the
+    /// old one and the new one with an arrow between them.
+    pub fn from(&self) -> Option<String> {
+        self.edge(|period| period.from, "now")
+    }
+
+    /// Returns the end in words, as [`Self::from`]. A right that is lost at once has none, because it ends
+    /// now.
+    pub fn until(&self) -> Option<String> {
+        let lost_now = self.after.is_none() && self.before.is_some_and(|before| before.from.is_none());
+        if lost_now { None } else { self.edge(|period| period.until, "never") }
+    }
+
+    fn edge(&self, of: impl Fn(&Period) -> Option<Timestamp>, none: &str) -> Option<String> {
+        let words = |at: Option<Timestamp>| at.map_or_else(|| none.to_owned(), in_words);
+        match (self.before.as_ref().map(&of), self.after.as_ref().map(&of)) {
+            (Some(before), Some(after)) if before != after => {
+                Some(format!("{} → {}", words(before), words(after)))
+            }
+            (_, Some(at)) | (Some(at), None) => at.map(in_words),
+            (None, None) => None,
+        }
+    }
+}
+
+/// ` from 2026-12-01T00:00:00Z until 2026-12-08T00:00:00Z`; empty for a right without a beginning and an end.
+impl fmt::Display for Periods {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.from().iter().try_for_each(|from| write!(f, " from {from}"))?;
+        self.until().iter().try_for_each(|until| write!(f, " until {until}"))
+    }
+}
+
+/// Successive steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Span {
+    /// The first one.
+    pub first: usize,
+    /// The first one after them; `None` if the last step is among them.
+    pub end: Option<usize>,
+}
+
+impl Span {
+    fn contains(self, step: usize) -> bool {
+        self.first <= step && self.end.is_none_or(|end| step < end)
+    }
+
+    /// Returns those of the steps' values that are in the span.
+    pub(super) fn of<T>(self, steps: &[T]) -> &[T] {
+        steps.get(self.first..self.end.unwrap_or(steps.len())).unwrap_or_default()
+    }
+}
+
+/// A change: the span in which the right was to be held, and that in which it is to be held now.
+pub(super) type Spans = (Option<Span>, Option<Span>);
+
+/// Returns the queues of each change from `from` to `to`, of which `more` are the queues on which the right is
+/// held only in `to`, each with the span of that. The span before a change is the one that touches it: the
+/// right is held longer then. Where it touches on both sides, a gap is closed, which is a span of itself.
+pub(super) fn changes(
+    more: &[QueueSet],
+    from: &[QueueSet],
+    to: &[QueueSet],
+) -> BTreeMap<Spans, Vec<(Span, QueueSet)>> {
+    let (of_from, of_to) = (spans(from), spans(to));
+    let in_both: Vec<QueueSet> = from.iter().zip(to).map(|(from, to)| from.and(to)).collect();
+    let mut found: BTreeMap<Spans, Vec<(Span, QueueSet)>> = BTreeMap::new();
+    for (span, queues) in spans(more) {
+        let mut add = |spans, queues: QueueSet| {
+            if !queues.is_empty() {
+                found.entry(spans).or_default().push((span, queues));
+            }
+        };
+        let both = |step: Option<usize>| {
+            let sets = step.and_then(|step| from.get(step).zip(to.get(step)));
+            sets.map(|(from, to)| queues.and(from).and(to)).unwrap_or_default()
+        };
+        let before = span.first.checked_sub(1);
+        let (left, right) = (both(before), both(span.end));
+        let gap = left.and(&right);
+        add((None, Some(span)), queues.minus(&left.or(&right)).or(&gap));
+        for (touching, step) in [(left.minus(&gap), before), (right.minus(&gap), span.end)] {
+            for (was, part) in step.into_iter().flat_map(|step| around(&of_from, step, &touching)) {
+                for (is, part) in around(&of_to, span.first, &part) {
+                    for (was, is, part) in between_gaps(was, is, part, &in_both) {
+                        // The edge by which the periods differ may be that of a gap, too, of which the subject
+                        // causes a part.
+                        let differ = if step == before { was.end != is.end } else { was.first != is.first };
+                        add(if differ { (Some(was), Some(is)) } else { (None, Some(span)) }, part);
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Cuts two spans that have steps in common where a gap of one of them begins or ends, because a gap is a
+/// change of itself. `in_both` are the queues on which the right is held both before and after a change.
+fn between_gaps(
+    was: Span,
+    is: Span,
+    queues: QueueSet,
+    in_both: &[QueueSet],
+) -> impl Iterator<Item = (Span, Span, QueueSet)> {
+    let end = |span: Span| span.end.unwrap_or(in_both.len());
+    let (first, last) = (was.first.max(is.first), if end(was) < end(is) { was.end } else { is.end });
+    let any = |range: Range<usize>| {
+        let sets = in_both.get(range).unwrap_or_default();
+        sets.iter().fold(QueueSet::default(), |any, set| any.or(set))
+    };
+    let earlier = any(was.first.min(is.first)..first);
+    let later = any(end(was).min(end(is))..end(was).max(end(is)));
+    let cut = move |span: Span, early, late| Span {
+        first: if early { first } else { span.first },
+        end: if late { last } else { span.end },
+    };
+    let cases = [(false, false), (false, true), (true, false), (true, true)];
+    cases.into_iter().map(move |(early, late)| {
+        let part = if early { queues.and(&earlier) } else { queues.minus(&earlier) };
+        let part = if late { part.and(&later) } else { part.minus(&later) };
+        (cut(was, early, late), cut(is, early, late), part)
+    })
+}
+
+/// Returns the spans around a step, each with the queues of a set to which it belongs.
+fn around<'s>(
+    spans: &'s [(Span, QueueSet)],
+    step: usize,
+    queues: &'s QueueSet,
+) -> impl Iterator<Item = (Span, QueueSet)> {
+    spans.iter().filter(move |(span, _)| span.contains(step)).map(|(span, of)| (*span, of.and(queues)))
+}
+
+/// Returns the longest spans of steps, each with the queues that are in the sets of all of them.
+fn spans(sets: &[QueueSet]) -> Vec<(Span, QueueSet)> {
+    let mut found = Vec::new();
+    let mut open: Vec<(usize, QueueSet)> = Vec::new();
+    for (step, set) in sets.iter().enumerate() {
+        let mut going_on = QueueSet::default();
+        let mut next = Vec::new();
+        for (first, queues) in open {
+            let (ended, stays) = (queues.minus(set), queues.and(set));
+            going_on = going_on.or(&stays);
+            found.push((Span { first, end: Some(step) }, ended));
+            next.push((first, stays));
+        }
+        next.push((step, set.minus(&going_on)));
+        next.retain(|(_, queues)| !queues.is_empty());
+        open = next;
+    }
+    found.extend(open.into_iter().map(|(first, queues)| (Span { first, end: None }, queues)));
+    found.retain(|(_, queues)| !queues.is_empty());
+    found
+}
