@@ -163,7 +163,104 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
         })
         .await?;
         ensure!(cluster.submit("bob", &[], "root.prod").await?.is_allowed(), "bob is rejected");
-        Ok(())
+
+        // Nothing changes the end of a grant, and nothing is printed, without `--replace`.
+        let again = "grant submit root.prod --user bob --until 30d --name both";
+        for apply in ["", " --apply"] {
+            let refused = ask(admin, &format!("{again}{apply}")).await?;
+            ensure!(refused.expect(1, "")?.err.contains("error: nothing applied: QueueAcl/both"), "{refused}");
+        }
+        let replaced = ask(admin, &format!("{again} --replace --apply")).await?;
+        ensure!(replaced.expect(0, "")?.err.contains("note: ends "), "{replaced}");
+        let past = ask(&reader, "who-can submit root.prod --now 2020-01-01").await?;
+        ensure!(past.expect(2, "")?.err.contains("`--at 2020-01-01T00:00:00Z`"), "{past}");
+        // The last name leaves, and nobody gains by the deletion: the object only added.
+        let revoked = ask(admin, "revoke submit root.prod --user bob --apply").await?;
+        ensure!(revoked.expect(0, "")?.err.contains("QueueAcl/both is deleted"), "{revoked}");
+        eventually("bob to be rejected", PATIENCE, || async {
+            Ok((!cluster.submit("bob", &[], "root.prod").await?.is_allowed()).then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+/// A user is taken out of every object, whether it is in force or not; what is left is named.
+#[tokio::test]
+async fn a_person_who_leaves_is_taken_out_everywhere() -> Result<()> {
+    const OBJECTS: &str = "\
+apiVersion: queuewarden.dev/v1alpha1
+kind: QueueAcl
+metadata: {name: prod}
+spec: {queue: root.prod, submit: {users: [alice, bob]}}
+---
+apiVersion: queuewarden.dev/v1alpha1
+kind: QueueAcl
+metadata: {name: later}
+spec: {queue: root.prod, baseAcl: Extend, admin: {users: [bob]}, notBefore: '2098-01-01T00:00:00Z'}
+---
+apiVersion: queuewarden.dev/v1alpha1
+kind: QueueAcl
+metadata: {name: off}
+spec: {queue: root.team, baseAcl: Extend, submit: {users: [bob, carol]}, suspend: true}
+---
+apiVersion: queuewarden.dev/v1alpha1
+kind: QueueAcl
+metadata: {name: closed}
+spec: {queue: root.dev, submit: {users: [bob]}}
+---
+apiVersion: queuewarden.dev/v1alpha1
+kind: AdmissionPolicy
+metadata: {name: default}
+spec: {externalUsers: ['^bob$', '^airflow$']}
+";
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        cluster.set_base(&BASE.replace("- name: dev\n", "- name: dev\n            submitacl: eve\n")).await?;
+        let url = cluster.scheduler_url();
+        let config = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n"
+        );
+        for objects in [config.as_str(), OBJECTS] {
+            cluster.kubectl_with_input(&["apply", "-f", "-"], objects).await?;
+        }
+        let _operator = Operator::start(cluster).await?;
+        for name in ["prod", "later", "off", "closed"] {
+            cluster.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+        }
+        let admin = cluster.kubeconfig();
+        let listed = ask(admin, "what-can --as bob --all").await?;
+        let expected = ["QueueAcl/prod", "QueueAcl/later", "QueueAcl/off", "QueueAcl/closed", "AdmissionPolicy/default"];
+        ensure!(listed.code == Some(0) && expected.iter().all(|name| listed.out.contains(name)), "{listed}");
+        let printed = ask(admin, "revoke --user bob --everywhere").await?;
+        ensure!(printed.code == Some(0) && !printed.out.contains("last-applied"), "{printed}");
+        let revoked = ask(admin, "revoke --user bob --everywhere --apply").await?;
+        ensure!(revoked.expect(0, "")?.err.contains("QueueAcl/later is deleted"), "{revoked}");
+        ensure!(revoked.err.contains("QueueAcl/closed names nobody any more and stays"), "{revoked}");
+        ask(admin, "what-can --as bob --all").await?.expect(1, "")?;
+        eventually("bob to be rejected", PATIENCE, || async {
+            let mut rejected = true;
+            for queue in ["root.prod", "root.team.batch", "root.dev"] {
+                rejected &= !cluster.submit("bob", &[], queue).await?.is_allowed();
+            }
+            Ok(rejected.then_some(()))
+        })
+        .await?;
+        ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed(), "alice is rejected");
+        ensure!(!cluster.submit("eve", &[], "root.dev").await?.is_allowed(), "eve is let in again");
+        // The field manager is queuewarden's, so that nobody has a conflict with an unknown one.
+        let get = ["get", "queueacl", "prod", "-o", "json", "--show-managed-fields"];
+        let object = cluster.kubectl(&get).await?;
+        ensure!(object.contains("\"queuewarden-cli\"") && !object.contains("\"unknown\""), "{object}");
+        // An entry of the base is left.
+        cluster.set_base(&BASE.replace("- name: dev\n", "- name: dev\n            submitacl: bob\n")).await?;
+        eventually("the entry of the base", PATIENCE, || async {
+            let left = ask(admin, "revoke --user bob --everywhere --apply").await?;
+            let is_left = left.code == Some(1) && left.err.contains(" names user bob, to submit root.dev ");
+            Ok(is_left.then_some(()))
+        })
+        .await?;
+        cluster.remove_admission_policies().await
     })
     .await
 }
@@ -238,22 +335,25 @@ async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
         };
         alice(true).await?;
         let reader = asker(cluster, true, true).await?;
-        let refused = ask(&reader, "suspend queueacl/prod").await?;
-        ensure!(refused.expect(1, "")?.err.contains("cannot suspend QueueAcl/prod: "), "{refused}");
+        let refused = ask(&reader, "suspend queueacl/prod --apply").await?;
+        ensure!(refused.expect(1, "")?.err.contains("cannot apply QueueAcl/prod: "), "{refused}");
         let admin = cluster.kubeconfig();
-        let dry = ask(admin, "suspend queueacl/prod --dry-run").await?;
-        ensure!(dry.expect(0, "")?.err.contains("loses    user alice"), "{dry}");
-        ask(admin, "suspend queueacl/prod").await?.expect(0, "")?;
+        let printed = ask(&reader, "suspend queueacl/prod").await?;
+        ensure!(printed.code == Some(0) && printed.err.contains("loses    user alice"), "{printed}");
+        ensure!(printed.out.contains("\n  suspend: true\n") && !printed.out.contains("last-applied"), "{printed}");
+        ensure!(printed.err.contains("QueueAcl/prod is managed by `kubectl apply` of its file"), "{printed}");
+        let suspended = ask(admin, "suspend queueacl/prod --apply").await?;
+        ensure!(suspended.expect(0, "")?.err.contains("QueueAcl/prod is applied"), "{suspended}");
         alice(false).await?;
         let suspended = Expected { r#type: "Ready", status: "True", reason: Some("Suspended") };
         cluster.wait_for(Kind::QueueAcl, "prod", suspended, PATIENCE).await?;
         // What is suspended as a whole is not written.
-        ask(admin, "suspend yunikornconfig/default").await?.expect(0, "")?;
+        ask(admin, "suspend yunikornconfig/default --apply").await?.expect(0, "")?;
         cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-        let resumed = ask(admin, "resume queueacl/prod").await?;
+        let resumed = ask(admin, "resume queueacl/prod --apply").await?;
         ensure!(resumed.expect(0, "")?.err.contains("gains    user alice"), "{resumed}");
         cluster.wait_for(Kind::QueueAcl, "prod", is_false("Programmed", "ObserveMode"), PATIENCE).await?;
-        let resumed = ask(admin, "resume yunikornconfig/default").await?;
+        let resumed = ask(admin, "resume yunikornconfig/default --apply").await?;
         ensure!(resumed.expect(0, "")?.err.contains("gains    user alice"), "{resumed}");
         alice(true).await
     })
@@ -342,11 +442,34 @@ async fn what_was_written_is_shown_and_compared() -> Result<()> {
             ensure!(compared.out.contains(row), "{compared}");
         }
         ask(&reader, "history 3 3").await?.expect(0, "")?;
+        at_that_time(&reader).await?;
         let unknown = ask(&reader, "history 2 9").await?;
         ensure!(unknown.expect(2, "")?.err.contains("begins with 1 and ends with 3"), "{unknown}");
         forged(cluster, &reader).await
     })
     .await
+}
+
+/// Questions about the past are answered from the revision that was in force.
+async fn at_that_time(reader: &Path) -> Result<()> {
+    let json: Value = serde_json::from_str(&ask(reader, "history -o json").await?.out)?;
+    let at = |index: usize| json["revisions"][index]["at"].as_str().context("no time").map(str::to_owned);
+    for (index, user) in [(1, "alice"), (2, "bob")] {
+        let command = format!("who-can submit root.prod -o name --at {}", at(index)?);
+        let answered = eventually("that time to be past", PATIENCE, || async {
+            let answered = ask(reader, &command).await?;
+            Ok((answered.code != Some(2)).then_some(answered))
+        })
+        .await?;
+        answered.expect(0, &format!("user/{user}\n"))?;
+        let note = format!("note: revision {}, in force from {}", index + 1, at(index)?);
+        ensure!(answered.err.contains(&note), "{answered}");
+    }
+    let unknown = ask(reader, "can-i submit root.prod --as alice --at 2020-01-01").await?;
+    ensure!(unknown.expect(3, "")?.err.contains("the history begins with revision 1, at "), "{unknown}");
+    let later = ask(reader, "explain submit root.prod --as alice --at 2098-01-01").await?;
+    ensure!(later.expect(2, "")?.err.contains("`--now 2098-01-01T00:00:00Z`"), "{later}");
+    Ok(())
 }
 
 /// A copy of a revision under another number is unreadable, and a revision is not changed.

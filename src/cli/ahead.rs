@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::Failure;
 use super::query::output::visible;
-use super::{Failure, grant};
+use super::times::Typed;
 use go_compat::diag::{listed, plural};
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::ahead::{Ahead, Moment};
@@ -16,8 +17,8 @@ const MAX_LISTED: usize = 6;
 pub struct AheadArgs {
     /// Look ahead to this time, too, such as 2026-12-01T18:00:00Z, 2026-12-01, friday or 7d: show what is
     /// found when a QueueAcl begins or ends
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = Typed::parse)]
+    until: Option<Typed>,
 }
 
 impl AheadArgs {
@@ -30,8 +31,8 @@ impl AheadArgs {
         now: Timestamp,
         look: impl FnOnce(Timestamp) -> Result<Ahead<T>, Failure>,
     ) -> Result<Ahead<T>, Failure> {
-        let Some(until) = &self.until else { return Ok(Ahead::default()) };
-        look(grant::end(until, now).map_err(Failure::Usage)?)
+        let Some(until) = self.until else { return Ok(Ahead::default()) };
+        look(until.end(now).map_err(|why| Failure::Usage(format!("--until: {why}")))?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::application;
 use super::console::{Emphasis, Look};
+use super::past::PastArgs;
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, AnswerFormat};
 use super::query::request::{self, AnyVerb};
@@ -35,6 +36,8 @@ pub struct RequestArgs {
     pub(super) identity: IdentityArgs,
     #[command(flatten)]
     pub(super) application: ApplicationArgs,
+    #[command(flatten)]
+    pub(super) past: PastArgs,
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// Output format
@@ -75,7 +78,7 @@ impl RequestArgs {
 
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
         let queue = request::only_queue(&self.target, &self.application)?;
-        let session = self.source.open(console)?;
+        let session = self.past.open(&self.source, console)?;
         let identity = match self.identity.resolve(&session, console) {
             Err(Failure::Refused(_)) if show == Show::Nothing => return Ok(Exit::yes(false)),
             resolved => resolved?,

@@ -1,5 +1,5 @@
 //! `queuewarden completion`: prints the script by which a shell completes subcommands, options, files, and
-//! existing queues and codes.
+//! existing queues, objects and codes.
 //!
 //! The script starts the program with `QUEUEWARDEN_COMPLETE` set and the words after `--`. So the
 //! candidates always match this program, and queues come from the configuration that the words name.
@@ -19,6 +19,7 @@ use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Z
 
 use super::query::SourceArgs;
 use super::{Console, Exit, Failure, PLUGIN, codes, command};
+use queuewarden_api::v1alpha1::SINGLETON;
 use yunikorn::right::Right;
 use yunikorn_access::application::Verb;
 
@@ -26,7 +27,7 @@ use yunikorn_access::application::Verb;
 const VARIABLE: &str = "QUEUEWARDEN_COMPLETE";
 /// Longest wait for a cluster.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Maximum number of queues that are offered.
+/// Maximum number of names that are offered.
 const MOST: usize = 1000;
 
 /// Supported shells.
@@ -42,7 +43,7 @@ powershell  queuewarden completion powershell >> $PROFILE
 kubectl     queuewarden completion kubectl > kubectl_complete-queuewarden, executable and in a folder of \
 $PATH; for `kubectl queuewarden`
 
-Queues are completed, too: from the files that -f names, else from the cluster.";
+Queues and objects are completed, too: from the files that -f names, else from the cluster.";
 
 /// Print the script that completes commands in a shell
 #[derive(Debug, Clone, clap::Args)]
@@ -86,6 +87,7 @@ fn offering(command: Command) -> Command {
         subcommand.mut_args(|arg| match arg.get_id().as_str() {
             "target" | "queue" | "to" => arg.add(ArgValueCompleter::new(queues)),
             "verb" => arg.add(ArgValueCandidates::new(move || verbs(asks_applications))),
+            "object" => arg.add(ArgValueCompleter::new(objects)),
             "codes" => arg.add(ArgValueCandidates::new(all_codes)),
             _ => arg,
         })
@@ -107,11 +109,43 @@ fn all_codes() -> Vec<CompletionCandidate> {
 
 /// Returns the queues of the words' configuration that begin with the current word.
 fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(start) = current.to_str() else { return Vec::new() };
+    fitting(current, |source| {
+        let session = source.open(Console::silent()).ok()?;
+        Some(session.tree().ok()?.queues().map(|(_, node)| node.path.to_string()).collect())
+    })
+}
+
+/// Returns the objects of the words' configuration that begin with the current word.
+fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
+    fitting(current, |source| {
+        let names = source.source(Console::silent()).ok()?.queue_acls().ok()?;
+        let config = format!("yunikornconfig/{SINGLETON}");
+        Some(names.into_iter().map(|name| format!("queueacl/{name}")).chain([config]).collect())
+    })
+}
+
+/// Returns the names in the words' configuration that begin with the current word; none if they cannot be
+/// read in time.
+fn fitting(
+    current: &OsStr,
+    read: impl FnOnce(&SourceArgs) -> Option<Vec<String>> + Send + 'static,
+) -> Vec<CompletionCandidate> {
+    let (Some(start), Some(source)) = (current.to_str(), source(std::env::args_os())) else {
+        return Vec::new();
+    };
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody may be waiting any more.
+        drop(sender.send(read(&source)));
+    });
+    let names = receiver.recv_timeout(PATIENCE).ok().flatten().unwrap_or_default();
     let start = start.to_ascii_lowercase();
-    let paths = source(std::env::args_os()).map(paths).unwrap_or_default();
-    let fitting = paths.into_iter().filter(|path| path.starts_with(&start)).take(MOST);
-    fitting.map(CompletionCandidate::new).collect()
+    names
+        .into_iter()
+        .filter(|name| name.starts_with(&start))
+        .take(MOST)
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// Returns the source of the configuration that the words name. The words may be incomplete, and the queue or
@@ -131,20 +165,6 @@ fn source(args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
     let source = SourceArgs::from_arg_matches(matches).ok()?;
     // Standard input belongs to the shell.
     (!source.filename.iter().any(|path| path.as_os_str() == "-")).then_some(source)
-}
-
-/// Returns all queues of the configuration; none if it cannot be read in time.
-fn paths(source: SourceArgs) -> Vec<String> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let paths = source.open(Console::silent()).ok().and_then(|session| {
-            let tree = session.tree().ok()?;
-            Some(tree.queues().map(|(_, node)| node.path.to_string()).collect())
-        });
-        // Nobody may be waiting any more.
-        drop(sender.send(paths));
-    });
-    receiver.recv_timeout(PATIENCE).ok().flatten().unwrap_or_default()
 }
 
 /// Completion for `kubectl`, which completes a plugin by a program `kubectl_complete-NAME`. It prints one

@@ -8,6 +8,7 @@ use super::query::configuration::Configuration;
 use super::query::output::{Table, visible};
 use super::query::rendered::ObjectChange;
 use super::query::{Source, SourceArgs, request};
+use super::times::whole_seconds;
 use super::{Console, Exit, Failure, acl, diff, explain};
 use queuewarden_api::answer::{Answers, WrittenIn, until};
 use queuewarden_api::convert;
@@ -44,7 +45,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Failure::Usage(why.to_owned())
     })?;
     let source = args.source.source(console)?;
-    let object: DynamicObject = serde_json::from_value(source.queue_acl(&about.name)?)
+    let object: DynamicObject = serde_json::from_value(source.object(&about)?)
         .map_err(|error| Failure::Undecided(format!("cannot read {about}: {error}")))?;
     let entry = convert::queue_acl(&object);
     let width = console.look_out().width;
@@ -143,7 +144,7 @@ fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table,
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {
     let mut table = Table::new(["TYPE", "REASON", "SEEN", "FROM", "MESSAGE"]);
     for event in cluster.events(ResourceKind::QueueAcl, about)? {
-        let time = seen(&event).and_then(|time| Timestamp::from_second(time.as_second()).ok());
+        let time = seen(&event).map(whole_seconds);
         let [type_, reason, from, message] =
             [event.type_, event.reason, event.reporting_component, event.message]
                 .map(Option::unwrap_or_default);

@@ -18,12 +18,14 @@ pub const EXAMPLES: &[(&str, &str)] = &[
         "Everyone who may submit to root.prod, and where that is written",
         "queuewarden who-can submit root.prod",
     ),
+    ("Who could submit to it last Tuesday?", "queuewarden who-can submit root.prod --at tuesday"),
     ("Only the names of those who administer it", "queuewarden who-can administer root.prod -o name"),
     ("All queues that ann may use", "queuewarden what-can --as ann --as-group devs"),
     (
         "The queues that she administers by these files",
         "queuewarden what-can administer --as ann -f queues.yaml",
     ),
+    ("Every entry that names bob, in force or not", "queuewarden what-can --as bob --all"),
     ("Who may do what below root.prod", "queuewarden matrix --queue root.prod"),
     ("The same for a spreadsheet, from files", "queuewarden matrix -f queues.yaml -f acls/ -o csv"),
     ("Where would the pods of a Job of ann run?", "queuewarden place --as ann --workload job.yaml"),
@@ -58,13 +60,22 @@ pub const EXAMPLES: &[(&str, &str)] = &[
         "queuewarden grant submit root.prod --user ann --until friday | kubectl apply -f -",
     ),
     ("Make a group administrators at once", "queuewarden grant administer root.ml --group ml-leads --apply"),
-    ("Suspend an object, and see first who loses what", "queuewarden suspend queueacl/prod --dry-run"),
-    ("Grant again what it grants", "queuewarden resume queueacl/prod"),
+    (
+        "End a grant in a month, which had no end",
+        "queuewarden grant submit root.prod --user ann --until 1mo --replace --apply",
+    ),
+    ("See who loses what by a suspension", "queuewarden suspend queueacl/prod"),
+    ("Suspend an object", "queuewarden suspend queueacl/prod --apply"),
+    ("Resume it", "queuewarden resume queueacl/prod --apply"),
     (
         "List the pods of namespace spark with wrong aliases",
         "queuewarden user-info refresh --namespace spark",
     ),
-    ("Take a right from bob", "queuewarden revoke submit root.prod --user bob | kubectl apply -f -"),
+    ("Take a right from bob", "queuewarden revoke submit root.prod --user bob --apply"),
+    (
+        "Take bob out of every object, and list other entries",
+        "queuewarden revoke --user bob --everywhere --apply",
+    ),
     #[cfg(feature = "import")]
     ("Move the cluster's own ACLs into objects", "queuewarden import yunikorn > imported.yaml"),
     #[cfg(feature = "import")]

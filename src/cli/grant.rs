@@ -1,75 +1,70 @@
 //! `queuewarden grant`: makes the `QueueAcl` that gives users and groups a right.
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, ToSpan as _};
-use kube::api::{DynamicObject, Patch, PatchParams};
+use jiff::Timestamp;
+use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::input::Inputs;
+use super::input::object::is_name;
 use super::input::source::Source;
-use super::query::cluster::Cluster;
 use super::query::files::Given;
 use super::query::rendered::ObjectChange;
-use super::query::{SourceArgs, request};
-use super::{Console, Exit, Failure, clock, diff, findings, manifest, moment, validate};
+use super::query::{Session, SourceArgs, request};
+use super::times::{self, Typed};
+use super::{Console, Exit, Failure, apply, clock, diff, findings, manifest, validate};
 use go_compat::diag::Diagnostic;
+use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::{Grant, ServiceAccount};
-use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::api;
-use queuewarden_plan::ResourceKind;
-use queuewarden_plan::snapshot::BaseAcl;
+use queuewarden_plan::entries::Names;
+use queuewarden_plan::snapshot::{BaseAcl, QueueAclSpec};
+use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 use yunikorn_access::alias::{self, SERVICE_ACCOUNT};
 use yunikorn_access::who_can::who_can;
 
-/// Field manager of what the command line applies.
-pub(super) const MANAGER: &str = "queuewarden-cli";
-
 /// Help text on the output and the exit codes.
 const HELP: &str = "\
 The QueueAcl goes to standard output, and who gains what by it to standard error. It only adds: it says \
-`baseAcl: Extend`.
+`baseAcl: Extend`. An object of the same name that differs, as in its beginning or end, is changed only with \
+--replace.
 
-Exit codes: 0 the right is given, 1 the QueueAcl would be refused or have no effect, 2 the command line is \
-wrong, 3 it could not be decided.";
+A TIME is a time with its zone, such as 2026-12-01T18:00:00Z; a day in UTC, such as 2026-12-01, friday, today \
+or tomorrow, from its beginning or to its end; or a duration from now: 90m, 8h, 3d, 2w, 1mo, 1y.
+
+Exit codes: 0 the right is given, 1 nothing is applied, because the QueueAcl would be refused, have no effect or \
+change another one, 2 the command line is wrong, 3 it could not be decided.";
 
 /// Print a QueueAcl that gives users and groups a right on a queue, and show who gains what by it; or apply
 /// it
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    #[command(flatten)]
-    right: RightArgs,
-    /// Time at which it begins
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    from: Option<Timestamp>,
-    /// Time at which it ends, such as 2026-12-01T18:00:00Z; or a day, such as 2026-12-01 or friday, until its
-    /// end in UTC; or a duration from now, such as 8h or 3d
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
-    /// Name of the QueueAcl, instead of one made of the queue, the right and the names
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
-}
-
-/// Options for a right that is given or taken.
-#[derive(Debug, Clone, clap::Args)]
-pub struct RightArgs {
     /// submit or administer
     #[arg(value_parser = request::verb)]
-    pub(super) verb: Right,
+    verb: Right,
     /// The queue's full path, such as root.prod
     #[arg(value_parser = request::queue)]
-    pub(super) queue: String,
+    queue: String,
     #[command(flatten)]
-    pub(super) subjects: SubjectArgs,
+    subjects: SubjectArgs,
+    /// Time at which it begins; of a day, its beginning
+    #[arg(long, value_name = "TIME", value_parser = Typed::parse)]
+    not_before: Option<Typed>,
+    /// Time at which it ends; of a day, its end
+    #[arg(long, value_name = "TIME", value_parser = Typed::parse)]
+    until: Option<Typed>,
+    /// Name of the QueueAcl, instead of one made of the queue, the right and the names
+    #[arg(long, value_name = "NAME", value_parser = object_name)]
+    name: Option<String>,
+    /// Change a QueueAcl of that name if there is one
+    #[arg(long)]
+    replace: bool,
     /// Apply what would be printed to the cluster
     #[arg(long, conflicts_with_all = ["filename", "live"])]
-    pub(super) apply: bool,
+    apply: bool,
     #[command(flatten)]
-    pub(super) source: SourceArgs,
+    source: SourceArgs,
 }
 
 /// Options for the users and groups of a grant.
@@ -81,10 +76,15 @@ pub struct SubjectArgs {
     users: Vec<String>,
     /// A group; may be repeated
     #[arg(long = "group", value_name = "NAME")]
-    pub(super) groups: Vec<String>,
+    groups: Vec<String>,
     /// A service account; may be repeated
     #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = service_account)]
     service_accounts: Vec<String>,
+}
+
+fn object_name(text: &str) -> Result<String, String> {
+    let words = "write lower-case letters, digits, `-` and `.`, with a letter or digit at both ends";
+    if is_name(text) { Ok(text.to_owned()) } else { Err(words.to_owned()) }
 }
 
 /// Reads a service account as kubectl does, into the name of its user.
@@ -106,9 +106,9 @@ impl SubjectArgs {
         self.users.iter().chain(&self.service_accounts)
     }
 
-    /// Returns whether this user is one of them.
-    pub(super) fn has_user(&self, name: &str) -> bool {
-        self.users().any(|user| user == name)
+    /// Returns the names to look for.
+    pub(super) fn names(&self) -> Names {
+        Names { users: self.users().cloned().collect(), groups: self.groups.iter().cloned().collect() }
     }
 
     /// Returns the part of a manifest that names them.
@@ -129,7 +129,7 @@ impl SubjectArgs {
     ///
     /// # Errors
     /// When one of them cannot be granted anything.
-    pub(super) fn acl(&self) -> Result<Acl, Failure> {
+    fn acl(&self) -> Result<Acl, Failure> {
         let users: Vec<_> = self.users().collect();
         alias::acl(&users, &self.groups).map(|(acl, _)| acl).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(Diagnostic::without_code).collect();
@@ -141,39 +141,67 @@ impl SubjectArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When the effect of the grant cannot be decided, or it cannot be applied.
+/// When the grant is refused, its effect cannot be decided, or it cannot be applied.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let RightArgs { verb, queue, subjects, apply, source } = &args.right;
+    let Args { verb, queue, subjects, source, .. } = args;
     let now = source.files.now.unwrap_or_else(clock);
-    let manifest = args.manifest(now)?;
+    let window = args.window(now)?;
+    let (object, manifest) = args.manifest(window)?;
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
-    let Some(change) = checked(&text, source.files.now, console)? else { return Ok(Exit::Findings) };
+    let nothing_applied = |why: &str| Failure::Refused(format!("nothing applied: {why}"));
+    let Some(change) = checked(&text, source.files.now, console)? else {
+        return Err(nothing_applied(&format!("{object} would be refused")));
+    };
     let session = source.open(console)?;
+    let old = args.existing(&session, &object, &change, now)?;
     let after = session.changed(source, &change, console)?;
-    if let Some(from) = args.from.filter(|from| *from > now) {
-        console.note(&format!("nothing changes before {from}"));
-    } else {
+    let (begin, end) = window;
+    let is_planned = begin.is_some_and(|begin| begin > now);
+    begin.filter(|_| is_planned).iter().for_each(|begin| console.note(&times::begins(*begin, now)));
+    end.iter().for_each(|end| console.note(&times::ends(*end, now)));
+    if !is_planned || old.is_some() {
         diff::show(&session.configuration, &after, console);
+    }
+    if after.around.refused.contains_key(&object.to_string()) {
+        return Err(nothing_applied(&format!("{object} would grant nothing")));
+    }
+    if !is_planned {
         let holders = who_can(after.tree(&source.partition)?, *verb, queue).grantees;
         let holds = |subject| holders.iter().any(|holder| covers(holder.subject, subject));
         if !subjects.entries().all(holds) {
-            return Ok(Exit::Findings);
+            return Err(nothing_applied(&format!("{object} would not give all of them the right")));
         }
     }
-    match session.cluster().filter(|_| *apply) {
-        Some(cluster) => apply_to(cluster, &manifest, console)?,
-        None => console.out(&text)?,
+    old.iter().for_each(|old| apply::note_restorers(&object, old, console));
+    match (session.cluster().filter(|_| args.apply), old) {
+        (None, _) => console.out(&text)?,
+        (Some(cluster), None) => apply::apply(cluster, &object, &manifest, console)?,
+        (Some(cluster), Some(mut old)) => {
+            if let (Some(fields), Some(spec)) = (old.as_object_mut(), manifest.get("spec")) {
+                fields.insert("spec".to_owned(), spec.clone());
+            }
+            apply::replace(cluster, &object, &old, console)?;
+        }
     }
     Ok(Exit::Clean)
 }
 
+/// The times at which a grant begins and ends.
+type Window = (Option<Timestamp>, Option<Timestamp>);
+
 impl Args {
-    fn manifest(&self, now: Timestamp) -> Result<Value, Failure> {
-        let RightArgs { verb, queue, subjects, source, .. } = &self.right;
+    fn window(&self, now: Timestamp) -> Result<Window, Failure> {
+        let wrong = |option| move |why| Failure::Usage(format!("{option}: {why}"));
+        let begin = self.not_before.map(|typed| typed.begin(now).map_err(wrong("--not-before")));
+        let end = self.until.map(|typed| typed.end(now).map_err(wrong("--until")));
+        Ok((begin.transpose()?, end.transpose()?))
+    }
+
+    fn manifest(&self, (begin, end): Window) -> Result<(ObjectRef, Value), Failure> {
+        let Self { verb, queue, subjects, source, .. } = self;
         subjects.acl()?;
         let grant = json!(subjects.grant());
-        let until = self.until.as_ref().map(|until| end(until, now).map_err(Failure::Usage)).transpose()?;
-        let times = [("notBefore", self.from), ("expiresAt", until)];
+        let times = [("notBefore", begin), ("expiresAt", end)];
         let times = times.into_iter().filter_map(|(field, time)| Some((field, json!(time?))));
         let name = self.name.clone().unwrap_or_else(|| {
             let queue = queue.strip_prefix("root.").unwrap_or(queue);
@@ -182,8 +210,54 @@ impl Args {
             manifest::object_name(&parts.collect::<Vec<_>>().join("-"))
         });
         let fields = std::iter::once((verb.field(), grant)).chain(times);
-        Ok(manifest::queue_acl(&name, (&source.partition, queue), BaseAcl::Extend, fields))
+        let manifest = manifest::queue_acl(&name, (&source.partition, queue), BaseAcl::Extend, fields);
+        Ok((ResourceKind::QueueAcl.object(name), manifest))
     }
+
+    /// Returns the object of the same name if it is to be replaced; `None` if there is none, or it is the
+    /// same.
+    ///
+    /// # Errors
+    /// When there is one that differs and may not be replaced, or it cannot be read.
+    fn existing(
+        &self,
+        session: &Session,
+        object: &ObjectRef,
+        change: &ObjectChange,
+        now: Timestamp,
+    ) -> Result<Option<Value>, Failure> {
+        let Some(old) = session.source.find(object)? else { return Ok(None) };
+        let new = change.queue_acls.iter().find_map(|entry| entry.spec.as_ref().ok());
+        let read: DynamicObject = serde_json::from_value(old.clone())
+            .map_err(|error| Failure::Undecided(format!("cannot read {object}: {error}")))?;
+        let before = convert::queue_acl(&read).spec.ok();
+        if before.as_ref() == new {
+            return Ok(None);
+        }
+        if self.replace {
+            return Ok(Some(old));
+        }
+        let how = match (&before, new) {
+            (Some(before), Some(new)) if window_of(before) != window_of(new) => {
+                format!("{object} exists and {}, but this grant {}", words(before, now), words(new, now))
+            }
+            _ => format!("{object} exists and differs"),
+        };
+        Err(Failure::Refused(format!(
+            "nothing applied: {how}. --replace changes it, and --name makes another one"
+        )))
+    }
+}
+
+fn window_of(spec: &QueueAclSpec) -> Window {
+    (spec.not_before, spec.expires_at)
+}
+
+/// Words the time of a grant: `begins …, and never ends`.
+fn words(spec: &QueueAclSpec, now: Timestamp) -> String {
+    let begin = spec.not_before.map(|begin| format!("{}, and ", times::begins(begin, now)));
+    let end = spec.expires_at.map_or_else(|| "never ends".to_owned(), |end| times::ends(end, now));
+    begin.unwrap_or_default() + &end
 }
 
 /// Reads a manifest as a change, and prints what is wrong with it; `None` if there are errors.
@@ -203,83 +277,4 @@ pub(super) fn checked(
 /// Returns whether an entry of an ACL gives access to a subject.
 pub(super) fn covers(entry: Match<'_>, subject: Match<'_>) -> bool {
     [subject, Match::Everyone].contains(&entry)
-}
-
-fn apply_to(cluster: &Cluster, manifest: &Value, console: Console) -> Result<(), Failure> {
-    let name = manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    let params = PatchParams::apply(MANAGER);
-    let patched = cluster.run(async |client| {
-        let api = api(ResourceKind::QueueAcl, client.clone());
-        call(api.patch(name, &params, &Patch::Apply(manifest))).await
-    });
-    applied(name, patched, console)
-}
-
-/// Says that a `QueueAcl` was applied, and how to see that it is in force.
-pub(super) fn applied(
-    name: &str,
-    result: Result<DynamicObject, call::Error>,
-    console: Console,
-) -> Result<(), Failure> {
-    result.map_err(|error| Failure::Output(format!("cannot apply QueueAcl/{name}: {error}")))?;
-    console
-        .note(&format!("QueueAcl/{name} is applied: `kubectl wait queueacl/{name} --for=condition=Ready`"));
-    Ok(())
-}
-
-/// Parses the end of a grant.
-///
-/// # Errors
-/// When the text is no time, or not later than `now`.
-pub(super) fn end(text: &str, now: Timestamp) -> Result<Timestamp, String> {
-    let utc = now.to_zoned(TimeZone::UTC);
-    let day = || -> Option<Timestamp> {
-        let day = text.parse::<Date>().ok().or_else(|| weekday(text, utc.date()))?;
-        Some(day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
-    };
-    let later = || utc.checked_add(text.parse::<Span>().ok()?).ok().map(|end| end.timestamp());
-    let end = text.parse().ok().or_else(day).or_else(later).and_then(|end: Timestamp| {
-        // Kubernetes keeps whole seconds.
-        Timestamp::from_second(end.as_second()).ok()
-    });
-    match end {
-        Some(end) if end > now => Ok(end),
-        Some(end) => Err(format!("--until {text}: {end} is not later than now, {now}")),
-        None => Err(format!(
-            "--until {text}: write a time such as 2026-12-01T18:00:00Z, a day such as 2026-12-01 or friday, or \
-             a duration such as 8h or 3d"
-        )),
-    }
-}
-
-/// Returns the next day with this name: `friday` or `fri`.
-fn weekday(name: &str, today: Date) -> Option<Date> {
-    let mut days = (0..7).filter_map(|days| today.checked_add(days.days()).ok());
-    days.find(|day| ["%A", "%a"].iter().any(|form| day.strftime(form).to_string().eq_ignore_ascii_case(name)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grants_end_at_a_time_a_day_or_after_a_while() {
-        // A Thursday.
-        let now: Timestamp = "2026-11-26T10:30:00.5Z".parse().unwrap();
-        for (text, expected) in [
-            ("2026-11-27T18:00:00+01:00", "2026-11-27T17:00:00Z"),
-            ("2026-11-27", "2026-11-28T00:00:00Z"),
-            ("2026-11-26", "2026-11-27T00:00:00Z"),
-            ("friday", "2026-11-28T00:00:00Z"),
-            ("Thu", "2026-11-27T00:00:00Z"),
-            ("wednesday", "2026-12-03T00:00:00Z"),
-            ("8h", "2026-11-26T18:30:00Z"),
-            ("3d", "2026-11-29T10:30:00Z"),
-        ] {
-            assert_eq!(end(text, now).map(|end| end.to_string()), Ok(expected.to_owned()), "{text}");
-        }
-        for text in ["2026-11-25", "2026-11-26T10:30:00Z", "-3d", "soon", "", "9999-12-31", "99999999y"] {
-            assert!(end(text, now).unwrap_err().starts_with("--until"), "{text}");
-        }
-    }
 }

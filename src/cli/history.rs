@@ -17,6 +17,7 @@ use super::query::configuration::{Around, Configuration, Written};
 use super::query::files;
 use super::query::output::{Format, FormatArgs, Table};
 use super::query::texts::Text;
+use super::times::whole_seconds;
 use super::{Console, Exit, Failure};
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::history::{LABEL, unpack};
@@ -174,8 +175,7 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
             Some(problem) => format!("unreadable: {problem}"),
             None => access.clone().unwrap_or_else(unknown),
         };
-        let at = at.and_then(|at| Timestamp::from_second(at.as_second()).ok());
-        let at = at.map_or_else(unknown, |at| at.to_string());
+        let at = at.map_or_else(unknown, |at| whole_seconds(at).to_string());
         let cells = [revision.to_string(), at, causes, access, name.clone()];
         table.row(cells.into_iter().take(columns));
     }
@@ -216,6 +216,16 @@ async fn list(
     namespace: &str,
     wants: impl Fn(&RevisionAnswer) -> bool,
 ) -> Result<Vec<RevisionAnswer>, call::Error> {
+    let stored = stored(client, namespace, wants).await?;
+    Ok(stored.into_iter().map(|(_, revision)| revision).collect())
+}
+
+/// Returns the same, each with the time of its creation.
+pub(super) async fn stored(
+    client: &Client,
+    namespace: &str,
+    wants: impl Fn(&RevisionAnswer) -> bool,
+) -> Result<Vec<(Option<Timestamp>, RevisionAnswer)>, call::Error> {
     let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
     let mut params = ListParams::default().labels(LABEL).limit(PAGE);
     let mut all = Vec::new();
@@ -226,7 +236,7 @@ async fn list(
             if !wants(&revision) {
                 revision.shorten();
             }
-            all.push((object.metadata.creation_timestamp.clone(), revision));
+            all.push((object.metadata.creation_timestamp.as_ref().map(|time| time.0), revision));
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
@@ -236,7 +246,7 @@ async fn list(
     all.sort_by(|(was, left), (is, right)| {
         (left.revision, was, left.at).cmp(&(right.revision, is, right.at))
     });
-    Ok(all.into_iter().map(|(_, revision)| revision).collect())
+    Ok(all)
 }
 
 fn answer(object: &ControllerRevision) -> RevisionAnswer {
@@ -290,7 +300,7 @@ fn text(revision: &RevisionAnswer) -> Result<&str, Failure> {
     })
 }
 
-fn configuration(
+pub(super) fn configuration(
     revision: &RevisionAnswer,
     version: Version,
     console: Console,
@@ -308,7 +318,7 @@ fn configuration(
     read.map_err(|refused| files::refuse(&refused, console))
 }
 
-fn refused(cluster: &Cluster, namespace: &str, error: &call::Error) -> Failure {
+pub(super) fn refused(cluster: &Cluster, namespace: &str, error: &call::Error) -> Failure {
     let failure = cluster.failure("the history", error);
     if !error.is_forbidden() {
         return failure;

@@ -37,7 +37,10 @@ pub struct ReachArgs {
     #[command(flatten)]
     server: ServerArgs,
     /// Namespace that queuewarden runs in
-    #[arg(short, long, value_name = "NAME", default_value = NAMESPACE)]
+    #[arg(
+        short, long = "operator-namespace", alias = "namespace", value_name = "NAME",
+        default_value = NAMESPACE
+    )]
     pub namespace: String,
     /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
     #[arg(long, value_name = "NAME")]

@@ -9,6 +9,7 @@ use super::query::DEFAULT_PARTITION;
 use go_compat::diag::is_obeyed;
 use go_compat::yaml;
 use queuewarden_api::API_VERSION;
+use queuewarden_api::convert::LAST_APPLIED;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::BaseAcl;
 
@@ -43,7 +44,8 @@ pub fn config_map(
     manifest
 }
 
-/// Returns an object as a manifest: without the fields of the API server.
+/// Returns an object as a manifest: without the fields of the API server, and without the copy that
+/// `kubectl apply` keeps.
 pub fn to_apply(object: &Value) -> Value {
     let mut manifest = object.clone();
     if let Some(fields) = manifest.as_object_mut() {
@@ -51,6 +53,12 @@ pub fn to_apply(object: &Value) -> Value {
     }
     if let Some(meta) = manifest.get_mut("metadata").and_then(Value::as_object_mut) {
         meta.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
+        if let Some(notes) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
+            notes.remove(LAST_APPLIED);
+            if notes.is_empty() {
+                meta.remove("annotations");
+            }
+        }
     }
     manifest
 }

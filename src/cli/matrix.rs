@@ -5,6 +5,7 @@ use std::iter;
 
 use super::console::Look;
 use super::findings::plural;
+use super::past::PastArgs;
 use super::query::output::{Format, FormatArgs, Table};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
@@ -41,6 +42,8 @@ pub struct Args {
     #[arg(long, value_parser = request::verb)]
     verb: Option<Right>,
     #[command(flatten)]
+    past: PastArgs,
+    #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
     output: FormatArgs,
@@ -51,7 +54,7 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let session = args.source.open(console)?;
+    let session = args.past.open(&args.source, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;

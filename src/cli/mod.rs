@@ -8,6 +8,7 @@ pub mod access_report;
 pub mod acl;
 pub mod ahead;
 pub mod application;
+pub mod apply;
 pub mod assemble;
 mod atomic;
 pub mod authorizer_config;
@@ -21,6 +22,7 @@ pub mod console;
 pub mod crds;
 pub mod describe;
 pub mod diff;
+pub mod entries;
 pub mod examples;
 pub mod explain;
 pub mod findings;
@@ -35,6 +37,7 @@ pub mod man;
 pub mod manifest;
 pub mod matrix;
 pub mod os_groups;
+pub mod past;
 pub mod place;
 pub mod query;
 pub mod render;
@@ -48,6 +51,7 @@ pub mod statuses;
 pub mod suppressions;
 pub mod suspend;
 pub mod test;
+pub mod times;
 pub mod user_info;
 pub mod validate;
 pub mod version;
@@ -62,8 +66,6 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
 use assemble::Assembled;
 use console::{Color, Console};
@@ -183,7 +185,7 @@ pub struct FileArgs {
     #[arg(long, value_name = "FILE", requires = "filename")]
     base: Option<PathBuf>,
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = times::now)]
     now: Option<Timestamp>,
     /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
     /// that is given, or else the strictest of both
@@ -233,17 +235,10 @@ fn yunikorn_version(text: &str) -> Result<Version, String> {
     if version.is_proven() { Ok(version) } else { Err(known()) }
 }
 
-/// Parses `2026-12-01T00:00:00Z`, or a day, which begins at midnight UTC.
-fn moment(text: &str) -> Result<Timestamp, String> {
-    let day = || text.parse::<Date>()?.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp());
-    let moment: Result<Timestamp, jiff::Error> = text.parse().or_else(|_| day());
-    moment.map_err(|_| "write it like 2026-12-01T00:00:00Z or 2026-12-01".to_owned())
-}
-
-/// Returns the current time, for commands without `--now`.
+/// Returns the current time in whole seconds, for commands without `--now`.
 #[expect(clippy::disallowed_methods, reason = "the one place where the command line reads the clock")]
 fn clock() -> Timestamp {
-    Timestamp::now()
+    times::whole_seconds(Timestamp::now())
 }
 
 /// Result of a command.
@@ -345,6 +340,23 @@ fn grouped(command: &clap::Command) -> String {
     command.get_subcommands().map(line).collect()
 }
 
+/// Returns the exit codes of each command, as its help has them.
+pub fn exit_codes() -> Vec<(String, String)> {
+    let of = |command: &clap::Command| {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let codes = help.split("Exit codes: ").nth(1).and_then(|rest| rest.split("\n\n").next());
+        codes.map(|codes| codes.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let mut rows = Vec::new();
+    for command in command().get_subcommands() {
+        let name = command.get_name();
+        rows.extend(of(command).map(|codes| (name.to_owned(), codes)));
+        let below = command.get_subcommands().filter(|below| below.get_name() != "help");
+        rows.extend(below.filter_map(|below| Some((format!("{name} {}", below.get_name()), of(below)?))));
+    }
+    rows
+}
+
 /// Returns the error about the same arguments with invisible characters escaped. They may be names of files
 /// that others chose, and clap prints them as they are.
 fn printable(error: clap::Error) -> clap::Error {
@@ -440,12 +452,5 @@ mod tests {
         let help = grouped(&Cli::command());
         assert!(GROUPS.iter().all(|(title, _)| help.contains(&format!("\n{title}:\n"))), "{help}");
         assert!(help.starts_with("\nAsk:\n") && help.lines().all(|line| line.len() <= 96), "{help}");
-    }
-
-    #[test]
-    fn moments_are_times_or_days() {
-        assert_eq!(moment("2026-12-01"), moment("2026-12-01T00:00:00Z"));
-        assert!(moment("2026-12-01T01:00:00+01:00").is_ok());
-        assert!(moment("tomorrow").is_err());
     }
 }

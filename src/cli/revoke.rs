@@ -1,95 +1,286 @@
-//! `queuewarden revoke`: takes users and groups out of the `QueueAcl`s that give them a right.
+//! `queuewarden revoke`: takes users and groups out of the objects that name them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use kube::api::{DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use super::grant::{RightArgs, SubjectArgs, applied, checked, covers};
-use super::query::Session;
-use super::query::cluster::Cluster;
+use super::entries::{self, Found};
+use super::grant::{SubjectArgs, checked, covers};
 use super::query::configuration::Configuration;
-use super::{Console, Exit, Failure, diff, manifest};
+use super::query::rendered::ObjectChange;
+use super::query::{Session, SourceArgs, request};
+use super::{Console, Exit, Failure, apply, diff, manifest};
+use go_compat::diag::plural;
 use queuewarden_api::answer::{Answers, WrittenIn};
 use queuewarden_api::v1alpha1::Grant;
-use queuewarden_operator::controller::call::call;
-use queuewarden_operator::controller::world::api;
-use queuewarden_plan::ResourceKind;
-use yunikorn::acl::{self, Acl};
-use yunikorn::queue::QueuePath;
+use queuewarden_plan::entries::{Entry, Names, Place, delegated, deletable, grants_nobody};
+use queuewarden_plan::{ObjectRef, ResourceKind};
+use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 use yunikorn_access::who_can::who_can;
 
 /// Help text on the output and the exit codes.
 const HELP: &str = "\
-The QueueAcls of the queue go to standard output without the names, and who loses what by it to standard \
-error. The base, and what queues above grant, stay as they are: if they let a name in, the command says so.
+The objects go to standard output without the names, and who loses what by it to standard error. The base, and \
+what queues above grant, stay as they are: if they let a name in, the command says so.
 
-Exit codes: 0 the right is taken, 1 some of them keep it, 2 the command line is wrong, 3 it could not be \
-decided.";
+With --everywhere it looks for the names in every QueueAcl, whether it is in force, planned, suspended or over, \
+in every ACL of the base, and in the lists of AdmissionPolicies, and shows all entries on standard error.
 
-/// Print the QueueAcls of a queue without users and groups that they give a right, and show who loses what by
-/// it; or apply them
+--apply deletes an object that names nobody any more if nobody gains access by that. Otherwise the object stays, \
+with `nobody: true`.
+
+Exit codes: 0 the right is taken, 1 some of them keep it, or an entry is left, 2 the command line is wrong, 3 it \
+could not be decided.";
+
+/// Print the objects that give users and groups a right, without them, and show who loses what by it; or
+/// apply the change
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
+    /// submit or administer
+    #[arg(value_parser = request::verb, required_unless_present = "everywhere", conflicts_with = "everywhere")]
+    verb: Option<Right>,
+    /// The queue's full path, such as root.prod
+    #[arg(value_parser = request::queue, required_unless_present = "everywhere", conflicts_with = "everywhere")]
+    queue: Option<String>,
     #[command(flatten)]
-    right: RightArgs,
+    subjects: SubjectArgs,
+    /// Take them out of every object that names them
+    #[arg(long)]
+    everywhere: bool,
+    /// Apply the change to the cluster
+    #[arg(long, conflicts_with_all = ["filename", "live"])]
+    apply: bool,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the effect cannot be decided, or a `QueueAcl` cannot be read or applied.
-pub fn run(Args { right: args }: &Args, console: Console) -> Result<Exit, Failure> {
-    let revoked = args.subjects.acl()?;
+/// When the effect cannot be decided, or an object cannot be read.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let names = args.subjects.names();
     let session = args.source.open(console)?;
-    let names = args.objects(&session, &revoked)?;
-    if names.is_empty() {
-        console.note(&format!("no QueueAcl gives them the right to {} {}", args.verb.act(), args.queue));
-        return args.left(&session.configuration, console);
+    let mut found = entries::gather(&session, &args.source, &names)?;
+    if let Some((right, queue)) = args.one() {
+        let is_wanted = |entry: &Entry| matches!(&entry.place, Place::QueueAcl { of, .. } if of.is(&args.source.partition, queue, right));
+        found.entries.retain(is_wanted);
     }
-    let objects: Vec<Value> = names
-        .iter()
-        .map(|name| without(session.source.queue_acl(name)?, args.verb, &args.subjects))
-        .collect::<Result<_, _>>()?;
-    let text = manifest::to_yaml(&objects.iter().map(manifest::to_apply).collect::<Vec<_>>());
-    let Some(change) = checked(&text, args.source.files.now, console)? else { return Ok(Exit::Findings) };
-    let after = session.changed(&args.source, &change, console)?;
-    diff::show(&session.configuration, &after, console);
-    match session.cluster().filter(|_| args.apply) {
-        Some(cluster) => objects.iter().try_for_each(|object| replace(cluster, object, console))?,
-        None => console.out(&text)?,
+    let edited = |entry: &Entry| entry.place.is_editable() && has(&names, &entry.subject);
+    if args.everywhere {
+        let edit = |entry: &Entry| if edited(entry) { "taken out" } else { "left" }.to_owned();
+        let table = found.table(Some(&edit));
+        console.err(&table.text(!table.is_empty(), console.look_err().width));
     }
-    args.left(&after, console)
+    let edits = Edits::new(&session, &args.source, &found, &names, edited, console)?;
+    let after = edits.show(&session, args, &found, console)?;
+    let applied = match session.cluster().filter(|_| args.apply) {
+        None => {
+            console.out(&edits.text())?;
+            true
+        }
+        Some(cluster) => {
+            let change = |edit: &Edit| match edit.is_deleted {
+                true => apply::delete(cluster, &edit.object, &edit.old, console),
+                false => apply::replace(cluster, &edit.object, &edit.new, console),
+            };
+            let failures: Vec<Failure> = edits.0.iter().filter_map(|edit| change(edit).err()).collect();
+            failures.iter().for_each(|failure| console.err(&format!("error: {failure}\n")));
+            failures.is_empty()
+        }
+    };
+    let gone = match args.one() {
+        Some((right, queue)) => {
+            if found.entries.is_empty() {
+                let subjects = if args.subjects.entries().count() == 1 { "this name" } else { "these names" };
+                console.note(&format!("no QueueAcl gives {subjects} the right to {} {queue}", right.act()));
+            }
+            args.left(&after, right, queue, console)?
+        }
+        None => {
+            let left: Vec<_> = found.entries.iter().filter(|entry| !edited(entry)).collect();
+            left.iter().for_each(|entry| console.note(&format!("left: {}", entries::left(&found, entry))));
+            args.note_others(&found, &names, &after, console)?;
+            left.is_empty()
+        }
+    };
+    Ok(Exit::yes(applied && gone))
 }
 
-impl RightArgs {
-    /// Returns the names of the `QueueAcl`s of the queue that give one of the subjects the right.
-    fn objects(&self, session: &Session, revoked: &Acl) -> Result<BTreeSet<String>, Failure> {
-        let tree = session.tree()?;
-        let node = QueuePath::parse(&self.queue).ok().and_then(|path| tree.node(tree.find(&path)?));
-        let parts = node.into_iter().flat_map(|node| &node.grants(self.verb).parts);
-        let named = parts.filter(|(_, acl)| revoked.entries().any(|entry| acl.has(entry)));
-        Ok(named.filter_map(|(origin, _)| origin.object().map(str::to_owned)).collect())
+fn has(names: &Names, subject: &Subject) -> bool {
+    match subject {
+        Subject::User(name) => names.users.contains(name),
+        Subject::Group(name) => names.groups.contains(name),
+        Subject::Everyone => false,
+    }
+}
+
+/// An object that changes.
+struct Edit {
+    object: ObjectRef,
+    old: Value,
+    new: Value,
+    /// True if it is deleted instead, because it names nobody any more and nobody gains by that.
+    is_deleted: bool,
+}
+
+/// The objects that change.
+struct Edits(Vec<Edit>);
+
+impl Edits {
+    /// Takes the names out of the objects of the entries that are edited.
+    fn new(
+        session: &Session,
+        args: &SourceArgs,
+        found: &Found,
+        names: &Names,
+        edited: impl Fn(&Entry) -> bool,
+        console: Console,
+    ) -> Result<Self, Failure> {
+        let mut by_object: BTreeMap<ObjectRef, Vec<&Entry>> = BTreeMap::new();
+        for entry in found.entries.iter().filter(|entry| edited(entry)) {
+            let object = match &entry.place {
+                Place::QueueAcl { name, .. } => ResourceKind::QueueAcl.object(&**name),
+                Place::Policy { name, .. } => ResourceKind::AdmissionPolicy.object(&**name),
+                _ => continue,
+            };
+            by_object.entry(object).or_default().push(entry);
+        }
+        let mut edits = Vec::new();
+        for (object, entries) in by_object {
+            let old = session.source.object(&object)?;
+            let new = without(old.clone(), names, &entries)?;
+            edits.push(Edit { object, old, new, is_deleted: false });
+        }
+        let mut edits = Self(edits);
+        edits.delete_empty(session, args, found, console)?;
+        Ok(edits)
     }
 
-    /// Says which entries still give the subjects the right.
-    fn left(&self, configuration: &Configuration, console: Console) -> Result<Exit, Failure> {
+    /// Returns the manifests of the objects that change.
+    fn text(&self) -> String {
+        manifest::to_yaml(&self.0.iter().map(|edit| manifest::to_apply(&edit.new)).collect::<Vec<_>>())
+    }
+
+    /// Returns the change, with the deletions.
+    fn change(&self, args: &SourceArgs, console: Console) -> Result<ObjectChange, Failure> {
+        if self.0.is_empty() {
+            return Ok(ObjectChange::default());
+        }
+        let refused = || Failure::Refused("nothing applied: an object would be refused".to_owned());
+        let mut change = checked(&self.text(), args.files.now, console)?.ok_or_else(refused)?;
+        change.deleted =
+            self.0.iter().filter(|edit| edit.is_deleted).map(|edit| edit.object.clone()).collect();
+        let is_deleted = |name: &str| change.deleted.iter().any(|object| *object.name == *name);
+        change.queue_acls.retain(|entry| !is_deleted(&entry.meta.name));
+        Ok(change)
+    }
+
+    /// Marks the objects to delete: those that name nobody any more, if nobody gains by that.
+    fn delete_empty(
+        &mut self,
+        session: &Session,
+        args: &SourceArgs,
+        found: &Found,
+        console: Console,
+    ) -> Result<(), Failure> {
+        let change = self.change(args, console)?;
+        let is_empty = |entry: &&std::sync::Arc<_>| is_empty(entry);
+        let empty: Vec<ObjectRef> = change
+            .queue_acls
+            .iter()
+            .filter(is_empty)
+            .map(|entry| ResourceKind::QueueAcl.object(entry.meta.name.clone()))
+            .collect();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let evaluate =
+            |change: &ObjectChange| session.source.evaluate(args, &found.evidence, change, Console::silent());
+        // What cannot be evaluated is not deleted.
+        let Ok(kept) = evaluate(&change) else { return Ok(()) };
+        let widens = |deleted: &[ObjectRef]| -> Result<bool, std::convert::Infallible> {
+            let mut change = change.clone();
+            change.queue_acls.retain(|entry| !deleted.iter().any(|object| object.name == entry.meta.name));
+            change.deleted = deleted.to_vec();
+            Ok(evaluate(&change).map_or(true, |after| diff::widens(&kept, &after)))
+        };
+        let Ok(deleted) = deletable(empty.clone(), widens);
+        for edit in &mut self.0 {
+            edit.is_deleted = deleted.contains(&edit.object);
+            if !edit.is_deleted && empty.contains(&edit.object) {
+                console.note(&format!(
+                    "{} names nobody any more and stays, with `nobody: true`: without it someone would gain access, \
+                     such as the names in the base's own ACL",
+                    edit.object
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows who loses what, and who brings it back; returns the configuration after the change.
+    fn show(
+        &self,
+        session: &Session,
+        args: &Args,
+        found: &Found,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        if self.0.is_empty() {
+            return Ok(session.configuration.clone());
+        }
+        let change = self.change(&args.source, Console::silent())?;
+        let after = session.source.evaluate(&args.source, &found.evidence, &change, console)?;
+        after.note(Some(&session.configuration), console);
+        diff::show(&session.configuration, &after, console);
+        for Edit { object, old, is_deleted, .. } in &self.0 {
+            apply::note_restorers(object, old, console);
+            if *is_deleted && !args.apply {
+                let path = format!("{} {}", object.kind.name().to_ascii_lowercase(), object.name);
+                console.note(&format!(
+                    "{object} names nobody any more, and nobody gains access without it: --apply deletes it, as does \
+                     `kubectl delete {path}`"
+                ));
+            }
+        }
+        Ok(after)
+    }
+}
+
+fn is_empty(entry: &queuewarden_plan::snapshot::QueueAclEntry) -> bool {
+    entry.spec.as_ref().is_ok_and(grants_nobody)
+}
+
+impl Args {
+    /// Returns the right and the queue, unless it is about all of them.
+    fn one(&self) -> Option<(Right, &str)> {
+        Some((self.verb?, self.queue.as_deref()?))
+    }
+
+    /// Says which entries still give the subjects the right; returns whether there are none.
+    fn left(
+        &self,
+        configuration: &Configuration,
+        right: Right,
+        queue: &str,
+        console: Console,
+    ) -> Result<bool, Failure> {
         let tree = configuration.tree(&self.source.partition)?;
         let answers = Answers { configuration, tree };
-        let found = who_can(tree, self.verb, &self.queue);
+        let found = who_can(tree, right, queue);
         let mut all_gone = true;
         for subject in self.subjects.entries() {
             for grantee in found.grantees.iter().filter(|grantee| covers(grantee.subject, subject)) {
                 all_gone = false;
                 for grant in answers.grantee(grantee).grants {
                     console.note(&format!(
-                        "{} may still {} {}: the {} of {} names {}, in {}",
+                        "{} may still {} {queue}: the {} of {} names {}, in {}",
                         Subject::from(subject),
-                        self.verb.act(),
-                        self.queue,
+                        right.act(),
                         grant.acl.as_str(),
                         grant.queue,
                         Subject::from(grantee.subject),
@@ -98,43 +289,65 @@ impl RightArgs {
                 }
             }
         }
-        Ok(Exit::yes(all_gone))
+        Ok(all_gone)
+    }
+
+    /// Notes what lets the subjects in without naming them, and what depends on them.
+    fn note_others(
+        &self,
+        found: &Found,
+        names: &Names,
+        after: &Configuration,
+        console: Console,
+    ) -> Result<(), Failure> {
+        let subjects: Vec<String> =
+            self.subjects.entries().map(|subject| Subject::from(subject).to_string()).collect();
+        let subjects = subjects.join(", ");
+        if found.entries.is_empty() {
+            console.note(&format!("no entry names {subjects}"));
+        }
+        for name in delegated(&found.evidence.snapshot, names) {
+            console.note(&format!(
+                "QueueAcl/{name} is written in the name of {subjects} (`delegatedBy`), and grants nothing once they \
+                 no longer administer its queue"
+            ));
+        }
+        let tree = after.tree(&self.source.partition)?;
+        let open = |right: Right| {
+            tree.queues().filter(|(_, node)| node.grants(right).acl.has(Match::Everyone)).count()
+        };
+        for (right, count) in Right::ALL.map(|right| (right, open(right))) {
+            if count > 0 {
+                let queues = plural(count, "queue");
+                console.note(&format!(
+                    "everyone may {} {queues} and what is below, so they may, too",
+                    right.act()
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
-/// Takes names out of a right of a `QueueAcl`. A right without names is given to nobody: the base's ACL stays
-/// replaced if it was.
-fn without(mut object: Value, right: Right, revoked: &SubjectArgs) -> Result<Value, Failure> {
-    let path = format!("/spec/{}", right.field());
-    if let Some(value) = object.pointer_mut(&path) {
-        let mut grant: Grant = serde_json::from_value(value.take())
-            .map_err(|error| Failure::Undecided(format!("{path}: {error}")))?;
-        if let Some(text) = &grant.acl {
-            let acl = acl::parse(text).map_err(|error| Failure::Undecided(format!("{path}: {error}")))?;
-            grant = Grant::from(&acl.lost(&revoked.acl()?));
-        } else {
-            grant.users.retain(|user| !revoked.has_user(user));
-            grant.groups.retain(|group| !revoked.groups.contains(group));
-            grant.service_accounts.retain(|account| {
-                let subject = account.subject();
-                !(revoked.has_user(&subject) || revoked.groups.contains(&subject))
-            });
-            let is_empty = grant == Grant::default();
-            grant.nobody = is_empty.then_some(true).or(grant.nobody);
+/// Takes the names of these entries out of an object.
+fn without(mut object: Value, names: &Names, entries: &[&Entry]) -> Result<Value, Failure> {
+    for entry in entries {
+        match &entry.place {
+            Place::QueueAcl { of, .. } => {
+                let path = format!("/spec/{}", of.right.field());
+                let Some(value) = object.pointer_mut(&path) else { continue };
+                let grant: Grant = serde_json::from_value(value.take())
+                    .map_err(|error| Failure::Undecided(format!("{path}: {error}")))?;
+                *value = json!(grant.without(names));
+            }
+            Place::Policy { field, element, .. } => {
+                let list = object.pointer_mut(&format!("/spec/{}", field.replace('.', "/")));
+                if let Some(list) = list.and_then(Value::as_array_mut) {
+                    list.retain(|other| other.as_str() != Some(element));
+                }
+            }
+            _ => {}
         }
-        *value = json!(grant);
     }
     Ok(object)
-}
-
-/// Replaces an object, unless it has changed since it was read.
-fn replace(cluster: &Cluster, object: &Value, console: Console) -> Result<(), Failure> {
-    let object: DynamicObject =
-        serde_json::from_value(object.clone()).map_err(|error| Failure::Output(error.to_string()))?;
-    let name = object.metadata.name.clone().unwrap_or_default();
-    let replaced = cluster.run(async |client| {
-        let api = api(ResourceKind::QueueAcl, client.clone());
-        call(api.replace(&name, &PostParams::default(), &object)).await
-    });
-    applied(&name, replaced, console)
 }

@@ -9,11 +9,11 @@ use kube::api::{ListParams, PartialObjectMeta, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
-use super::grant::MANAGER;
 use super::query::ServerArgs;
 use super::query::cluster::{Cluster, listed};
 use super::query::output::Table;
 use super::{Console, Exit, Failure};
+use queuewarden_api::restorers::COMMAND_LINE;
 use queuewarden_operator::controller::call::call;
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::text_in_force;
@@ -160,7 +160,7 @@ impl StalePod {
     /// Writes the aliases, unless somebody has changed the pod.
     async fn refresh(&self, client: &Client) -> Result<(), String> {
         let pods: Api<Pod> = Api::namespaced(client.clone(), &self.metadata.namespace().unwrap_or_default());
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let params = PatchParams { field_manager: Some(COMMAND_LINE.to_owned()), ..PatchParams::default() };
         let version = self.metadata.resource_version();
         let annotations = json!({USER_INFO: self.wrong.text});
         let patch = json!({"metadata": {"resourceVersion": version, "annotations": annotations}});

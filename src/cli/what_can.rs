@@ -1,10 +1,13 @@
 //! `queuewarden what-can`: lists all queues on which a user may do something.
 
+use super::entries::{self, EntriesAnswer};
+use super::past::PastArgs;
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, FormatArgs, Table, UNTIL};
-use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
+use super::query::{EXIT_CODES_OF_LISTS, Session, SourceArgs, request};
 use super::{Console, Exit, Failure};
 use queuewarden_api::answer::{Answers, Named, RightOn, WhatCanAnswer, WrittenIn, until};
+use queuewarden_plan::entries::Names;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::reach::GrantingEntry;
@@ -21,6 +24,12 @@ pub struct Args {
     /// Show only queues that applications run in
     #[arg(long)]
     leaves: bool,
+    /// List every entry that names the user, or a group of --as-group, whether it is in force or not:
+    /// planned, suspended and expired QueueAcls, the base, and the lists of the admission controller
+    #[arg(long, conflicts_with_all = ["verb", "leaves", "live", "groups_from", "at"])]
+    all: bool,
+    #[command(flatten)]
+    past: PastArgs,
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
@@ -32,7 +41,10 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let session = args.source.open(console)?;
+    if args.all {
+        return all(args, &args.source.open(console)?, console);
+    }
+    let session = args.past.open(&args.source, console)?;
     let identity = args.identity.resolve(&session, console)?;
     let answers = session.answers()?;
     let answer = answer(&answers, args, &identity);
@@ -42,6 +54,21 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.note(&format!("there is no queue that {} may {verb}", output::visible(&identity.user)));
     }
     args.output.print(console, &answer, |wide| table(&answer, wide), || names(&answer))?;
+    Ok(Exit::yes(!nothing))
+}
+
+/// Lists every entry that names the user or a group that is given.
+fn all(args: &Args, session: &Session, console: Console) -> Result<Exit, Failure> {
+    let Identity { user, groups } = args.identity.claimed(&session.source)?;
+    let names = Names { users: [user.clone()].into(), groups: groups.iter().cloned().collect() };
+    let found = entries::gather(session, &args.source, &names)?;
+    let about = session.answers()?.about();
+    let nothing = found.entries.is_empty();
+    if nothing {
+        console.note(&format!("no entry names {}", output::visible(&user)));
+    }
+    let answer = EntriesAnswer { about, user, groups, entries: found.answers() };
+    args.output.print(console, &answer, |_| found.table(None), || found.names())?;
     Ok(Exit::yes(!nothing))
 }
 

@@ -1,5 +1,6 @@
 //! `queuewarden who-can`: lists all who may do something on a queue.
 
+use super::past::PastArgs;
 use super::query::output::{FormatArgs, Table, UNTIL};
 use super::query::{EXIT_CODES_OF_LISTS, SourceArgs, request};
 use super::{Console, Exit, Failure};
@@ -20,6 +21,8 @@ pub struct Args {
     #[arg(value_parser = request::queue)]
     queue: String,
     #[command(flatten)]
+    past: PastArgs,
+    #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
     output: FormatArgs,
@@ -30,7 +33,7 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let session = args.source.open(console)?;
+    let session = args.past.open(&args.source, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
     let found = who_can(tree, args.verb, &args.queue);

@@ -13,6 +13,8 @@ fn folder() -> tempfile::TempDir {
         symlink(env!("CARGO_BIN_EXE_queuewarden"), dir.path().join(name)).unwrap();
     }
     std::fs::write(dir.path().join("queues.yaml"), BASE).unwrap();
+    let acl = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: prod}\nspec: {queue: root.a, submit: {users: [ann]}}\n";
+    std::fs::write(dir.path().join("acl.yaml"), acl).unwrap();
     dir
 }
 
@@ -49,7 +51,7 @@ fn offered(dir: &Path, words: &[&str]) -> Vec<String> {
 #[test]
 fn bash_completes_commands_verbs_files_and_queues() {
     let dir = folder();
-    let cases: [(&[&str], &[&str]); 8] = [
+    let cases: [(&[&str], &[&str]); 10] = [
         (&["queuewarden", "who"], &["who-can", "whoami"]),
         (&["queuewarden", "can-i", "adm"], &["administer"]),
         (&["queuewarden", "can-i", "submit", "-f", "que"], &["queues.yaml", "queuewarden"]),
@@ -57,6 +59,8 @@ fn bash_completes_commands_verbs_files_and_queues() {
         (&["queuewarden", "who-can", "-f", "queues.yaml", "submit", "ROOT.A"], &["root.a"]),
         (&["queuewarden", "can-i", "submit", "--filename=queues.yaml", "root.x"], &[""]),
         (&["queuewarden", "codes", "QW1003"], &["QW1003"]),
+        (&["queuewarden", "suspend", "-f", "acl.yaml", "queue"], &["queueacl/prod"]),
+        (&["queuewarden", "resume", "-f", "acl.yaml", "yuni"], &["yunikornconfig/default"]),
         // A source that cannot be read offers nothing, and prints nothing.
         (&["queuewarden", "can-i", "submit", "-f", "none.yaml", "root."], &[""]),
     ];

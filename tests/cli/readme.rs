@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use queuewarden::cli::examples::EXAMPLES;
+use queuewarden::cli::exit_codes;
 use queuewarden_plan::conditions::{Reason, Type};
 
 use super::process::{err, out, run};
@@ -109,6 +110,20 @@ fn the_examples_of_help_are_on_the_page() {
     let (path, text) = ("docs/command-line.md", page("docs/command-line.md"));
     let (before, _) = text.split_once("| example | does |\n").unwrap();
     let expected = format!("{before}| example | does |\n|---|---|\n{}", rows.collect::<String>());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(root().join(path), &expected).unwrap();
+    }
+    assert!(page(path) == expected, "{path} is out of date: UPDATE=1 cargo test --test all cli::readme");
+}
+
+#[test]
+fn the_exit_codes_of_help_are_on_the_page() {
+    const TITLE: &str = "| command | exit codes |\n|---|---|\n";
+    let rows = exit_codes().into_iter().map(|(command, codes)| format!("| `{command}` | {codes} |\n"));
+    let (path, text) = ("docs/command-line.md", page("docs/command-line.md"));
+    let (before, rest) = text.split_once(TITLE).unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let expected = format!("{before}{TITLE}{}\n{after}", rows.collect::<String>());
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(root().join(path), &expected).unwrap();
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use queuewarden::cli::application::answer::ApplicationAnswer;
 use queuewarden::cli::check::CheckAnswer;
 use queuewarden::cli::diff::answer::DiffAnswer;
+use queuewarden::cli::entries::EntriesAnswer;
 use queuewarden::cli::history::HistoryAnswer;
 #[cfg(feature = "import")]
 use queuewarden::cli::import::answer::ImportAnswer;
@@ -34,6 +35,7 @@ fn generated() -> BTreeMap<String, Value> {
         ("check.json", schema_for!(CheckAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
         ("diff.json", schema_for!(DiffAnswer)),
+        ("entries.json", schema_for!(EntriesAnswer)),
         ("history.json", schema_for!(HistoryAnswer)),
         #[cfg(feature = "import")]
         ("import.json", schema_for!(ImportAnswer)),
@@ -76,7 +78,7 @@ fn what_is_printed_is_valid() {
     const KILL: &str =
         "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
     let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
-    let cases: [(&str, &[&str]); 17] = [
+    let cases: [(&str, &[&str]); 18] = [
         ("application.json", &moves),
         ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
@@ -85,6 +87,7 @@ fn what_is_printed_is_valid() {
         ("decision.json", &["explain", "submit", "root.@recovery@", "--as", "etl-service"]),
         ("who-can.json", &["who-can", "submit", "root.prod.etl"]),
         ("what-can.json", &["what-can", "--as", "sue"]),
+        ("entries.json", &["what-can", "--as", "sue", "--all"]),
         ("whoami.json", &["whoami", "--as", "oidc:sue", "--as-group", "devs"]),
         ("matrix.json", &["matrix"]),
         ("place.json", &["place", "--queue", "root.prod.etl", "--as", "etl-service"]),

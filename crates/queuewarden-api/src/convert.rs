@@ -63,7 +63,7 @@ pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
 }
 
 /// The annotation with the input of `kubectl apply`, which has the nulls that it does not send.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other
 /// fields it is not dropped, because it reads as "nobody".

@@ -31,6 +31,7 @@ pub mod identity_webhook;
 pub mod limits;
 pub mod mirror;
 pub mod pod;
+pub mod restorers;
 pub mod review;
 pub mod served;
 pub mod status;

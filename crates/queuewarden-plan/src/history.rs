@@ -32,6 +32,8 @@ pub const PREFIX: &str = "queuewarden-";
 const FOUND: &str = "found in the ConfigMap: its write was not recorded";
 /// The cause of access keys that go.
 const NO_POLICY: &str = "no AdmissionPolicy any more";
+/// The end of the cause of a revision that put back what another program had changed.
+const PUT_BACK: &str = ", put back";
 /// The most causes of a revision that are named.
 const MAX_CAUSES: usize = 20;
 /// The most bytes of the sentence about access.
@@ -143,12 +145,17 @@ pub(super) fn causes(inputs: &Inputs<'_>, write: &Write, partial: Option<&Config
     if write.repair {
         let others: Vec<String> = write.other_writers(output).iter().map(|other| quoted(other)).collect();
         let by = if others.is_empty() { "" } else { " by " };
-        causes.push(format!("a change{by}{}, put back", listed(&others, 3, others.len())));
+        causes.push(format!("a change{by}{}{PUT_BACK}", listed(&others, 3, others.len())));
     }
     if write.reassert {
         causes.push("the scheduler did not load the text".to_owned());
     }
     few(causes)
+}
+
+/// Returns whether a revision with these causes put back what another program had changed.
+pub fn is_put_back(causes: &[String]) -> bool {
+    causes.iter().any(|cause| cause.ends_with(PUT_BACK))
 }
 
 /// A stored revision, as far as it has to be known to make room.

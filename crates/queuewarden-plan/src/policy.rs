@@ -292,7 +292,10 @@ pub fn admission_settings(snapshot: &Snapshot) -> Vec<(&'static str, String, Ori
     settings_with_origins(snapshot, &merged(snapshot))
 }
 
-fn settings_with_origins(snapshot: &Snapshot, flat: &Flattened) -> Vec<(&'static str, String, Origin)> {
+pub(super) fn settings_with_origins(
+    snapshot: &Snapshot,
+    flat: &Flattened,
+) -> Vec<(&'static str, String, Origin)> {
     let policies = resolve(snapshot);
     let counting = policies.objects.iter().find(|policy| policies.counting.as_ref() == Some(&policy.name));
     let keys = counting.and_then(ResolvedPolicy::keys);

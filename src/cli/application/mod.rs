@@ -101,7 +101,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
     let move_to = move_to(verb, application)?;
     let files = source.filename.iter().chain(&source.files.base);
     reads_standard_input_once(files.chain(&application.file))?;
-    let session = source.open(console)?;
+    let session = args.past.open(source, console)?;
     let identity = identity.resolve(&session, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;

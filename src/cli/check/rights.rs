@@ -196,7 +196,7 @@ impl Setting<'_> {
                 RIGHTS,
                 format!("{found}; whether it needs to is not known"),
                 "run this as somebody who may read the operator's Deployment, in the namespace that \
-                --namespace names, and YuniKorn's ConfigMaps",
+                --operator-namespace names, and YuniKorn's ConfigMaps",
             );
         }
         Line::fail(RIGHTS, found, self.remedy(&sure))

@@ -17,7 +17,7 @@ fn replicas(state: &OperatorState) -> Line {
     let namespace = &state.namespace;
     let Some(wanted) = state.replicas else {
         let found = state.problems.first().cloned().unwrap_or_default();
-        return Line::warn(REPLICAS, found, "--namespace names the namespace it is installed in");
+        return Line::warn(REPLICAS, found, "--operator-namespace names the namespace it is installed in");
     };
     let ready = state.ready_replicas.unwrap_or_default();
     let found = format!("{ready} of {wanted} ready in {namespace}");

@@ -16,7 +16,7 @@ use super::query::identity::IdentityArgs;
 use super::query::output::{Format, FormatArgs, Table, visible};
 use super::query::rendered::ObjectChange;
 use super::query::{ClusterArgs, DEFAULT_PARTITION, request};
-use super::{Console, Exit, Failure, FileArgs, moment, yunikorn_version};
+use super::{Console, Exit, Failure, FileArgs, times, yunikorn_version};
 use answer::{Compared, DiffAnswer, SettingAnswer, StillAnswer};
 use go_compat::diag::{plural, quoted};
 use queuewarden_plan::timeline::unknown;
@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(short = 'R', long)]
     recursive: bool,
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = times::now)]
     now: Option<Timestamp>,
     /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
     /// that is given, or else the strictest of both
@@ -192,6 +192,12 @@ pub fn show(old: &Configuration, new: &Configuration, console: Console) {
     console.err(&table.text(!table.is_empty(), console.look_err().width));
 }
 
+/// Returns whether someone may do more by the new configuration.
+pub fn widens(old: &Configuration, new: &Configuration) -> bool {
+    let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
+    compared.answer(old.trees(), new.trees()).widens
+}
+
 /// Compares two configurations: the notes about what differs, and who gains and who loses.
 pub fn compare(old: &Configuration, new: &Configuration) -> (Vec<String>, Table) {
     let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
@@ -217,6 +223,7 @@ impl Args {
         let whole = new.filter(|_| change.is_none()).map(|new| new.configuration(console)).transpose()?;
         let change = ObjectChange { deleted: self.delete.clone(), ..change.unwrap_or_default() };
         let (before, after) = if self.old.is_empty() {
+            times::not_past(self.now)?;
             let cluster = Cluster::connect(&self.cluster.server)?;
             let changed = |change: &ObjectChange| cluster.changed(&self.cluster, change, self.now, console);
             // Both are of the same time.

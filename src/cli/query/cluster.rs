@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::configuration::{Around, Configuration, Written};
-use super::rendered::ObjectChange;
+use super::rendered::{Evidence, ObjectChange};
 use super::texts::Text;
 use super::{ClusterArgs, ServerArgs, files, live, rendered};
 use crate::cli::{Console, Failure, clock};
@@ -32,7 +32,7 @@ use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{ResourceKind, attribution, config_map_of, managed_keys, merged};
+use queuewarden_plan::{ObjectRef, ResourceKind, attribution, config_map_of, managed_keys, merged};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::Live;
@@ -125,6 +125,18 @@ impl Cluster {
             let snapshot = self.all(&spec).await?;
             Ok((spec, snapshot))
         })
+    }
+
+    /// Reads everything that entries are looked for in.
+    ///
+    /// # Errors
+    /// When any of it cannot be read.
+    pub fn evidence(&self, args: &ClusterArgs, now: Option<Timestamp>) -> Result<Evidence, Failure> {
+        let (spec, mut snapshot) = self.objects(args)?;
+        snapshot.now = now.unwrap_or(snapshot.now);
+        let snapshot = of_operator(&spec, snapshot);
+        let base = rendered::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        Ok(Evidence { spec, snapshot, base })
     }
 
     /// Returns both ConfigMaps as `YuniKorn` merges them.
@@ -308,14 +320,28 @@ impl Cluster {
         }
     }
 
-    /// Returns the manifest of a `QueueAcl`.
+    /// Returns the `QueueAcl`s.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn queue_acls(&self) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
+        self.runtime.block_on(self.list(ResourceKind::QueueAcl, queue_acl))
+    }
+
+    /// Returns an object; `None` if it does not exist.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
-        let read = self.run(async |client| call(api(ResourceKind::QueueAcl, client.clone()).get(name)).await);
-        let object = read.map_err(|error| self.failure(&format!("QueueAcl/{name}"), &error))?;
-        serde_json::to_value(object).map_err(|error| Failure::Undecided(error.to_string()))
+    pub fn find(&self, object: &ObjectRef) -> Result<Option<Value>, Failure> {
+        let ObjectRef { kind, name } = object;
+        match self.run(async |client| call(api(*kind, client.clone()).get(name)).await) {
+            Ok(found) => {
+                let value = serde_json::to_value(found);
+                value.map(Some).map_err(|error| Failure::Undecided(error.to_string()))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(self.failure(&object.to_string(), &error)),
+        }
     }
 
     /// Returns the events about an object of a kind, the oldest first.

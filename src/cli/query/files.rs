@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::configuration::{Around, Configuration, Refused, Written};
-use super::rendered::{self, ObjectChange};
+use super::rendered::{self, Evidence, ObjectChange};
 use super::texts::Text;
 use crate::cli::assemble::{Assembled, assemble};
 use crate::cli::findings::{self, plural};
@@ -18,7 +18,7 @@ use crate::cli::{Console, Failure, clock, render, report};
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::simulate::{enforced, settle};
 use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use queuewarden_plan::{ResourceKind, merged};
+use queuewarden_plan::{ObjectRef, ResourceKind, merged};
 use yunikorn::config::Flattened;
 use yunikorn::version::Version;
 
@@ -128,14 +128,19 @@ impl Given {
         (!others && count > 0).then(|| ObjectChange { queue_acls, policies, deleted: Vec::new() })
     }
 
-    /// Returns the manifest of a `QueueAcl`.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
-        let found = self.inputs.of_kind(ResourceKind::QueueAcl).find(|object| object.name == name);
-        let manifest = found.map(|object| object.document.value.clone());
-        manifest.ok_or_else(|| Failure::Undecided(format!("there is no QueueAcl/{name} in the files")))
+    /// Returns everything that entries are looked for in, with the statuses that the objects would have.
+    pub fn evidence(&self) -> Evidence {
+        let snapshot = settle(enforced(&self.assembled.snapshot)).snapshot;
+        let spec = self.assembled.spec.clone();
+        let located = |map: &str, key: &str, text| self.text_in(map, key, text);
+        let base = rendered::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        Evidence { spec, snapshot, base }
+    }
+
+    /// Returns the manifest of an object; `None` if it is not in the files.
+    pub fn find(&self, object: &ObjectRef) -> Option<Value> {
+        let found = self.inputs.of_kind(object.kind).find(|found| *found.name == *object.name);
+        found.map(|object| object.document.value.clone())
     }
 
     /// Returns what was read.

@@ -17,19 +17,21 @@ pub mod request;
 pub mod texts;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::input::source;
-use super::{Console, Failure, FileArgs};
+use super::{Console, Failure, FileArgs, times};
 use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
 use queuewarden_api::answer::Answers;
+use queuewarden_plan::ObjectRef;
 use queuewarden_plan::ahead::{Ahead, ahead};
-use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
-use rendered::ObjectChange;
+use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, SchedulerAddress};
+use rendered::{Evidence, ObjectChange};
 use yunikorn::config::Flattened;
 use yunikorn_access::Tree;
 
@@ -159,6 +161,7 @@ impl SourceArgs {
             let inputs = self.files.read(&self.filename, None, console)?;
             return Ok(Source::Files(Box::new(Given::from_inputs(inputs, self.files.now, console)?)));
         }
+        times::not_past(self.files.now)?;
         if self.files.now.is_some() && self.cluster.live {
             let why = "--live reads what the scheduler runs now: leave it out to evaluate at another time";
             return Err(Failure::Usage(why.to_owned()));
@@ -211,7 +214,7 @@ impl Source {
     ///
     /// # Errors
     /// When the operator would write nothing.
-    fn changed(
+    pub fn changed(
         &self,
         args: &SourceArgs,
         change: &ObjectChange,
@@ -245,15 +248,67 @@ impl Source {
         }
     }
 
-    /// Returns the manifest of a `QueueAcl`.
+    /// Returns the names of the `QueueAcl`s.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
-    pub fn queue_acl(&self, name: &str) -> Result<Value, Failure> {
+    /// When they cannot be read.
+    pub fn queue_acls(&self) -> Result<Vec<String>, Failure> {
+        let names =
+            |entries: &[Arc<QueueAclEntry>]| entries.iter().map(|it| it.meta.name.to_string()).collect();
         match self {
-            Self::Files(given) => given.queue_acl(name),
-            Self::Cluster(cluster) => cluster.queue_acl(name),
+            Self::Files(given) => Ok(names(&given.snapshot().queue_acls)),
+            Self::Cluster(cluster) => Ok(names(&cluster.queue_acls()?)),
         }
+    }
+
+    /// Reads everything that entries are looked for in.
+    ///
+    /// # Errors
+    /// When any of it cannot be read.
+    pub fn evidence(&self, args: &SourceArgs) -> Result<Evidence, Failure> {
+        match self {
+            Self::Files(given) => Ok(given.evidence()),
+            Self::Cluster(cluster) => cluster.evidence(&args.cluster, args.files.now),
+        }
+    }
+
+    /// Returns the configuration after a change of the objects that were read; its notes are printed only if
+    /// there is none.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn evaluate(
+        &self,
+        args: &SourceArgs,
+        evidence: &Evidence,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        let Evidence { spec, snapshot, .. } = evidence;
+        match self {
+            Self::Files(_) => self.changed(args, change, console),
+            Self::Cluster(_) => cluster::after(spec, snapshot.clone(), change, args.files.now, console),
+        }
+    }
+
+    /// Returns the manifest of an object; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn find(&self, object: &ObjectRef) -> Result<Option<Value>, Failure> {
+        match self {
+            Self::Files(given) => Ok(given.find(object)),
+            Self::Cluster(cluster) => cluster.find(object),
+        }
+    }
+
+    /// Returns the manifest of an object.
+    ///
+    /// # Errors
+    /// When it does not exist, or cannot be read.
+    pub fn object(&self, object: &ObjectRef) -> Result<Value, Failure> {
+        let place = if self.cluster().is_some() { "cluster" } else { "files" };
+        self.find(object)?.ok_or_else(|| Failure::Undecided(format!("there is no {object} in the {place}")))
     }
 }
 

@@ -89,6 +89,17 @@ pub fn base(
     Some(located(&map.name, &value.origin.key, value.text.clone()))
 }
 
+/// Everything that entries are looked for in.
+#[derive(Debug)]
+pub struct Evidence {
+    /// The settings.
+    pub spec: ConfigSpec,
+    /// The objects and ConfigMaps.
+    pub snapshot: Snapshot,
+    /// The text of the base.
+    pub base: Option<Text>,
+}
+
 /// Objects that are applied to those that are there, and objects that are deleted.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectChange {

@@ -17,7 +17,7 @@ use super::input::source::Source;
 use super::query::files::Given;
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, Table};
-use super::{Console, Exit, Failure, moment, report};
+use super::{Console, Exit, Failure, report, times};
 use evaluator::{Answered, Evaluator};
 use sorted::{Batch, Document, Form, Sorted};
 use yunikorn_access::expect::Tally;
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = times::now)]
     now: Option<Timestamp>,
     /// Partition to read
     #[arg(long, value_name = "NAME", default_value = "default")]

@@ -52,13 +52,16 @@ pub struct Args {
 pub enum Format {
     /// For people: a line for each test, and one for each failing check.
     #[default]
-    Plain,
+    #[value(alias = "plain")]
+    Text,
     /// Test Anything Protocol, version 14.
     Tap,
     /// `JUnit`'s XML, as CI systems read it.
     Junit,
     /// For programs; docs/schema describes the fields.
     Json,
+    /// The same as YAML.
+    Yaml,
 }
 
 /// Runs the command.
@@ -73,10 +76,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {
-        Format::Plain => formats::text(&answer, args.verbose),
+        Format::Text => formats::text(&answer, args.verbose),
         Format::Tap => formats::tap(&answer),
         Format::Junit => formats::junit(&answer),
         Format::Json => output::json(&answer)?,
+        Format::Yaml => output::yaml(&answer)?,
     })?;
     let tally = answer.tally;
     if tally.failed == 0 && tally.undecided > 0 {

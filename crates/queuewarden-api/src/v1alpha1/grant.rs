@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
-use yunikorn::acl::Acl;
+use queuewarden_plan::entries::Names;
+use yunikorn::acl::{self, Acl};
 use yunikorn_access::alias::SERVICE_ACCOUNT;
 
 /// Holders of the right: lists of users, groups and service accounts, or everyone, or nobody, or YuniKorn's
@@ -127,6 +128,28 @@ impl ServiceAccount {
     }
 }
 
+impl Grant {
+    /// Returns it without these users and groups. If it names no others, nobody has the right.
+    #[must_use]
+    pub fn without(mut self, names: &Names) -> Self {
+        if let Some(acl) = self.acl.as_deref().and_then(|text| acl::parse(text).ok()) {
+            let left = names.taken_from(&acl);
+            return if left == acl { self } else { Self::from(&left) };
+        }
+        let before = self.clone();
+        self.users.retain(|user| !names.users.contains(user));
+        self.groups.retain(|group| !names.groups.contains(group));
+        self.service_accounts.retain(|account| {
+            let of_kind = if account.name.is_some() { &names.users } else { &names.groups };
+            !of_kind.contains(&account.subject())
+        });
+        if self != before && self == Self::default() {
+            self.nobody = Some(true);
+        }
+        self
+    }
+}
+
 impl From<&Acl> for Grant {
     /// Makes the form with lists, or that for everyone or for nobody.
     fn from(acl: &Acl) -> Self {
@@ -138,6 +161,44 @@ impl From<&Acl> for Grant {
             everyone: acl.is_everyone().then_some(true),
             nobody: acl.is_nobody().then_some(true),
             acl: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn what_is_left_of_a_grant_keeps_its_form() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names = Names {
+            users: set(&["bob", "system:serviceaccount:spark:driver", "a:b"]),
+            groups: set(&["qa", "system:serviceaccounts:dev"]),
+        };
+        let cases: [(Value, Value); 11] = [
+            (
+                json!({"users": ["ann", "bob"], "groups": ["bob"]}),
+                json!({"users": ["ann"], "groups": ["bob"]}),
+            ),
+            (json!({"users": ["bob", "a:b"], "groups": ["qa"]}), json!({"nobody": true})),
+            (json!({"users": ["ann"]}), json!({"users": ["ann"]})),
+            (json!({"users": ["Bob"]}), json!({"users": ["Bob"]})),
+            (
+                json!({"serviceAccounts": [{"namespace": "spark", "name": "driver"}, {"namespace": "spark"}]}),
+                json!({"serviceAccounts": [{"namespace": "spark"}]}),
+            ),
+            (json!({"serviceAccounts": [{"namespace": "dev"}]}), json!({"nobody": true})),
+            (json!({"acl": "ann,bob qa,devs"}), json!({"users": ["ann"], "groups": ["devs"]})),
+            (json!({"acl": "bob qa"}), json!({"nobody": true})),
+            (json!({"acl": "ann devs"}), json!({"acl": "ann devs"})),
+            (json!({"everyone": true}), json!({"everyone": true})),
+            (json!({}), json!({})),
+        ];
+        for (before, after) in cases {
+            let grant: Grant = serde_json::from_value(before.clone()).unwrap();
+            assert_eq!(json!(grant.without(&names)), after, "{before}");
         }
     }
 }

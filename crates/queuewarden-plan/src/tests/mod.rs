@@ -8,6 +8,7 @@ mod ahead;
 mod aliases;
 mod base;
 mod delegation;
+mod entries;
 mod guard;
 mod history;
 mod load;

@@ -53,7 +53,7 @@ fn object() -> impl Strategy<Value = QueueAclSpec> {
     )
 }
 
-fn random_cluster() -> impl Strategy<Value = Snapshot> {
+pub(super) fn random_cluster() -> impl Strategy<Value = Snapshot> {
     prop::collection::vec(object(), 0..6).prop_map(|specs| {
         let mut snapshot = cluster(BASE);
         snapshot.queue_acls =
