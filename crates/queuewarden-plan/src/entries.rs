@@ -10,7 +10,7 @@ use super::conditions::{Status, Type, find as condition};
 use super::environment::merged;
 use super::grants::acl_of;
 use super::policy;
-use super::resolve::grant_acl;
+use super::resolve::{grant_acl, joined, read};
 use super::snapshot::{
     AdmissionPolicySpec, Grant, Phase, PolicyEntry, QueueAclEntry, QueueAclSpec, Snapshot,
 };
@@ -239,51 +239,46 @@ fn acls(config: &Config) -> impl Iterator<Item = (OfQueue, Option<Span>, Acl)> {
 }
 
 fn in_queue_acl(entry: &QueueAclEntry, now: Timestamp, names: &Names) -> Vec<Entry> {
-    let name = entry.meta.name.to_string();
-    let mut found = Vec::new();
-    match &entry.spec {
-        Ok(spec) => {
-            let queue =
-                QueuePath::parse(&spec.queue).map_or_else(|_| spec.queue.clone(), |path| path.to_string());
-            for (right, grant) in [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)] {
-                let of = OfQueue { partition: spec.partition.clone(), queue: queue.clone(), right };
-                // Without the name the object could become valid, and others would gain what it grants.
-                let problems = grant.as_ref().map(|grant| grant_acl(grant).1).unwrap_or_default();
-                let unreadable = problems.iter().find(|problem| problem.is_error()).map(ToString::to_string);
-                let subjects = grant.iter().flat_map(|grant| subjects(grant, names));
-                found.extend(subjects.map(|subject| Entry {
-                    subject,
-                    place: Place::QueueAcl {
-                        name: name.clone(),
-                        of: of.clone(),
-                        unreadable: unreadable.clone(),
-                    },
-                    state: state(entry, spec, now),
-                    until: spec.expires_at,
-                }));
-            }
-        }
-        // The last valid version stays in force.
-        Err(problems) => {
-            let Some(kept) = &entry.in_force else { return found };
-            let why = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-            for right in Right::ALL {
-                let of = OfQueue { partition: kept.partition.clone(), queue: kept.queue.clone(), right };
-                let acl = kept.acl(right).unwrap_or_default();
-                found.extend(names.in_acl(&acl).map(|subject| Entry {
-                    subject,
-                    place: Place::QueueAcl {
-                        name: name.clone(),
-                        of: of.clone(),
-                        unreadable: Some(why.clone()),
-                    },
-                    state: State::InForce,
-                    until: kept.expires_at,
-                }));
-            }
+    // Without the name an invalid object could become valid, and others would gain what it grants.
+    let wrong = match &entry.spec {
+        Ok(spec) => read(spec).err(),
+        Err(problems) => Some(problems.clone()),
+    };
+    let wrong = wrong.map(|problems| joined(&problems));
+    let found = |subject, of: &OfQueue, state: State, until| Entry {
+        subject,
+        place: Place::QueueAcl {
+            name: entry.meta.name.to_string(),
+            of: of.clone(),
+            unreadable: wrong.clone(),
+        },
+        state,
+        until,
+    };
+    let mut all = Vec::new();
+    // The last valid version of an invalid object stays in force.
+    if let (Some(_), Some(kept)) = (&wrong, &entry.in_force) {
+        for right in Right::ALL {
+            let of = OfQueue { partition: kept.partition.clone(), queue: kept.queue.clone(), right };
+            let acl = kept.acl(right).unwrap_or_default();
+            all.extend(
+                names.in_acl(&acl).map(|subject| found(subject, &of, State::InForce, kept.expires_at)),
+            );
         }
     }
-    found
+    let Ok(spec) = &entry.spec else { return all };
+    let queue = QueuePath::parse(&spec.queue).map_or_else(|_| spec.queue.clone(), |path| path.to_string());
+    for (right, grant) in [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)] {
+        let of = OfQueue { partition: spec.partition.clone(), queue: queue.clone(), right };
+        let state = wrong.clone().map_or_else(|| state(entry, spec, now), State::NotInForce);
+        let subjects = grant.iter().flat_map(|grant| subjects(grant, names));
+        let new = subjects.map(|subject| found(subject, &of, state.clone(), spec.expires_at));
+        let known =
+            |new: &Entry| all.iter().any(|old| (&old.subject, &old.place) == (&new.subject, &new.place));
+        let new: Vec<Entry> = new.filter(|new| !known(new)).collect();
+        all.extend(new);
+    }
+    all
 }
 
 /// Returns the names in a grant, whether an ACL can hold them or not.
