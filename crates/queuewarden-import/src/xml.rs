@@ -35,6 +35,7 @@ pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, entity_resolver: None };
     Document::parse_with_options(text, options).map_err(|error| {
         let at = offset(text, error.pos());
+        let error = whole_character(&error.to_string(), text.get(at..).unwrap_or_default());
         Diagnostic::error(codes::XML, format!("this is not XML that can be read: {error}"))
             .at(Span::new(at, at))
             .help("write well-formed XML; `xmllint --noout FILE` tells more")
@@ -119,6 +120,16 @@ fn tag(markup: &str) -> Tag {
         }
     }
     tag
+}
+
+/// Shows the character in a message of the parser, which knows only its first byte.
+fn whole_character(message: &str, rest: &str) -> String {
+    match (rest.as_bytes().first(), rest.chars().next()) {
+        (Some(byte), Some(character)) if !character.is_ascii() => {
+            message.replace(&format!("'{}'", char::from(*byte)), &format!("'{character}'"))
+        }
+        _ => message.to_owned(),
+    }
 }
 
 fn offset(text: &str, position: roxmltree::TextPos) -> usize {
@@ -268,6 +279,20 @@ mod tests {
         assert!(parse("<!-- <!DOCTYPE a> --><a/>").is_ok());
         let deep = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
         assert!(parse(&deep).is_ok());
+    }
+
+    #[test]
+    fn a_character_of_several_bytes_is_shown_whole() {
+        for (text, shown) in [
+            ("<a b=\u{201d}c\u{201d}/>", "'\u{201d}'"),
+            ("<a \u{201c}b=\"c\"/>", "'\u{201c}'"),
+            ("<a b=\u{fc}/>", "'\u{fc}'"),
+            ("<a b\u{1f600}/>", "\u{1f600}"),
+        ] {
+            let error = parse(text).map(drop).unwrap_err();
+            assert!(!error.message.contains(['\u{e2}', '\u{f0}', '\u{c3}']), "{text}: {}", error.message);
+            assert!(error.message.contains(shown) || text.contains('\u{1f600}'), "{text}: {}", error.message);
+        }
     }
 
     #[test]
