@@ -1,5 +1,6 @@
 //! Assembles files into a snapshot as the operator takes it of a cluster.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -47,6 +48,11 @@ pub fn only_bare(inputs: &Inputs) -> Option<&Document> {
     let spec = config(inputs, &mut Vec::new()).spec.unwrap_or_default();
     let read = inputs.of_kind(Kind::ConfigMap).any(|object| is_here(object, &spec) && is_read(object, &spec));
     (!read).then_some(document)
+}
+
+/// Returns the name of the ConfigMap with the base.
+pub fn base_name(inputs: &Inputs) -> String {
+    config(inputs, &mut Vec::new()).spec.unwrap_or_default().base_config_map
 }
 
 /// Assembles the snapshot.
@@ -101,19 +107,42 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
     Assembled { snapshot, spec, has_tree, output, findings, unused }
 }
 
-/// Returns the given settings, or else the defaults.
+/// Returns the given settings, or else the defaults. The command line may name `YuniKorn`'s namespace.
+/// Without a `YuniKornConfig` it is the namespace of the ConfigMaps if they agree.
 fn config(inputs: &Inputs, findings: &mut Vec<SourceDiagnostic>) -> queuewarden_plan::snapshot::ConfigEntry {
+    let given = written_config(inputs, findings);
+    let is_given = given.is_some();
+    let mut config = given.unwrap_or_else(|| {
+        let meta = Meta { name: v1alpha1::SINGLETON.into(), ..Meta::default() };
+        Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
+    });
+    if let Ok(spec) = &mut config.spec {
+        let of_maps = || match namespaces(inputs).as_slice() {
+            [only] if !is_given => Some((*only).to_owned()),
+            _ => None,
+        };
+        spec.namespace = inputs.namespace.clone().or_else(of_maps).unwrap_or_else(|| spec.namespace.clone());
+    }
+    config
+}
+
+/// Returns the namespaces of the ConfigMaps with the names that `YuniKorn` reads.
+pub fn namespaces(inputs: &Inputs) -> Vec<&str> {
+    let maps = inputs.objects.iter().filter(|object| object.kind == Kind::ConfigMap);
+    let read = maps.filter(|object| ours::is_read(&object.name) && !object.namespace.is_empty());
+    let names: BTreeSet<&str> = read.map(|object| object.namespace.as_str()).collect();
+    names.into_iter().collect()
+}
+
+fn written_config(
+    inputs: &Inputs,
+    findings: &mut Vec<SourceDiagnostic>,
+) -> Option<queuewarden_plan::snapshot::ConfigEntry> {
     inputs
         .of_kind(ResourceKind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
         .and_then(|object| typed(object, findings))
-        .map_or_else(
-            || {
-                let meta = Meta { name: v1alpha1::SINGLETON.into(), ..Meta::default() };
-                Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
-            },
-            |object| convert::yunikorn_config(&object),
-        )
+        .map(|object| convert::yunikorn_config(&object))
 }
 
 /// Returns whether a ConfigMap is in `YuniKorn`'s namespace. A manifest without a namespace goes wherever it

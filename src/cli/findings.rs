@@ -160,6 +160,7 @@ pub fn to_json(inputs: &Inputs, findings: &[SourceDiagnostic], ahead: &Ahead<Sou
             "files": inputs.sources.len(),
             "objects": inputs.objects.len(),
             "ignored": inputs.ignored,
+            "skipped": inputs.skipped,
         },
     })
 }

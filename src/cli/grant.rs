@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long)]
     replace: bool,
     /// Apply what would be printed to the cluster
-    #[arg(long, conflicts_with_all = ["filename", "live"])]
+    #[arg(long, conflicts_with_all = ["filename", "base", "live"])]
     apply: bool,
     #[command(flatten)]
     source: SourceArgs,

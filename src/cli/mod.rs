@@ -63,16 +63,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use jiff::Timestamp;
 
 use assemble::Assembled;
 use console::{Color, Console};
-use findings::Count;
+use findings::{Count, plural};
 use go_compat::diag::is_obeyed;
-use input::Inputs;
-use input::source;
+use input::{Inputs, ours, source};
 use query::output::visible;
 use query::request;
 use queuewarden_operator::process::Options;
@@ -167,9 +166,15 @@ const GROUPS: [(&str, &str); 5] =
 /// Options for the objects to read.
 #[derive(Debug, Clone, clap::Args)]
 pub struct InputArgs {
-    /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
-    #[arg(short = 'f', long = "filename", value_name = "PATH", required = true, num_args = 1..)]
+    /// Files or folders with manifests, Helm values or a queues.yaml (.yaml, .yml, .json), or - for standard
+    /// input
+    #[arg(
+        short = 'f', long = "filename", value_name = "PATH", required_unless_present = "base", num_args = 1..
+    )]
     filename: Vec<PathBuf>,
+    /// YuniKorn's namespace, instead of the YuniKornConfig's or the ConfigMaps'
+    #[arg(long, value_name = "NAME")]
+    cluster_namespace: Option<String>,
     /// The reading of the files.
     #[command(flatten)]
     files: FileArgs,
@@ -179,19 +184,24 @@ pub struct InputArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FileArgs {
     /// Read subfolders too
-    #[arg(short = 'R', long, requires = "filename")]
+    #[arg(short = 'R', long, requires = "filename", help_heading = FILES)]
     recursive: bool,
-    /// A bare queues.yaml that replaces the base ConfigMap's
-    #[arg(long, value_name = "FILE", requires = "filename")]
+    /// File with the queue tree that replaces the base ConfigMap's: a queues.yaml, Helm values or a ConfigMap
+    #[arg(long, value_name = "FILE", help_heading = FILES)]
     base: Option<PathBuf>,
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
     #[arg(long, value_name = "TIME", value_parser = times::now)]
     now: Option<Timestamp>,
     /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
     /// that is given, or else the strictest of both
-    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version, requires = "filename")]
+    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version, help_heading = FILES)]
     yunikorn_version: Option<Version>,
 }
+
+/// Heading of the options that need files.
+pub(crate) const FILES: &str = "Files";
+/// Heading of the options that need a cluster.
+pub(crate) const CLUSTER: &str = "Cluster";
 
 impl InputArgs {
     fn paths(&self) -> impl Iterator<Item = &PathBuf> {
@@ -200,7 +210,7 @@ impl InputArgs {
 
     /// Reads the inputs.
     fn read(&self, except: Option<&Path>, console: Console) -> Result<Inputs, Failure> {
-        self.files.read(&self.filename, except, console)
+        self.files.read(&self.filename, self.cluster_namespace.as_deref(), except, console)
     }
 
     /// Assembles the inputs at the time to evaluate at.
@@ -210,11 +220,19 @@ impl InputArgs {
 }
 
 impl FileArgs {
-    /// Reads the inputs from these paths.
-    fn read(&self, paths: &[PathBuf], except: Option<&Path>, console: Console) -> Result<Inputs, Failure> {
+    /// Reads the inputs from these paths, with `YuniKorn`'s namespace if it is given.
+    fn read(
+        &self,
+        paths: &[PathBuf],
+        namespace: Option<&str>,
+        except: Option<&Path>,
+        console: Console,
+    ) -> Result<Inputs, Failure> {
         reads_standard_input_once(paths.iter().chain(&self.base))?;
-        let mut inputs = Inputs::new(source::read(paths, self.recursive, except, console)?);
-        if inputs.sources.is_empty() {
+        let texts = source::read(paths, self.recursive, except, ours::mentions, console)?;
+        let mut inputs = Inputs::new(texts.sources);
+        inputs.skipped = inputs.skipped.saturating_add(texts.skipped);
+        if inputs.sources.is_empty() && inputs.skipped == 0 && self.base.is_none() {
             let paths: Vec<_> = paths.iter().map(|path| source::shown(path)).collect();
             let hint = if self.recursive { "" } else { "; -R looks into folders below" };
             return Err(Failure::Usage(format!(
@@ -222,8 +240,14 @@ impl FileArgs {
                 paths.join(", ")
             )));
         }
+        inputs.namespace = namespace.map(ToOwned::to_owned);
         inputs.choose_base(self.base.as_deref())?;
         inputs.version = self.yunikorn_version;
+        console.notes(&inputs.notes);
+        if inputs.skipped > 0 {
+            let files = plural(inputs.skipped, "file");
+            console.note(&format!("{files} skipped that hold nothing for queuewarden or YuniKorn"));
+        }
         Ok(inputs)
     }
 }
@@ -309,23 +333,54 @@ fn command() -> clap::Command {
     if plugin { command.bin_name("kubectl queuewarden") } else { command }
 }
 
-/// Adds to the error about a word without an option the option that it is likely meant for.
+/// Letters that people know from other tools, each with the options that may be meant.
+const LETTERS: [(&str, &[&str]); 5] = [
+    ("-u", &["user", "as"]),
+    ("-g", &["group", "as-group"]),
+    ("-n", &["cluster-namespace", "namespace"]),
+    ("-q", &["queue"]),
+    ("-r", &["recursive"]),
+];
+
+/// Adds to an error the option that is likely meant.
 fn with_guess(mut error: clap::Error, mut command: &clap::Command) -> clap::Error {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
     for arg in std::env::args().skip(1) {
         command = command.find_subcommand(arg).unwrap_or(command);
     }
-    let has = |long| command.get_arguments().any(|arg| arg.get_long() == Some(long));
-    let option = if command.get_positionals().count() == 0 && has("queue") && request::queue(word).is_ok() {
-        "--queue"
-    } else if has("filename") && Path::new(word).exists() {
-        "-f"
-    } else {
-        return error;
-    };
-    let guess = format!("did you mean `{option} {word}`?");
+    let Some(guess) = guess(&error, command) else { return error };
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![guess.into()]));
     error
+}
+
+/// Returns advice on an argument that a command does not take, or lacks.
+fn guess(error: &clap::Error, command: &clap::Command) -> Option<String> {
+    let has = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let word = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(word) => word,
+        ContextValue::Strings(lacking) => {
+            let files = lacking.iter().any(|arg| arg.starts_with("--filename"));
+            return files.then(|| "name files or folders with `-f`, such as `-f queues.yaml`".to_owned());
+        }
+        _ => return None,
+    };
+    let means = |option: &str| Some(format!("did you mean `{option}`?"));
+    if let Some((_, longs)) = LETTERS.iter().find(|(letter, _)| word == letter) {
+        return means(&format!("--{}", longs.iter().find(|long| has(long))?));
+    }
+    let with = |option: &str| means(&format!("{option} {word}"));
+    if word.starts_with('-') || error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let positionals = command.get_positionals().count();
+    if positionals == 0 && has("queue") && request::queue(word).is_ok() {
+        return with("--queue");
+    }
+    if has("filename") && Path::new(word).exists() {
+        return with("-f");
+    }
+    // The verb and the queue come first, and a user is next.
+    let who = ["user", "as"].iter().find(|long| has(long)).filter(|_| positionals > 0)?;
+    with(&format!("--{who}"))
 }
 
 /// Lists the commands in groups.

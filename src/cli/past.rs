@@ -15,7 +15,7 @@ pub struct PastArgs {
     /// beginning, a weekday the last one, and a duration such as 8h goes back
     #[arg(
         long, value_name = "TIME", value_parser = Typed::parse,
-        conflicts_with_all = ["filename", "live", "now"]
+        conflicts_with_all = ["filename", "base", "live", "now"]
     )]
     at: Option<Typed>,
 }

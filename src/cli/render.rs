@@ -69,7 +69,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let settled = loaded(settle(assembled.snapshot.clone()));
     console.err(&statuses::show(&settled.plan, args.status, console.look_err().width));
-    match rendered(&settled, &assembled.findings) {
+    let lost = [assembled.findings.as_slice(), &inputs.alternatives].concat();
+    match rendered(&settled, &lost) {
         Ok(rendered) => {
             if settled.only_observes() {
                 console.note("mode Observe: the operator would not write this");
@@ -110,6 +111,7 @@ fn count(found: &[SourceDiagnostic], settled: &Settled) -> Count {
 /// Returns findings on the files as such; problems of the objects are in their conditions.
 pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
     let mut found = assembled.findings.clone();
+    found.extend(inputs.alternatives.iter().cloned());
     for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
         found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
     }

@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long)]
     everywhere: bool,
     /// Apply the change to the cluster
-    #[arg(long, conflicts_with_all = ["filename", "live"])]
+    #[arg(long, conflicts_with_all = ["filename", "base", "live"])]
     apply: bool,
     #[command(flatten)]
     source: SourceArgs,

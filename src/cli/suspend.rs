@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(value_name = "KIND/NAME", value_parser = |text: &str| request::object(text, &KINDS))]
     object: ObjectRef,
     /// Apply the change to the cluster
-    #[arg(long, conflicts_with_all = ["filename", "live"])]
+    #[arg(long, conflicts_with_all = ["filename", "base", "live"])]
     apply: bool,
     #[command(flatten)]
     source: SourceArgs,

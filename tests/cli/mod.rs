@@ -13,9 +13,11 @@ mod process;
 mod promises;
 mod readme;
 mod reference;
+mod repositories;
 mod sarif;
 mod schema;
 mod terminal;
+mod wrapped;
 
 /// `cases/*.trycmd` hold the expected output; regenerate with `TRYCMD=overwrite cargo test --test all
 /// cli::cases`, and read the difference.

@@ -1,10 +1,14 @@
 //! Runs the commands of the GitHub action and of the hook for pre-commit.
 
 use std::path::Path;
+use std::process::Output;
 
 use serde_json::Value;
 
 use super::process::{command, err, out, run};
+
+/// The file of a result in SARIF.
+pub(super) const FILE: &str = "/locations/0/physicalLocation/artifactLocation/uri";
 
 fn read(name: &str) -> Value {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
@@ -22,25 +26,21 @@ fn repository(acl: &str) -> tempfile::TempDir {
     folder
 }
 
-#[test]
-fn the_hook_of_pre_commit_checks_the_whole_repository() {
+/// Returns the arguments of the hook for pre-commit.
+pub(super) fn hook() -> Vec<String> {
     let hooks = read(".pre-commit-hooks.yaml");
     let [hook] = hooks.as_array().unwrap().as_slice() else { panic!("{hooks}") };
     for field in ["id", "name", "entry", "language"] {
         assert!(hook[field].as_str().is_some_and(|text| !text.is_empty()), "pre-commit needs {field}");
     }
     let entry = shlex::split(hook["entry"].as_str().unwrap()).unwrap();
-    let args = hook["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
-    let args: Vec<&str> = entry.iter().map(String::as_str).chain(args).skip(1).collect();
+    let args = hook["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap().to_owned());
     assert_eq!((entry[0].as_str(), &hook["pass_filenames"]), ("queuewarden", &Value::from(false)));
-    for (acl, code) in [("sue dev", 0), ("sue  dev", 1)] {
-        let ended = run(&args, repository(acl).path(), "");
-        assert_eq!(ended.status.code(), Some(code), "{}", err(&ended));
-    }
+    entry.iter().cloned().chain(args).skip(1).collect()
 }
 
-#[test]
-fn the_action_writes_sarif_and_fails_on_errors() {
+/// Runs the command of the action in a folder. Returns what it printed, and the results in its SARIF.
+pub(super) fn action(folder: &Path) -> (Output, Vec<Value>) {
     let action = read("action.yml");
     for field in ["name", "description", "runs"] {
         assert!(!action[field].is_null(), "GitHub needs {field}");
@@ -52,24 +52,40 @@ fn the_action_writes_sarif_and_fails_on_errors() {
         "each step of a composite action names its shell"
     );
     let step = steps.last().unwrap();
-    for (acl, code, results) in [("sue dev", 0, 0), ("sue  dev", 1, 1)] {
+    // The shell that GitHub runs for `bash`.
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"].as_str().unwrap()]);
+    let program = command(&[], folder);
+    let path = Path::new(program.get_program()).parent().unwrap().to_str().unwrap().to_owned();
+    bash.current_dir(folder).env("PATH", path + ":" + &std::env::var("PATH").unwrap());
+    for (name, value) in step["env"].as_object().unwrap() {
+        let input = value.as_str().unwrap().trim_start_matches("${{ inputs.").trim_end_matches(" }}");
+        bash.env(name, action["inputs"][input]["default"].as_str().unwrap());
+    }
+    let ended = bash.output().unwrap();
+    let log = std::fs::read_to_string(folder.join("queuewarden.sarif")).unwrap();
+    let log: Value = serde_json::from_str(&log).unwrap();
+    (ended, log["runs"][0]["results"].as_array().unwrap().clone())
+}
+
+#[test]
+fn the_hook_of_pre_commit_checks_the_whole_repository() {
+    let hook = hook();
+    let args: Vec<&str> = hook.iter().map(String::as_str).collect();
+    for (acl, code) in [("sue dev", 0), ("sue  dev", 1)] {
+        let ended = run(&args, repository(acl).path(), "");
+        assert_eq!(ended.status.code(), Some(code), "{}", err(&ended));
+    }
+}
+
+#[test]
+fn the_action_writes_sarif_and_fails_on_errors() {
+    for (acl, code, count) in [("sue dev", 0, 0), ("sue  dev", 1, 1)] {
         let folder = repository(acl);
-        // The shell that GitHub runs for `bash`.
-        let mut bash = std::process::Command::new("bash");
-        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"].as_str().unwrap()]);
-        let program = command(&[], folder.path());
-        let path = Path::new(program.get_program()).parent().unwrap().to_str().unwrap().to_owned();
-        bash.current_dir(folder.path()).env("PATH", path + ":" + &std::env::var("PATH").unwrap());
-        for (name, value) in step["env"].as_object().unwrap() {
-            let input = value.as_str().unwrap().trim_start_matches("${{ inputs.").trim_end_matches(" }}");
-            bash.env(name, action["inputs"][input]["default"].as_str().unwrap());
-        }
-        let ended = bash.output().unwrap();
+        let (ended, results) = action(folder.path());
         assert_eq!(ended.status.code(), Some(code), "{}{}", out(&ended), err(&ended));
-        let log = std::fs::read_to_string(folder.path().join("queuewarden.sarif")).unwrap();
-        let log: Value = serde_json::from_str(&log).unwrap();
-        assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), results, "{log:#}");
-        let file = log.pointer("/runs/0/results/0/locations/0/physicalLocation/artifactLocation/uri");
-        assert!(results == 0 || file == Some(&Value::from("queues/queues.yaml")), "{log:#}");
+        assert_eq!(results.len(), count, "{results:#?}");
+        let file = results.first().and_then(|result| result.pointer(FILE));
+        assert!(count == 0 || file == Some(&Value::from("queues/queues.yaml")), "{results:#?}");
     }
 }

@@ -244,7 +244,9 @@ impl Args {
 
     fn given(&self, paths: &[PathBuf], console: Console) -> Result<Given, Failure> {
         let Self { recursive, now, yunikorn_version, .. } = *self;
-        let inputs = FileArgs { recursive, base: None, now, yunikorn_version }.read(paths, None, console)?;
+        let files = FileArgs { recursive, base: None, now, yunikorn_version };
+        let namespace = self.cluster.cluster_namespace.as_deref();
+        let inputs = files.read(paths, namespace, None, console)?;
         Given::from_inputs(inputs, now, console)
     }
 }

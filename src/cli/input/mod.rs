@@ -7,23 +7,30 @@
 //! * [`value`]: a YAML tree as the JSON that kubectl would send.
 //! * [`scalar`]: spans inside a string as spans in the file, for texts within texts (an ACL, a queues.yaml).
 //! * [`object`]: Kubernetes objects from documents and lists.
+//! * [`wrapped`]: objects and queue trees inside other documents, such as Helm values.
 //! * [`ours`]: the documents that messages may quote.
+//! * [`environments`]: the objects of each cluster, if a repository holds several.
 
+pub mod environments;
 pub mod object;
 pub mod ours;
 pub mod scalar;
 pub mod source;
 pub mod split;
 pub mod value;
+pub mod wrapped;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 
 use super::Failure;
-use super::assemble::only_bare;
+use super::assemble::{self, only_bare};
 use go_compat::diag::{Code, Diagnostic, Span};
+use go_compat::yaml::MAX_TEXT;
 
 use object::{Document, Object};
 use scalar::ContentSpans;
+use serde_json::{Value, json};
 use source::Source;
 use yunikorn::version::Version;
 
@@ -50,6 +57,9 @@ pub const TOO_MANY_DOCUMENTS: Code = Code::new(6008, "too-many-documents");
 /// It is an error if an unlisted finding is one.
 pub const TOO_MANY_FINDINGS: Code = Code::new(6009, "too-many-findings");
 
+/// A value of Helm, or of a key of a ConfigMap inside another document, is not the text that it must be.
+pub const NOT_TEXT: Code = Code::new(6010, "not-text");
+
 /// All codes of this module.
 pub const CODES: &[Code] = &[
     NOT_AN_OBJECT,
@@ -60,10 +70,16 @@ pub const CODES: &[Code] = &[
     NOT_JSON,
     TOO_MANY_DOCUMENTS,
     TOO_MANY_FINDINGS,
+    NOT_TEXT,
 ];
 
 /// Maximum number of findings that are listed of a file.
 pub const MAX_FINDINGS: usize = 1000;
+/// Maximum number of notes about skipped templates.
+const MAX_NOTES: usize = 20;
+
+/// Advice on templates.
+const RENDER: &str = "check the result instead, such as the output of `helm template`";
 
 /// A diagnostic with the text it is about. Its span is one of that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,40 +105,140 @@ pub struct Inputs {
     pub base: Option<usize>,
     /// Number of objects of other kinds.
     pub ignored: usize,
+    /// Number of files in folders that hold nothing of queuewarden's or `YuniKorn`'s.
+    pub skipped: usize,
+    /// Notes about skipped templates.
+    pub notes: Vec<String>,
+    /// Findings on objects with the same name in several environments. They are errors if one configuration
+    /// is needed.
+    pub alternatives: Vec<SourceDiagnostic>,
+    /// `YuniKorn`'s namespace, if the command line names it.
+    pub namespace: Option<String>,
     /// Findings on the texts themselves.
     pub findings: Vec<SourceDiagnostic>,
     /// The version of `YuniKorn` that is to read them, if the command line names one.
     pub version: Option<Version>,
+    /// Number of templates that are skipped.
+    pub templates: usize,
+    /// The files that kustomizations apply as patches.
+    pub patches: BTreeSet<PathBuf>,
+    /// Number of bytes in the texts inside the file that is read.
+    pub nested: usize,
 }
 
 impl Inputs {
-    /// Decodes texts that were read.
+    /// Decodes texts that were read. Those that were found in a folder and hold nothing are counted only.
     pub fn new(sources: Vec<Source>) -> Self {
-        let sources = sources.into_iter().map(Source::unquoted).collect();
-        let mut inputs = Self { sources, ..Self::default() };
-        for index in 0..inputs.sources.len() {
-            object::collect(&mut inputs, index);
+        let mut inputs = Self::default();
+        for source in sources {
+            let (before, ignored) = (inputs.held(), inputs.ignored);
+            let (found, template, index) = (source.is_found(), source.is_template(), inputs.sources.len());
+            inputs.sources.push(source.unquoted());
+            inputs.nested = 0;
+            if template {
+                inputs.skip_template(index, 0);
+            } else {
+                object::collect(&mut inputs, index);
+            }
+            if found && inputs.held() == before {
+                inputs.sources.pop();
+                inputs.skipped = inputs.skipped.saturating_add(1);
+                inputs.ignored = ignored;
+            }
         }
+        inputs.skip_patches();
         object::refuse_duplicates(&mut inputs);
         inputs
     }
 
-    /// Returns the objects of one kind, in the order of the texts.
+    /// Adds files that the kustomization in a text applies as patches.
+    fn add_patches<'a>(&mut self, source: usize, paths: impl Iterator<Item = &'a str>) {
+        let Some(folder) = self.folder(source).map(Path::to_path_buf) else { return };
+        self.patches.extend(paths.map(|path| joined(&folder, path)));
+    }
+
+    /// Removes objects of ours that are patches: they have only the fields that kustomize changes.
+    fn skip_patches(&mut self) {
+        let Self { objects, sources, patches, notes, skipped, .. } = self;
+        objects.retain(|object| {
+            let source = sources.get(object.document.source);
+            let path = source.filter(|source| source.is_found()).and_then(Source::path);
+            let is_patch =
+                object.kind != object::Kind::ConfigMap && path.is_some_and(|path| patches.contains(path));
+            if is_patch {
+                let name = source.map_or("", |source| source.name.as_str());
+                notes.push(format!(
+                    "{name} is a patch and not checked: check the output of `kustomize build`"
+                ));
+                *skipped = skipped.saturating_add(1);
+            }
+            !is_patch
+        });
+    }
+
+    /// Returns the number of objects, queue trees and findings.
+    fn held(&self) -> usize {
+        self.objects.len().saturating_add(self.bare.len()).saturating_add(self.findings.len())
+    }
+
+    /// Returns the number of objects, queue trees, findings and templates.
+    fn count(&self) -> usize {
+        self.held().saturating_add(self.templates)
+    }
+
+    /// Returns the objects of one kind, in the order of the texts, without alternatives: which of these is
+    /// meant is not known.
     pub fn of_kind(&self, kind: impl Into<object::Kind>) -> impl Iterator<Item = &Object> {
         let kind = kind.into();
-        self.objects.iter().filter(move |object| object.kind == kind)
+        let labels: BTreeSet<&str> =
+            self.alternatives.iter().filter_map(|finding| finding.object.as_deref()).collect();
+        let is_one = move |object: &Object| labels.is_empty() || !labels.contains(object.label().as_str());
+        self.objects.iter().filter(move |object| object.kind == kind && is_one(object))
     }
 
     /// Reads the base from a file, or else takes the only bare queues.yaml, unless there is a ConfigMap that
     /// `YuniKorn` reads.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// When the file cannot be read, or holds several queue trees.
     pub fn choose_base(&mut self, path: Option<&Path>) -> Result<(), Failure> {
-        match path {
-            Some(path) => self.set_base(source::read_one(path)?),
-            None => self.base = only_bare(self).map(|document| document.source),
+        let Some(path) = path else {
+            self.base = only_bare(self).map(|document| document.source);
+            return Ok(());
+        };
+        let source = source::read_one(path)?;
+        let own = Self::new(vec![source.clone()]);
+        let maps = || own.objects.iter().filter(|object| object.kind == object::Kind::ConfigMap);
+        if !own.bare.is_empty() || maps().next().is_none() {
+            self.set_base(source);
+            return Ok(());
         }
+        let name = assemble::base_name(self);
+        let trees: Vec<&Object> = maps().filter(|object| ours::is_ours(&object.document.value)).collect();
+        let [tree] = trees.as_slice() else {
+            return Err(Failure::Usage(format!(
+                "`{}` holds {} ConfigMaps with queues, and --base takes a file with one",
+                source.name,
+                trees.len()
+            )));
+        };
+        // It replaces the base ConfigMap, whichever name it has here.
+        let mut tree = (*tree).clone();
+        tree.document.source =
+            self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
+        if tree.document.source == self.sources.len() {
+            self.sources.extend(own.sources);
+        }
+        tree.document.value = renamed(std::mem::take(&mut tree.document.value), &name);
+        (tree.name, tree.namespace) = (name, String::new());
+        let replaced = |object: &Object| object.kind == tree.kind && object.name == tree.name;
+        let of_file = tree.document.source;
+        self.objects.retain(|object| {
+            !replaced(object) && (object.kind != tree.kind || object.document.source != of_file)
+        });
+        let label = tree.label();
+        self.alternatives.retain(|finding| finding.object.as_ref() != Some(&label));
+        self.objects.push(tree);
         Ok(())
     }
 
@@ -172,7 +288,53 @@ impl Inputs {
     /// nothing.
     pub fn content_spans(&self, document: &Document, pointer: &str) -> Option<ContentSpans> {
         let node = document.node_at(pointer)?;
-        Some(ContentSpans::trace(self.text(document.source), document.range.start, node))
+        let spans = |text: &str| ContentSpans::trace(text, document.range.start, node);
+        Some(match &document.inside {
+            Some(inside) => spans(&inside.text).through(&inside.spans),
+            None => spans(self.text(document.source)),
+        })
+    }
+
+    /// Returns `name:line:column` of a byte in a text.
+    fn location(&self, source: usize, offset: usize) -> String {
+        self.sources.get(source).map(|source| source.at(offset)).unwrap_or_default()
+    }
+
+    /// Returns whether a text was found in a folder.
+    fn is_found(&self, source: usize) -> bool {
+        self.sources.get(source).is_some_and(Source::is_found)
+    }
+
+    /// Returns the folder of a text that was found in one below it.
+    fn folder(&self, source: usize) -> Option<&Path> {
+        self.sources.get(source).filter(|source| source.is_found())?.path()?.parent()
+    }
+
+    /// Skips a template, which another tool completes, and adds a note.
+    fn skip_template(&mut self, source: usize, at: usize) {
+        self.templates = self.templates.saturating_add(1);
+        if ours::claims(self.text(source)) && self.notes.len() < MAX_NOTES {
+            let location = self.location(source, at);
+            self.notes.push(format!("{location} is a template and not checked: {RENDER}"));
+        }
+    }
+
+    /// Reports a part of a text that cannot be read; a template in a folder is skipped.
+    fn unread(&mut self, source: usize, part: &str, diagnostic: Diagnostic) {
+        let is_template = part.contains(source::TEMPLATE);
+        if is_template && self.is_found(source) {
+            self.skip_template(source, diagnostic.span.unwrap_or_default().start);
+        } else if is_template {
+            self.report(source, diagnostic.help(format!("if this is a template, {RENDER}")));
+        } else {
+            self.report(source, diagnostic);
+        }
+    }
+
+    /// Returns whether a text of this length inside the file may be read.
+    fn may_nest(&mut self, length: usize) -> bool {
+        self.nested = self.nested.saturating_add(length);
+        self.nested <= MAX_TEXT
     }
 
     /// Adds a finding on a document, without its values if messages may not quote it.
@@ -189,4 +351,27 @@ impl Inputs {
             source.quote(part);
         }
     }
+}
+
+/// Returns a path below a folder, without the steps up in it.
+fn joined(folder: &Path, path: &str) -> PathBuf {
+    let mut joined = folder.to_path_buf();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => {
+                joined.pop();
+            }
+            Component::Normal(name) => joined.push(name),
+            _ => {}
+        }
+    }
+    joined
+}
+
+/// Returns the manifest of a ConfigMap under another name, without its namespace.
+fn renamed(mut value: Value, name: &str) -> Value {
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("metadata".to_owned(), json!({"name": name}));
+    }
+    value
 }

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::iter;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+use super::source::TEMPLATE;
 use super::split::{Syntax, split};
+use super::wrapped::{self, Inside, MASK};
 use super::{
     BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, SourceDiagnostic,
     TOO_MANY_DOCUMENTS, UNKNOWN_KIND, ours, value,
@@ -36,6 +38,8 @@ pub struct Document {
     pub value: Value,
     /// The tree; `None` for JSON that is not valid YAML.
     pub node: Option<Node>,
+    /// The text in the file that the range is in; `None` if it is in the file.
+    pub inside: Option<Arc<Inside>>,
     /// The numbers of the pairs in large mappings, by their names and the JSON pointer of the mapping.
     large: OnceLock<HashMap<String, HashMap<String, usize>>>,
 }
@@ -65,7 +69,13 @@ impl Document {
 
     /// Creates a document.
     pub fn new(source: usize, range: Span, value: Value, node: Option<Node>) -> Self {
-        Self { source, range, value, node, large: OnceLock::new() }
+        Self { source, range, value, node, inside: None, large: OnceLock::new() }
+    }
+
+    /// Returns the same, read from a text in the file.
+    #[must_use]
+    pub fn inside(self, inside: Option<Arc<Inside>>) -> Self {
+        Self { inside, ..self }
     }
 
     /// Adds the value of YAML.
@@ -99,6 +109,12 @@ impl Document {
         Some(node)
     }
 
+    /// Returns the node of the name of the field at a JSON pointer.
+    pub fn key_at(&self, pointer: &str) -> Option<&Node> {
+        let (parent, token) = pointer.rsplit_once('/')?;
+        Some(&self.pair(parent, self.node_at(parent)?, &unescaped(token))?.0)
+    }
+
     /// Returns the pair with this name in the mapping at a JSON pointer.
     fn pair<'a>(&self, pointer: &str, node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
         let pairs = node.as_mapping()?;
@@ -115,29 +131,39 @@ impl Document {
         pairs.get(*large.get(pointer)?.get(name)?)
     }
 
-    /// Returns the span of the value at a JSON pointer in the text, or of the deepest parent that exists.
+    /// Returns the span of the value at a JSON pointer in the file, or of the deepest parent that exists.
     pub fn span(&self, pointer: &str) -> Span {
         let mut parents = iter::successors(Some(pointer), |pointer| Some(pointer.rsplit_once('/')?.0));
         let node = parents.find_map(|pointer| self.node_at(pointer));
-        node.map_or(self.range, |node| self.in_text(node.span))
+        node.map_or_else(|| self.in_file(self.range), |node| self.in_text(node.span))
     }
 
     /// Returns the span of the name of the field at a JSON pointer; like [`Document::span`] if that is no
     /// field.
     pub fn span_of_key(&self, pointer: &str) -> Span {
-        let parent = pointer.rsplit_once('/');
-        let pair =
-            parent.and_then(|(parent, token)| self.pair(parent, self.node_at(parent)?, &unescaped(token)));
-        pair.map_or_else(|| self.span(pointer), |(name, _)| self.in_text(name.span))
+        self.key_at(pointer).map_or_else(|| self.span(pointer), |name| self.in_text(name.span))
     }
 
-    /// Converts a span in the tree to a span in the text.
-    fn in_text(&self, span: Span) -> Span {
-        span.shifted(self.range.start)
+    /// Converts a span in the tree to a span in the file.
+    pub fn in_text(&self, span: Span) -> Span {
+        self.in_file(span.shifted(self.range.start))
+    }
+
+    /// Converts a span in the tree to the part of the file that messages may quote with it; `None` if
+    /// its location in the file is not exact.
+    pub fn quotable(&self, span: Span) -> Option<Span> {
+        let exact = self.inside.as_ref().is_none_or(|inside| inside.spans.is_exact());
+        exact.then(|| self.in_text(span))
+    }
+
+    /// Converts a span in the text that it was read from to a span in the file.
+    fn in_file(&self, span: Span) -> Span {
+        self.inside.as_ref().map_or(span, |inside| inside.spans.span(span))
     }
 }
 
-fn unescaped(token: &str) -> String {
+/// Returns the name of a field in a JSON pointer.
+pub(super) fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
@@ -207,6 +233,8 @@ pub struct Object {
     pub name: String,
     /// `metadata.namespace`; empty when it is not given.
     pub namespace: String,
+    /// True if it is not a manifest, but kept inside another document.
+    pub wrapped: bool,
     /// The whole object.
     pub document: Document,
 }
@@ -238,9 +266,11 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
         let help = "split the file into smaller ones";
         inputs.report(source, found.at(Span::new(range.start, range.start)).help(help));
     }
+    let found = inputs.is_found(source);
     for (index, range) in ranges.iter().enumerate().take(MAX_DOCUMENTS) {
+        let part = text.get(range.start..range.end).unwrap_or_default();
         let sorted = match Document::read(&text, source, syntax, *range) {
-            Ok(Some(document)) if index == 0 && is_bare(&document) => {
+            Ok(Some(document)) if index == 0 && is_bare(&document, found) => {
                 let mut others = ranges.iter().skip(1);
                 // JSON behind it that is no object is an error.
                 let others_follow = match syntax {
@@ -249,7 +279,11 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                 };
                 let end = if others_follow { range.end } else { text.len() };
                 inputs.quote(source, Span::new(0, end));
-                inputs.bare.push(Document { range: Span::new(0, end), ..document });
+                if found && part.contains(TEMPLATE) {
+                    inputs.skip_template(source, range.start);
+                } else {
+                    inputs.bare.push(Document { range: Span::new(0, end), ..document });
+                }
                 if !others_follow {
                     // The file is a queues.yaml: all of it goes to YuniKorn, which decides what it reads.
                     return;
@@ -261,10 +295,12 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
             Err(diagnostic) => Err(diagnostic),
         };
         if let Err(diagnostic) = sorted {
-            if ours::looks_like_ours(text.get(range.start..range.end).unwrap_or_default()) {
+            if ours::looks_like_ours(part) {
                 inputs.quote(source, *range);
             }
-            inputs.report(source, diagnostic);
+            if !found || ours::claims(part) {
+                inputs.unread(source, part, diagnostic);
+            }
         }
     }
 }
@@ -292,10 +328,21 @@ fn in_file(diagnostic: Diagnostic, range: Span) -> Diagnostic {
     Diagnostic { span, ..diagnostic }
 }
 
-/// Returns whether the document is a queues.yaml by itself: no object, but with `partitions`.
-fn is_bare(document: &Document) -> bool {
-    let has = |name: &str| document.node.as_ref().is_some_and(|node| pair(node, name).is_some());
-    has("partitions") && !has("kind") && !has("apiVersion")
+/// Returns whether the document is a queues.yaml: it has `partitions` and is not an object. Other programs
+/// have partitions, too, so if it was `found` in a folder, one of them must look like a partition of queues.
+fn is_bare(document: &Document, found: bool) -> bool {
+    let field = |name: &str| Some(&pair(document.node.as_ref()?, name)?.1);
+    let Some(partitions) = field("partitions") else { return false };
+    let mut names = partitions.as_sequence().into_iter().flatten().flat_map(|partition| {
+        partition.as_mapping().into_iter().flatten().filter_map(|(name, _)| name.as_scalar())
+    });
+    let mut is_tree = || {
+        names.any(|name| {
+            let name = name.to_ascii_lowercase();
+            ["queue", "placement", "nodesort", "preemption"].iter().any(|word| name.starts_with(word))
+        })
+    };
+    field("kind").is_none() && field("apiVersion").is_none() && (!found || is_tree())
 }
 
 /// Returns whether a document is meant to be an object, valid or not.
@@ -309,8 +356,8 @@ fn is_object(text: &str, range: Span) -> bool {
     }
 }
 
-/// Adds a document to the inputs by its kind, or a finding. `part` is its part of the text, if that is known.
-fn sort(inputs: &mut Inputs, document: Document, part: Option<Span>) {
+/// Adds a document to the inputs by its kind, or a finding. `part` is its part of the file, if that is known.
+pub(super) fn sort(inputs: &mut Inputs, document: Document, part: Option<Span>) {
     let source = document.source;
     let is_ours = listed(&document.value).is_none() && ours::is_ours(&document.value);
     if let Some(part) = part.filter(|_| is_ours) {
@@ -327,17 +374,56 @@ fn sorted(inputs: &mut Inputs, document: Document) -> Result<(), Diagnostic> {
     let (api_version, kind) = match (&document.value, text("apiVersion"), text("kind")) {
         (Value::Null, _, _) => return Ok(()),
         (Value::Object(_), Some(api_version), Some(kind)) => (api_version, kind),
+        _ if wrapped::collect(inputs, &document) => return Ok(()),
         _ => return no_object(inputs, &document),
     };
     if let Some(values) = listed(&document.value) {
-        items(inputs, &document, values);
+        items(inputs, &document, api_version, kind, values);
         return Ok(());
     }
     match kind_of(&document, api_version, kind)? {
-        Some(kind) => inputs.objects.push(named(kind, document)?),
-        None => inputs.ignored = inputs.ignored.saturating_add(1),
+        Some(Kind::ConfigMap) if !ours::is_ours(&document.value) && wrapped::collect(inputs, &document) => {}
+        Some(Kind::ConfigMap) if inputs.is_found(document.source) && !ours::may_hold(&document.value) => {
+            ignore(inputs, &document);
+        }
+        Some(kind) => add(inputs, document, |document| named(kind, document))?,
+        None if wrapped::collect(inputs, &document) => {}
+        None => ignore(inputs, &document),
     }
     Ok(())
+}
+
+/// Adds the object in a document. A template is skipped if it was found in a folder, or is inside another
+/// document.
+pub(super) fn add(
+    inputs: &mut Inputs,
+    document: Document,
+    object: impl FnOnce(Document) -> Result<Object, Diagnostic>,
+) -> Result<(), Diagnostic> {
+    let may_skip = inputs.is_found(document.source) || document.inside.is_some();
+    if may_skip && has_placeholder(&document.value) {
+        inputs.skip_template(document.source, document.span("").start);
+    } else {
+        inputs.objects.push(object(document)?);
+    }
+    Ok(())
+}
+
+fn has_placeholder(value: &Value) -> bool {
+    let is_one = |text: &str| text.contains(TEMPLATE) || text.contains(MASK);
+    match value {
+        Value::String(text) => is_one(text),
+        Value::Array(items) => items.iter().any(has_placeholder),
+        Value::Object(map) => map.iter().any(|(key, value)| is_one(key) || has_placeholder(value)),
+        _ => false,
+    }
+}
+
+/// Counts a document that is not read. A text in a document is part of it.
+fn ignore(inputs: &mut Inputs, document: &Document) {
+    if document.inside.is_none() {
+        inputs.ignored = inputs.ignored.saturating_add(1);
+    }
 }
 
 /// Returns the kind of an object if it is one that is read. Fails if our API group has no such kind or
@@ -374,35 +460,55 @@ pub fn listed(value: &Value) -> Option<&[Value]> {
     kind.ends_with("List").then_some(items.as_slice())
 }
 
-fn items(inputs: &mut Inputs, document: &Document, values: &[Value]) {
+/// Adds the items of a list. In a typed list they may omit `apiVersion` and `kind`, as for kubectl
+/// (`apimachinery`, `decodeToList`).
+fn items(inputs: &mut Inputs, document: &Document, api_version: &str, kind: &str, values: &[Value]) {
     let Document { source, range, .. } = *document;
+    let kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
     for (index, value) in values.iter().enumerate() {
         let node = document.node_at(&format!("/items/{index}")).cloned();
         let part = node.as_ref().map(|node| document.in_text(node.span));
-        sort(inputs, Document::new(source, range, value.clone(), node), part);
+        let mut value = value.clone();
+        if let (Some(kind), Some(fields)) = (kind, value.as_object_mut()) {
+            fields.entry("apiVersion").or_insert_with(|| api_version.into());
+            fields.entry("kind").or_insert_with(|| kind.into());
+        }
+        let item = Document::new(source, range, value, node).inside(document.inside.clone());
+        sort(inputs, item, part);
     }
 }
 
 fn no_object(inputs: &mut Inputs, document: &Document) -> Result<(), Diagnostic> {
     // Kustomize does not require apiVersion and kind in its own file.
     let file = Path::new(inputs.name(document.source)).file_name().and_then(OsStr::to_str);
-    if matches!(file, Some("kustomization.yaml" | "kustomization.yml")) {
-        inputs.ignored = inputs.ignored.saturating_add(1);
+    let is_kustomize = matches!(file, Some("kustomization.yaml" | "kustomization.yml"));
+    let has = |field: &str| document.value.get(field).is_some_and(Value::is_string);
+    let is_named = !inputs.is_found(document.source) && document.inside.is_none();
+    if is_kustomize || !(is_named || ours::is_meant(&document.value)) {
+        ignore(inputs, document);
         return Ok(());
     }
-    let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
-    let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything \
-        else needs both fields";
+    let lacks = match (has("apiVersion"), has("kind")) {
+        (true, _) => "`kind`",
+        (_, true) => "`apiVersion`",
+        _ => "`apiVersion` and `kind`",
+    };
+    let message = format!("this is not a Kubernetes object: it has no {lacks}");
+    let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; Helm values \
+        have the queue tree below `yunikornDefaults`; everything else needs both fields";
     Err(Diagnostic::error(NOT_AN_OBJECT, message).at(document.span("")).help(help))
 }
 
-fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
+fn named(kind: Kind, mut document: Document) -> Result<Object, Diagnostic> {
     let meta = |pointer: &str| {
         document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let (name, namespace) = (meta("/metadata/name"), meta("/metadata/namespace"));
     if is_name(&name) {
-        return Ok(Object { kind, name, namespace, document });
+        if kind == Kind::ConfigMap {
+            join_base64(&mut document.value);
+        }
+        return Ok(Object { kind, name, namespace, wrapped: false, document });
     }
     if name.is_empty() {
         let message = format!("this {} has no `metadata.name`", kind.name());
@@ -414,6 +520,16 @@ fn named(kind: Kind, document: Document) -> Result<Object, Diagnostic> {
     Err(Diagnostic::error(BAD_NAME, message).at(document.span("/metadata/name")).help(help))
 }
 
+/// Removes the line breaks in the `binaryData` of a ConfigMap, which Go's decoder skips (`encoding/base64`).
+fn join_base64(value: &mut Value) {
+    let data = value.get_mut("binaryData").and_then(Value::as_object_mut);
+    for (_, value) in data.into_iter().flatten() {
+        if let Value::String(text) = value {
+            text.retain(|c| !matches!(c, '\r' | '\n'));
+        }
+    }
+}
+
 /// Returns whether the name is an RFC 1123 subdomain, which Kubernetes requires for names of objects.
 pub fn is_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -423,32 +539,44 @@ pub fn is_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(part)
 }
 
-/// Reports every duplicate object, and keeps the first.
+/// Reports every duplicate object, and keeps the first. Duplicates inside other documents or in different
+/// subfolders are kept: each environment may have one.
 pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
-    let mut first: BTreeMap<(Kind, String, String), (usize, usize)> = BTreeMap::new();
+    let mut first: BTreeMap<(Kind, String, String), usize> = BTreeMap::new();
     for object in std::mem::take(&mut inputs.objects) {
         // Objects of ours are cluster-scoped: a namespace in the manifest does not distinguish them.
         let namespace = if object.kind == Kind::ConfigMap { object.namespace.clone() } else { String::new() };
         let span = object.document.span("/metadata/name");
-        match first.entry((object.kind, namespace, object.name.clone())) {
+        let before = match first.entry((object.kind, namespace, object.name.clone())) {
             Entry::Vacant(entry) => {
-                entry.insert((object.document.source, span.start));
+                entry.insert(inputs.objects.len());
                 inputs.objects.push(object);
+                continue;
             }
-            Entry::Occupied(entry) => {
-                let (source, offset) = entry.get();
-                let before = inputs.sources.get(*source).map(|source| source.at(*offset)).unwrap_or_default();
-                let message = format!("`{}` was defined before, in {before}", object.label());
-                let help = "remove one of them, or give it another name";
-                let diagnostic = Diagnostic::error(DUPLICATE_OBJECT, message).at(span).help(help);
-                inputs.findings.push(object.finding(diagnostic));
-            }
+            Entry::Occupied(entry) => *entry.get(),
+        };
+        let Some(other) = inputs.objects.get(before) else { continue };
+        let location = inputs.location(other.document.source, other.document.span("/metadata/name").start);
+        let message = format!("`{}` was defined before, in {location}", object.label());
+        let wrapped = object.wrapped || other.wrapped;
+        let folders = [&object, other].map(|object| inputs.folder(object.document.source));
+        let apart = matches!(folders, [Some(one), Some(other)] if one != other);
+        if wrapped || apart {
+            let help = "give the file or folder of one environment, or the tree that is meant with --base";
+            let diagnostic = Diagnostic::error(DUPLICATE_OBJECT, message).at(span).help(help);
+            inputs.alternatives.push(object.finding(diagnostic));
+            inputs.objects.push(object);
+        } else {
+            let help = "remove one of them, or give it another name";
+            let diagnostic = Diagnostic::error(DUPLICATE_OBJECT, message).at(span).help(help);
+            inputs.findings.push(object.finding(diagnostic));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::NOT_TEXT;
     use super::super::source::Source;
     use super::*;
     use crate::cli::console::Look;
@@ -580,6 +708,8 @@ mod tests {
             ("a: [", yaml::SYNTAX.number, "["),
             ("- 1\n", NOT_AN_OBJECT.number, "- 1"),
             ("x: 1\n", NOT_AN_OBJECT.number, "x: 1"),
+            ("yunikornDefaults: [1]\n", NOT_TEXT.number, "yunikornDefaults"),
+            ("yunikornDefaults:\n  a.b: [1]\n", NOT_TEXT.number, "a.b"),
             ("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueACL\n", UNKNOWN_KIND.number, "QueueACL"),
             ("apiVersion: queuewarden.dev/v1\nkind: QueueAcl\n", UNKNOWN_KIND.number, "queuewarden.dev/v1"),
             ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", BAD_NAME.number, "A_B"),
@@ -625,6 +755,11 @@ mod tests {
             "password: hunter2\n".to_owned(),
             "a: *hunter2\n".to_owned(),
             "a: hunter2: b\n".to_owned(),
+            "a: hunter2\nyunikornDefaults: [hunter2]\nb: hunter2\n".to_owned(),
+            "yunikornDefaults: {a.b: [hunter2], x: hunter2}\n".to_owned(),
+            "a: {values: >-\n    yunikornDefaults: {a.b: []}\n    password: hunter2}\n".to_owned(),
+            "values: \"yunikornDefaults: {a.b: []}\\npassword: hunter2\"\n".to_owned(),
+            "values: |\n  password: hunter2\n  yunikornDefaults: [\n".to_owned(),
             "a: 0x1hunter2\nb: [-.inf]\nhunter2: .nan\n".to_owned(),
             secret.to_owned(),
             format!("{ACL}---\n{secret}"),

@@ -3,12 +3,22 @@
 //! Other files may hold credentials, and the output of a check is often public. So nothing of them is shown
 //! but the location, the code, and the words of the message.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::NOT_AN_OBJECT;
+use super::wrapped::VALUES;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::GROUP;
+use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+
+/// The key of the queue tree, unless a policy group is set.
+const QUEUES: &str = "queues.yaml";
+/// Prefix of the keys of the admission controller.
+const SETTINGS: &str = "admissionController.";
+/// The kinds that no other program has.
+const OUR_OWN: [ResourceKind; 3] =
+    [ResourceKind::QueueAcl, ResourceKind::YuniKornConfig, ResourceKind::QueueAccessTest];
 
 /// Returns whether messages may quote an object: one of queuewarden's, or a ConfigMap with a name that
 /// `YuniKorn` reads or with a queue tree, which may be the base under another name.
@@ -24,6 +34,70 @@ pub fn is_ours(value: &Value) -> bool {
         }
         (version, _) => version.split_once('/').is_some_and(|(group, _)| group == GROUP),
     }
+}
+
+/// Returns whether a file of a folder may hold anything of queuewarden's or `YuniKorn`'s. Any other file need
+/// not be parsed.
+pub fn mentions(text: &str) -> bool {
+    let kinds = ResourceKind::ALL.map(ResourceKind::name);
+    let words = [GROUP, "yunikorn", "partitions", "queues.yaml", SETTINGS, "patches"];
+    words.iter().chain(&kinds).any(|word| text.contains(word))
+}
+
+/// Returns whether a document that cannot be read must be an error: its lines have a kind of ours, the name
+/// of a ConfigMap that `YuniKorn` reads, or a wrapper of one.
+pub fn claims(text: &str) -> bool {
+    let kinds = OUR_OWN.map(ResourceKind::name);
+    let values = VALUES.map(|(key, _)| key);
+    let is_claim = |line: &str| {
+        let words: Vec<&str> =
+            line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/'))).collect();
+        let has = |word: &str| words.contains(&word);
+        let of_group = words.iter().any(|word| word.split_once('/').is_some_and(|(group, _)| group == GROUP));
+        (has("apiVersion") && of_group)
+            || (has("kind") && kinds.iter().any(|kind| has(kind)))
+            || (has("name") && words.iter().any(|word| is_read(word)))
+            || values.iter().any(|value| has(value))
+    };
+    has_queues(text) && text.contains("queues") || text.lines().any(is_claim)
+}
+
+/// Returns whether a ConfigMap of any name may hold a queue tree, plain or packed.
+pub fn may_hold(value: &Value) -> bool {
+    let mut keys = ["data", "binaryData"].into_iter().filter_map(|field| value.get(field)?.as_object());
+    is_ours(value) || keys.any(|data| data.keys().any(|key| key.contains(".yaml")))
+}
+
+/// Returns whether a ConfigMap holds a queue tree, plain or packed.
+pub fn holds_tree(value: &Value) -> bool {
+    let texts = value.get("data").and_then(Value::as_object).into_iter().flatten();
+    let packed = value.get("binaryData").and_then(Value::as_object).into_iter().flatten();
+    texts.filter_map(|(_, text)| text.as_str()).any(is_tree)
+        || packed.into_iter().any(|(key, _)| key.contains(".yaml"))
+}
+
+/// Returns whether an incomplete object is meant to be one of ours.
+pub fn is_meant(value: &Value) -> bool {
+    let word = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+    word("apiVersion").split_once('/').is_some_and(|(group, _)| group == GROUP)
+        || OUR_OWN.iter().any(|kind| kind.name() == word("kind"))
+}
+
+/// Returns whether a mapping is the data of a ConfigMap of `YuniKorn`: a key holds a queue tree, or the root of
+/// a document has a key of the admission controller.
+pub fn is_data(map: &Map<String, Value>, is_root: bool) -> bool {
+    map.iter().any(|(key, value)| match value {
+        Value::String(text) => {
+            key == QUEUES || key.ends_with(".yaml") && is_tree(text) || is_root && key.starts_with(SETTINGS)
+        }
+        Value::Object(fields) => key == QUEUES && fields.contains_key("partitions"),
+        _ => false,
+    })
+}
+
+/// Returns whether a text looks like a queues.yaml.
+pub fn is_tree(text: &str) -> bool {
+    has_queues(text) && text.contains("queues")
 }
 
 /// Returns whether messages may quote a document that cannot be read, by its lines.
@@ -58,7 +132,7 @@ pub fn has_queues(text: &str) -> bool {
 }
 
 /// Returns whether `YuniKorn` reads a ConfigMap of this name.
-fn is_read(name: &str) -> bool {
+pub fn is_read(name: &str) -> bool {
     [YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS].contains(&name)
 }
 

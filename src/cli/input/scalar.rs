@@ -8,7 +8,7 @@ use go_compat::diag::Span;
 use go_compat::yaml::{Kind, Node, Style};
 
 /// Location of each byte of a scalar's content in the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContentSpans {
     /// For each byte of the content the bytes of the text it came from, and one empty span for the end. Empty
     /// if it cannot be traced.
@@ -26,6 +26,35 @@ impl ContentSpans {
             _ => None,
         };
         Self { bytes: bytes.unwrap_or_default(), whole }
+    }
+
+    /// Creates the spans of a content that cannot be traced.
+    pub fn whole(whole: Span) -> Self {
+        Self { bytes: Vec::new(), whole }
+    }
+
+    /// Returns whether each part of the content can be located.
+    pub fn is_exact(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// Returns the same content's spans in the text around the one that it was traced in.
+    #[must_use]
+    pub fn through(self, outer: &Self) -> Self {
+        let bytes = if outer.bytes.is_empty() { Vec::new() } else { self.bytes };
+        let bytes = bytes.into_iter().map(|byte| outer.span(byte)).collect();
+        Self { bytes, whole: outer.span(self.whole) }
+    }
+
+    /// Returns the spans of the contents one after another, each with its end.
+    pub fn joined(parts: impl IntoIterator<Item = (usize, Self)>) -> Self {
+        let mut all = Self::default();
+        for (length, part) in parts {
+            let bytes = (0..=length).map(|at| part.span(Span::new(at, at.saturating_add(1))));
+            all.bytes.extend(bytes);
+            all.whole = if all.whole == Span::default() { part.whole } else { all.whole };
+        }
+        all
     }
 
     /// Returns the span of a part of the content.
@@ -150,6 +179,31 @@ mod tests {
         ];
         for (text, part, expected) in cases {
             assert_eq!(found(text, part), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_text_in_a_text_are_found_in_the_outer_one() {
+        for text in [
+            "values: |\n  a: |\n    sue dev\n    bob ops\n",
+            "values: |\n  a: 'x bob ops'\n",
+            "values: \"a: |\\n  sue dev\\n  bob ops\"\n",
+            "{\"values\": \"a: \\\"x\\u0041bob ops\\\"\"}",
+            "values: >-\n  a: bob ops\n",
+        ] {
+            let of = |text: &str| parse(text).unwrap().unwrap().as_mapping().unwrap()[0].1.clone();
+            let outer = of(text);
+            let inner_text = outer.as_scalar().unwrap();
+            let spans = ContentSpans::trace(text, 0, &outer);
+            let inner = of(inner_text);
+            let start = inner.as_scalar().unwrap().find("bob").unwrap();
+            let inner = ContentSpans::trace(inner_text, 0, &inner).through(&spans);
+            let span = inner.span(Span::new(start, start + "bob ops".len()));
+            let shown = text.get(span.start..span.end).unwrap();
+            assert!(
+                shown == "bob ops" || text.contains('>') && shown.contains("bob ops"),
+                "{text:?} gives {shown:?}"
+            );
         }
     }
 

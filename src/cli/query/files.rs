@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::configuration::{Around, Configuration, Refused, Written};
 use super::rendered::{self, Evidence, ObjectChange};
 use super::texts::Text;
-use crate::cli::assemble::{Assembled, assemble};
+use crate::cli::assemble::{Assembled, assemble, namespaces};
 use crate::cli::findings::{self, plural};
 use crate::cli::input::Inputs;
-use crate::cli::input::object::Kind;
+use crate::cli::input::object::{Kind, Object};
 use crate::cli::{Console, Failure, clock, render, report};
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::simulate::{enforced, settle};
@@ -70,7 +70,8 @@ impl Given {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
         let found = render::unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs.sources, &found, console.look_err()));
-        if assembled.findings.iter().any(|finding| finding.diagnostic.is_error()) {
+        let mut unread = assembled.findings.iter().chain(&inputs.alternatives);
+        if unread.any(|finding| finding.diagnostic.is_error()) {
             return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
         }
         Ok(Self { inputs, assembled })
@@ -172,12 +173,28 @@ impl Given {
         if snapshot.queue_acls.is_empty()
             && self.inputs.of_kind(ResourceKind::YuniKornConfig).next().is_none()
         {
-            let text = rendered::current(&merged(snapshot), located, notes)?;
-            let around = Around::new(snapshot, &self.settled());
-            around.note_refused(notes);
-            return Ok(Written { around, ..Written::text_alone(text, snapshot.version()) });
+            return self.current(notes);
         }
-        rendered::written(snapshot, &self.assembled.spec, located, notes)
+        match rendered::written(snapshot, &self.assembled.spec, located, notes) {
+            // Without objects to write, the ConfigMaps decide.
+            Err(Failure::Undecided(why))
+                if snapshot.queue_acls.is_empty() && snapshot.policies.is_empty() =>
+            {
+                notes.push(format!("{why}; the answer is for the text in the ConfigMaps"));
+                self.current(notes)
+            }
+            written => written,
+        }
+    }
+
+    /// Returns the text in the ConfigMaps.
+    fn current(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
+        let snapshot = &self.assembled.snapshot;
+        let text =
+            rendered::current(&merged(snapshot), |map, key, text| self.text_in(map, key, text), notes)?;
+        let around = Around::new(snapshot, &self.settled());
+        around.note_refused(notes);
+        Ok(Written { around, ..Written::text_alone(text, snapshot.version()) })
     }
 
     /// Requires that there is one queue tree, and adds a note for each input that is not used.
@@ -193,14 +210,26 @@ impl Given {
         let unused = &self.assembled.unused;
         let unused =
             (!unused.is_empty()).then(|| format!("YuniKorn does not read ConfigMap {}", unused.join(", ")));
+        let namespaces = namespaces(&self.inputs);
+        if !self.assembled.has_tree && namespaces.len() > 1 {
+            return Err(Failure::Usage(format!(
+                "the ConfigMaps are in the namespaces {}: name YuniKorn's with --cluster-namespace",
+                namespaces.join(" and ")
+            )));
+        }
         if !self.assembled.has_tree {
             let read = unused.unwrap_or_else(|| {
                 let objects = plural(self.inputs.objects.len(), "object");
                 format!("there is no queue tree among the {objects} that were read")
             });
+            let namespace = &self.assembled.spec.namespace;
+            let elsewhere = match namespaces.as_slice() {
+                [other] => format!(" in namespace {namespace}, or give --cluster-namespace {other}"),
+                _ => String::new(),
+            };
             return Err(Failure::Undecided(format!(
                 "{read}: add a queues.yaml, or the ConfigMap {YUNIKORN_DEFAULTS} or {YUNIKORN_CONFIGS} that \
-                holds it"
+                holds it{elsewhere}"
             )));
         }
         notes.extend(bare.iter().map(|name| {
@@ -218,7 +247,11 @@ impl Given {
         if let Some(base) = base.filter(|_| self.inputs.base_text() == Some(text.as_str())) {
             return Text::of(base, text);
         }
-        match self.inputs.of_kind(Kind::ConfigMap).find(|object| object.name == map) {
+        let namespace = &self.assembled.spec.namespace;
+        let is_it = |object: &&Object| {
+            object.name == map && (object.namespace.is_empty() || object.namespace == *namespace)
+        };
+        match self.inputs.of_kind(Kind::ConfigMap).find(is_it) {
             Some(object) => Text::inside(&self.inputs, &object.document, key, text),
             None => Text::whole(format!("{map}/{key}"), text),
         }

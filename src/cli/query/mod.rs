@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::input::source;
-use super::{Console, Failure, FileArgs, times};
+use super::{CLUSTER, Console, Failure, FileArgs, times};
 use cluster::Cluster;
 use configuration::Configuration;
 use files::Given;
@@ -50,8 +50,8 @@ pub const DEFAULT_PARTITION: &str = "default";
 /// Options for the source of the configuration.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct SourceArgs {
-    /// A file or folder with a queues.yaml, ConfigMaps and objects of queuewarden, or - for standard input;
-    /// may be repeated
+    /// A file or folder with a queues.yaml, Helm values, ConfigMaps and objects of queuewarden, or - for
+    /// standard input, instead of the cluster; may be repeated
     #[arg(
         short = 'f', long = "filename", value_name = "PATH",
         conflicts_with_all = ["kubeconfig", "context"]
@@ -72,10 +72,10 @@ pub struct SourceArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ServerArgs {
     /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = CLUSTER)]
     pub kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = CLUSTER)]
     pub context: Option<String>,
 }
 
@@ -85,15 +85,16 @@ pub struct ClusterArgs {
     /// The API server.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
-    #[arg(long, value_name = "NAME", conflicts_with = "filename")]
+    /// YuniKorn's namespace, in a cluster or in files, instead of the one in the YuniKornConfig, that of the
+    /// ConfigMaps in the files, or "yunikorn"
+    #[arg(long, value_name = "NAME")]
     pub cluster_namespace: Option<String>,
     /// Read the configuration from the scheduler instead of its ConfigMaps
-    #[arg(long, conflicts_with = "filename")]
+    #[arg(long, conflicts_with = "filename", help_heading = CLUSTER)]
     pub live: bool,
     /// URL of the scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's
     /// proxy
-    #[arg(long, value_name = "URL", requires = "live")]
+    #[arg(long, value_name = "URL", requires = "live", help_heading = CLUSTER)]
     pub scheduler_url: Option<String>,
     /// The login at that URL.
     #[command(flatten)]
@@ -105,11 +106,11 @@ pub struct ClusterArgs {
 pub struct SchedulerLogin {
     /// PEM file with the authorities trusted for an https --scheduler-url, instead of the YuniKornConfig's
     /// schedulerCaBundle
-    #[arg(long, value_name = "FILE", requires = "scheduler_url")]
+    #[arg(long, value_name = "FILE", requires = "scheduler_url", help_heading = CLUSTER)]
     scheduler_ca: Option<PathBuf>,
     /// Secret in YuniKorn's namespace with the credentials for an https --scheduler-url, instead of the
     /// YuniKornConfig's schedulerSecret
-    #[arg(long, value_name = "NAME", requires = "scheduler_url")]
+    #[arg(long, value_name = "NAME", requires = "scheduler_url", help_heading = CLUSTER)]
     scheduler_secret: Option<String>,
 }
 
@@ -157,16 +158,33 @@ impl SourceArgs {
     /// # Errors
     /// When a file cannot be read, or there is no way to a cluster.
     pub fn source(&self, console: Console) -> Result<Source, Failure> {
-        if !self.filename.is_empty() {
-            let inputs = self.files.read(&self.filename, None, console)?;
+        let server = &self.cluster.server;
+        if self.has_files() {
+            if self.cluster.live || server.kubeconfig.is_some() || server.context.is_some() {
+                let why =
+                    "--base reads files instead of a cluster: leave out --live, --kubeconfig and --context";
+                return Err(Failure::Usage(why.to_owned()));
+            }
+            let namespace = self.cluster.cluster_namespace.as_deref();
+            let inputs = self.files.read(&self.filename, namespace, None, console)?;
             return Ok(Source::Files(Box::new(Given::from_inputs(inputs, self.files.now, console)?)));
         }
         times::not_past(self.files.now)?;
+        if self.files.yunikorn_version.is_some() {
+            let why = "--yunikorn-version is for files: in a cluster the scheduler reports its version; leave it \
+                out, or name files with -f";
+            return Err(Failure::Usage(why.to_owned()));
+        }
         if self.files.now.is_some() && self.cluster.live {
             let why = "--live reads what the scheduler runs now: leave it out to evaluate at another time";
             return Err(Failure::Usage(why.to_owned()));
         }
-        Ok(Source::Cluster(Box::new(Cluster::connect(&self.cluster.server)?)))
+        Ok(Source::Cluster(Box::new(Cluster::connect(server)?)))
+    }
+
+    /// Returns whether files are read, rather than a cluster.
+    pub fn has_files(&self) -> bool {
+        !self.filename.is_empty() || self.files.base.is_some()
     }
 
     /// Reads the configuration, and prints notes about it on standard error.

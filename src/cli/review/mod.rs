@@ -49,7 +49,7 @@ pub struct Args {
     /// Read subfolders too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// A bare queues.yaml that replaces the base ConfigMap's
+    /// File with the queue tree that replaces the base ConfigMap's: a queues.yaml, Helm values or a ConfigMap
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
     /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt

@@ -71,7 +71,8 @@ pub(super) fn read(paths: &[PathBuf], recursive: bool, console: Console) -> Resu
     let mut sorted = Sorted::default();
     for path in paths {
         if path.is_dir() {
-            for source in source::read(std::slice::from_ref(path), recursive, None, console)? {
+            let paths = std::slice::from_ref(path);
+            for source in source::read(paths, recursive, None, |_| true, console)?.sources {
                 sorted.take(source);
             }
         } else {

@@ -32,6 +32,13 @@ pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<Ch
     let of = |index| found.iter().filter(move |finding| finding.source == Some(index));
     let (mut changes, mut left) = (Vec::new(), Vec::new());
     for (index, source) in inputs.sources.iter().enumerate() {
+        let elsewise = of(index).filter(|finding| {
+            finding.diagnostic.replacement.is_some() && edit(source, &finding.diagnostic).is_none()
+        });
+        left.extend(elsewise.filter_map(|finding| {
+            let at = source.at(finding.diagnostic.span?.start);
+            Some(format!("{at} is not fixed: what is to be replaced is written in another way there"))
+        }));
         if of(index).any(|finding| is_unreadable(finding.diagnostic.code)) {
             left.push(format!("{} is not fixed: it cannot be read; correct that first", source.name));
         } else if let Some(change) = change(source, of(index)) {
@@ -89,10 +96,11 @@ impl Change<'_> {
             return Err(Failure::Output(format!("cannot write `{}`: {why}", self.source.name)));
         }
         let cannot = |why: String| Failure::Output(format!("cannot write `{}`: {why}", self.source.name));
-        if fs::read(path).map_err(|error| cannot(error.to_string()))? != self.source.text.as_bytes() {
+        let read = fs::read(path).map_err(|error| cannot(error.to_string()))?;
+        if read != self.source.encoded(&self.source.text) {
             return Err(cannot("somebody has changed it; run the command again".to_owned()));
         }
-        atomic::write(path, self.text.as_bytes()).map_err(|error| cannot(error.to_string()))
+        atomic::write(path, &self.source.encoded(&self.text)).map_err(|error| cannot(error.to_string()))
     }
 
     /// Lists what is changed, a line for each finding.

@@ -88,7 +88,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut found = assembled.findings.clone();
     found.extend(each(&inputs, assembled.snapshot.version()));
     let ours = inputs.objects.iter().any(|object| object.kind != Kind::ConfigMap);
-    if ours && !assembled.has_tree {
+    let several = inputs.in_environments(|environment| {
+        let assembled = args.input.assemble(environment);
+        cross::check(environment, &settle(assembled.snapshot), assembled.has_tree, &found)
+    });
+    found.extend(several);
+    if ours && !assembled.has_tree && inputs.alternatives.is_empty() {
         console.note(
             "no queues were given, so it is not checked whether they exist: add the ConfigMap with \
             queues.yaml, or --base FILE",
@@ -146,7 +151,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     {
         // As in kubectl, a wrong path must not look like a passed check.
         console.note("nothing was checked: there is no object and no queue tree in the input");
-        return Ok(Exit::Findings);
+        return Ok(Exit::yes(inputs.skipped > 0));
     }
     Ok(Exit::from_count(Count::from_findings(found.iter().chain(ahead.findings())), args.strict))
 }
