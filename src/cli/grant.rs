@@ -268,7 +268,7 @@ pub(super) fn checked(
 ) -> Result<Option<ObjectChange>, Failure> {
     let inputs = Inputs::new(vec![Source::new("the QueueAcl", text)]);
     let given = Given::from_inputs(inputs, now, console)?;
-    let found = validate::each(&given.inputs, given.version());
+    let found = validate::each(&given.inputs, &given.assembled);
     console.err(&findings::text(&given.inputs.sources, &found, console.look_err()));
     let refused = found.iter().any(|finding| finding.diagnostic.is_error());
     Ok((!refused).then(|| given.change().unwrap_or_default()))

@@ -32,7 +32,6 @@ pub mod history;
 pub mod import;
 pub mod input;
 pub mod installed;
-pub mod lint;
 pub mod man;
 pub mod manifest;
 pub mod matrix;
@@ -108,10 +107,9 @@ enum Command {
     Report(access_report::Args),
     /// Explain an ACL as YuniKorn reads it
     Acl(acl::Args),
-    /// Check manifests and queues.yaml files
+    /// Find what is wrong with files or a cluster, or does not do what it seems to
+    #[command(visible_alias = "lint")]
     Validate(validate::Args),
-    /// Find grants without effect, risks, and names that are likely wrong
-    Lint(lint::Args),
     /// Show who gains and who loses access between two configurations
     Diff(diff::Args),
     /// Print the ConfigMap and the conditions that the operator would write
@@ -204,10 +202,6 @@ pub(crate) const FILES: &str = "Files";
 pub(crate) const CLUSTER: &str = "Cluster";
 
 impl InputArgs {
-    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.filename.iter().chain(&self.files.base)
-    }
-
     /// Reads the inputs.
     fn read(&self, except: Option<&Path>, console: Console) -> Result<Inputs, Failure> {
         self.files.read(&self.filename, self.cluster_namespace.as_deref(), except, console)
@@ -456,7 +450,6 @@ pub fn main() -> ExitCode {
         Command::Revoke(args) => revoke::run(args, console),
         Command::Suspend(args) => suspend::run(args, true, console),
         Command::Resume(args) => suspend::run(args, false, console),
-        Command::Lint(args) => lint::run(args, console),
         Command::Report(args) => access_report::run(args, console),
         Command::Place(args) => place::run(args, console),
         Command::Test(args) => test::run(args, console),

@@ -11,7 +11,7 @@ use super::input::object::Kind;
 use super::input::source::shown;
 use super::input::{Inputs, SourceDiagnostic};
 use super::query::output::escaped_json;
-use super::validate::{self, schema};
+use super::validate::schema;
 use super::{Console, Exit, Failure, InputArgs, atomic, manifest, statuses};
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
@@ -115,7 +115,7 @@ pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDi
     for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
         found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
     }
-    validate::sort(&mut found);
+    findings::sort(&mut found);
     found
 }
 

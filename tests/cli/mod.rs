@@ -6,6 +6,7 @@ pub(crate) mod docs;
 mod examples;
 mod fix;
 mod hostile;
+mod one_answer;
 mod output;
 mod pipe;
 mod pipelines;

@@ -19,7 +19,7 @@ fn read(name: &str) -> Value {
 fn repository(acl: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
-        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \"{acl}\"\n"
+        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \"{acl}\"\n        queues: [{{name: lab}}]\n"
     );
     std::fs::create_dir(folder.path().join("queues")).unwrap();
     std::fs::write(folder.path().join("queues/queues.yaml"), text).unwrap();

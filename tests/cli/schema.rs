@@ -9,10 +9,10 @@ use queuewarden::cli::application::answer::ApplicationAnswer;
 use queuewarden::cli::check::CheckAnswer;
 use queuewarden::cli::diff::answer::DiffAnswer;
 use queuewarden::cli::entries::EntriesAnswer;
+use queuewarden::cli::findings::ValidateAnswer;
 use queuewarden::cli::history::HistoryAnswer;
 #[cfg(feature = "import")]
 use queuewarden::cli::import::answer::ImportAnswer;
-use queuewarden::cli::lint::LintAnswer;
 use queuewarden::cli::place::answer::PlaceAnswer;
 use queuewarden::cli::status::StatusAnswer;
 use queuewarden::cli::test::answer::TestAnswer;
@@ -39,12 +39,12 @@ fn generated() -> BTreeMap<String, Value> {
         ("history.json", schema_for!(HistoryAnswer)),
         #[cfg(feature = "import")]
         ("import.json", schema_for!(ImportAnswer)),
-        ("lint.json", schema_for!(LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
         ("place.json", schema_for!(PlaceAnswer)),
         ("report.json", schema_for!(ReportAnswer)),
         ("status.json", schema_for!(StatusAnswer)),
         ("test.json", schema_for!(TestAnswer)),
+        ("validate.json", schema_for!(ValidateAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
         ("whoami.json", schema_for!(WhoamiAnswer)),
@@ -96,7 +96,10 @@ fn what_is_printed_is_valid() {
         ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
         ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml", "--as", "ann"]),
         ("report.json", &["report", "--now", "2026-06-01"]),
-        ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt", "--until", "2099-12-31"]),
+        (
+            "validate.json",
+            &["validate", "--users", "tests/cli/cases/changes.in/users.txt", "--until", "2099-12-31"],
+        ),
     ];
     let schemas = generated();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -18,7 +18,9 @@ use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
 use yunikorn::admission::codes::SHARED_APPLICATION;
 use yunikorn::admission::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID};
-use yunikorn::admission::trusted::{bypass_auth, trusted, trusted_group, unchecked_copies};
+use yunikorn::admission::trusted::{
+    bypass_auth, trusted, trusted_anonymous, trusted_group, unchecked_copies,
+};
 use yunikorn::admission::{self, AccessControl, PatternList};
 use yunikorn::config::Flattened;
 use yunikorn_access::submission::Mode;
@@ -217,13 +219,14 @@ pub(super) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
 /// Returns the keys that a spec sets, and the warnings about them; all errors if there is one.
 fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (keys, found) = rendered(spec);
-    let found = found.into_iter().map(|(_, found)| found);
+    let found = found.into_iter().map(|(.., found)| found);
     let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
 }
 
-/// Returns the keys that a spec sets, and all findings about them, each with its field.
-fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)>) {
+/// Returns the keys that a spec sets, and all findings about them, each with its field and, if it is about a
+/// setting that trusts others, with the number of the element.
+fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Option<usize>, Diagnostic)>) {
     // A further field has to be rendered here, be one of the lists, or be named as one that is no key of
     // YuniKorn.
     let AdmissionPolicySpec {
@@ -242,13 +245,14 @@ fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Diagnostic)
     for (key, list) in spec.lists() {
         let Some(list) = list else { continue };
         let (text, of_list) = admission::render_list(list);
-        found.extend(of_list.into_iter().map(|finding| (field_of(key), finding)));
+        found.extend(of_list.into_iter().map(|finding| (field_of(key), None, finding)));
         if let Some(text) = text {
             keys.insert(key, text);
         }
     }
-    found.extend(trusts(spec).into_iter().map(|Trust { field, found, .. }| (field, found)));
-    (keys, found.into_iter().map(|(field, finding)| (field, finding.of_field(field))).collect())
+    found.extend(trusts(spec).into_iter().map(|Trust { field, index, found }| (field, index, found)));
+    let of_field = |(field, index, finding): (_, _, Diagnostic)| (field, index, finding.of_field(field));
+    (keys, found.into_iter().map(of_field).collect())
 }
 
 /// Returns the field of an `AdmissionPolicy` that sets a key: the key's last part.
@@ -312,14 +316,16 @@ pub(super) fn settings_with_origins(
 }
 
 /// Returns the findings about the admission settings in force, each with the object that it is written in:
-/// the same as an `AdmissionPolicy` with these settings has.
+/// the same as an `AdmissionPolicy` with these settings has. The span of one that trusts others is in the
+/// value of the key.
 pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
     let flat = merged(snapshot);
     let origins = settings_with_origins(snapshot, &flat);
     let spec = AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..settings(&flat) };
-    let placed = |(field, finding): (&str, Diagnostic)| {
-        let (.., origin) = origins.iter().find(|(key, ..)| field_of(key) == field)?;
-        Some((origin.clone(), finding))
+    let placed = |(field, index, finding): (&str, Option<usize>, Diagnostic)| {
+        let (_, text, origin) = origins.iter().find(|(key, ..)| field_of(key) == field)?;
+        let span = index.and_then(|index| PatternList::spans(text).nth(index));
+        Some((origin.clone(), finding.at(span)))
     };
     rendered(&spec).1.into_iter().filter_map(placed).collect()
 }
@@ -353,12 +359,13 @@ pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
         }
         let field = field_of(key);
         let check = |element: &String| match key {
-            admission::EXTERNAL_GROUPS => trusted_group(element),
-            _ => trusted(element, operators),
+            admission::EXTERNAL_GROUPS => [trusted_group(element), None],
+            _ => [trusted(element, operators), trusted_anonymous(element)],
         };
         let elements = list.into_iter().flatten().take(admission::MAX_EXPRESSIONS).enumerate();
-        found.extend(elements.filter_map(|(index, element)| {
-            Some(Trust { field, index: Some(index), found: check(element)? })
+        found.extend(elements.flat_map(|(index, element)| {
+            let found = check(element).into_iter().flatten();
+            found.map(move |found| Trust { field, index: Some(index), found })
         }));
     }
     found

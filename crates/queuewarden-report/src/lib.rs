@@ -23,10 +23,13 @@ pub use outside::{Outside, outside};
 pub use without_effect::{WithoutEffect, without_effect};
 
 use go_compat::diag::{Diagnostic, Span};
+use go_compat::go_bool::go_bool;
+use queuewarden_plan::field_of;
+use yunikorn::admission::BYPASS_AUTH;
 use yunikorn::config::Partition;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::lint::{Finding, Known, lint};
+use yunikorn_access::lint::{Finding, Known, lint, trusted_names};
 use yunikorn_access::tree::{Origin, Tree};
 
 /// The information beside the queues.
@@ -60,22 +63,40 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
             diagnostic: diagnostic.clone(),
         }
     });
-    let mut all: Vec<Finding> = of_text.chain(linted(tree, &Known::default(), &text.risks)).collect();
+    let mut all: Vec<Finding> =
+        of_text.chain(linted(tree, &Known::default(), &text.risks, &text.admission)).collect();
     // The sort is stable: the findings about one queue stay in their order.
     all.sort_by_key(|finding| (!finding.diagnostic.is_error(), finding.queue));
     all
 }
 
 /// Returns the findings about what `YuniKorn` accepts: those of the linter, in the order of the queues, and
-/// behind them `risks`, those about the admission settings.
-pub fn linted(tree: &Tree, known: &Known, risks: &[(Origin, Diagnostic)]) -> Vec<Finding> {
-    let of_admission = risks.iter().map(|(origin, diagnostic)| Finding {
-        queue: None,
-        right: None,
-        origin: Some(origin.clone()),
-        diagnostic: diagnostic.clone(),
-    });
+/// behind them `risks`, those about the admission settings, and whom of the tree these settings trust.
+pub fn linted(
+    tree: &Tree,
+    known: &Known,
+    risks: &[(Origin, Diagnostic)],
+    admission: &[(&'static str, String, Origin)],
+) -> Vec<Finding> {
+    let about_settings =
+        |(origin, diagnostic)| Finding { queue: None, right: None, origin: Some(origin), diagnostic };
+    let of_admission = risks.iter().cloned().chain(trusted(tree, admission)).map(about_settings);
     lint(tree, known).into_iter().chain(of_admission).collect()
+}
+
+/// Returns the findings about names of the tree that the admission settings trust.
+pub fn trusted(tree: &Tree, admission: &[(&'static str, String, Origin)]) -> Vec<(Origin, Diagnostic)> {
+    let is_true =
+        |(key, text, _): &(&str, String, Origin)| *key == BYPASS_AUTH && go_bool(text) == Some(true);
+    if admission.iter().any(is_true) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (key, text, origin) in admission {
+        let of_key = trusted_names(tree, key, text).into_iter();
+        found.extend(of_key.map(|of_name| (origin.clone(), of_name.of_field(field_of(key)))));
+    }
+    found
 }
 
 /// Returns the locations of the ACLs in the text, in its order.

@@ -74,7 +74,7 @@ pub(super) fn show(texts: &[Source], mut findings: Vec<FileDiagnostic>, messages
             diagnostic,
         })
         .collect();
-    let shown = findings::bounded(&shown);
+    let shown: Vec<SourceDiagnostic> = findings::bounded(&shown);
     messages.err(&findings::text(&texts, &shown, messages.look_err()));
     let count = Count::from_findings(&shown);
     if count != Count::default() {

@@ -92,6 +92,12 @@ pub struct SourceDiagnostic {
     pub diagnostic: Diagnostic,
 }
 
+impl AsRef<Self> for SourceDiagnostic {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 /// Everything that was read.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {

@@ -19,7 +19,7 @@ use queuewarden_plan::timeline::Later;
 use queuewarden_plan::{ResourceKind, admission_keys, admission_settings, merged, risks};
 use queuewarden_report::{Change, Outside, WithoutEffect, changes, outside, without_effect};
 use yunikorn::acl;
-use yunikorn::config::{Config, verdict};
+use yunikorn::config::{BUILT_IN, Config, verdict};
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -227,6 +227,11 @@ impl Configuration {
     /// Returns the text that the questions are about.
     pub fn written(&self) -> &str {
         &self.text.text
+    }
+
+    /// Returns whether it is `YuniKorn`'s built-in configuration, or was made of it.
+    pub fn is_built_in(&self) -> bool {
+        self.base.as_ref().unwrap_or(&self.text).text == BUILT_IN
     }
 
     /// Returns a user as the scheduler sees it.

@@ -58,7 +58,8 @@ fn warn(refused: &Refused, console: Console) {
 pub struct Given {
     /// The inputs.
     pub inputs: Inputs,
-    assembled: Assembled,
+    /// What the operator would read.
+    pub assembled: Assembled,
 }
 
 impl Given {
@@ -111,7 +112,7 @@ impl Given {
     }
 
     /// Returns what was read with what the operator would write for `AdmissionPolicy` objects.
-    fn settled(&self) -> Cow<'_, Snapshot> {
+    pub fn settled(&self) -> Cow<'_, Snapshot> {
         let snapshot = &self.assembled.snapshot;
         if snapshot.policies.is_empty() {
             return Cow::Borrowed(snapshot);
@@ -166,7 +167,11 @@ impl Given {
         Ok(self)
     }
 
-    fn written(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    /// Returns the text that the questions are about.
+    ///
+    /// # Errors
+    /// When it cannot be determined.
+    pub fn written(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
         self.one_tree(notes)?;
         let snapshot = &self.assembled.snapshot;
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
@@ -242,7 +247,8 @@ impl Given {
         Ok(())
     }
 
-    fn text_in(&self, map: &str, key: &str, text: String) -> Text {
+    /// Returns a text of a ConfigMap with its location.
+    pub fn text_in(&self, map: &str, key: &str, text: String) -> Text {
         let base = self.inputs.base.and_then(|base| self.inputs.sources.get(base));
         if let Some(base) = base.filter(|_| self.inputs.base_text() == Some(text.as_str())) {
             return Text::of(base, text);

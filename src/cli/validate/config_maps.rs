@@ -2,23 +2,24 @@
 //! `data` and compressed in `binaryData`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Deserialize;
-use serde_json::Value;
 
+use crate::cli::assemble::Assembled;
 use crate::cli::input::object::{Document, Kind, Object, token};
-use crate::cli::input::{Inputs, MAX_FINDINGS};
+use crate::cli::input::{Inputs, MAX_FINDINGS, SourceDiagnostic};
 use go_compat::diag::Diagnostic;
 use go_compat::lines::Lines;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_api::config_map;
-use queuewarden_plan::history;
-use queuewarden_plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use yunikorn::admission::{self, AccessControl};
+use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{history, merged};
 use yunikorn::config::codes::{HIDES, NOT_UNPACKED};
-use yunikorn::config::flatten::{is_packed, target};
-use yunikorn::config::{settings, verdict};
+use yunikorn::config::flatten::{Origin, Source, is_packed, target};
+use yunikorn::config::{Flattened, keys, verdict};
 use yunikorn::version::Version;
 use yunikorn_access::alias;
 
@@ -26,121 +27,221 @@ use yunikorn_access::alias;
 /// `GetNormalizedPartitionName`). A text without it hangs a scheduler on reload.
 const ACTIVE: &[&str] = &["default"];
 
-/// Prefixes of the keys that the shim and the admission controller read, besides the queues (k8shim
-/// `schedulerconf.go`).
-const READ: [&str; 4] = ["service.", "log.", "kubernetes.", "admissionController."];
+/// The ConfigMaps of one namespace that `YuniKorn` merges.
+#[derive(Debug)]
+pub struct Pair<'i> {
+    /// True if they are in the namespace that the other objects are for.
+    pub here: bool,
+    /// Both of them, as far as they are given, and nothing else.
+    pub snapshot: Snapshot,
+    /// Their keys and values.
+    pub flat: Flattened,
+    defaults: Option<&'i Object>,
+    configs: Option<&'i Object>,
+}
 
-/// Returns all findings on the texts in a ConfigMap, or more than are listed. In a ConfigMap that `YuniKorn`
-/// reads every `*.yaml` key counts, in any other one only a value that looks like a queue tree: it may be the
-/// base under another name.
-pub fn check(inputs: &Inputs, object: &Object, version: Version) -> Vec<Diagnostic> {
-    let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&object.name.as_str());
-    let data = object.document.value.get("data").and_then(Value::as_object);
-    let mut findings = Vec::new();
-    for (key, value) in data.into_iter().flatten() {
-        if findings.len() > MAX_FINDINGS {
+impl<'i> Pair<'i> {
+    /// Returns the ConfigMaps that `YuniKorn` merges, by their namespaces.
+    pub fn all(inputs: &'i Inputs, assembled: &Assembled) -> Vec<Self> {
+        let here = assembled.spec.namespace.as_str();
+        // A manifest without a namespace goes wherever it is applied.
+        let namespace = |object: &'i Object| match object.namespace.as_str() {
+            "" => here,
+            namespace => namespace,
+        };
+        let mut objects: BTreeMap<&str, [Option<&Object>; 2]> = BTreeMap::new();
+        for object in inputs.of_kind(Kind::ConfigMap).filter(|object| is_known(object)) {
+            let [defaults, configs] = objects.entry(namespace(object)).or_default();
+            let role = if object.name == YUNIKORN_DEFAULTS { defaults } else { configs };
+            role.get_or_insert(object);
+        }
+        let pair = |(namespace, [defaults, configs]): (&str, [Option<&'i Object>; 2])| {
+            let state = |object: Option<&Object>| Some(Arc::new(state(object?)?));
+            let (first, second) = (state(defaults), state(configs));
+            let empty = Snapshot::empty(Timestamp::UNIX_EPOCH);
+            let snapshot = Snapshot { defaults: first, output: second, ..empty };
+            Self { here: namespace == here, flat: merged(&snapshot), snapshot, defaults, configs }
+        };
+        objects.into_iter().map(pair).collect()
+    }
+
+    /// Returns the ConfigMap that a value is from.
+    pub fn object(&self, origin: &Origin) -> Option<&'i Object> {
+        match origin.source {
+            Source::Defaults => self.defaults,
+            Source::Configs => self.configs,
+        }
+    }
+
+    /// Returns a finding at the key or in the value that it is about.
+    pub fn placed(&self, inputs: &Inputs, key: &str, found: Diagnostic) -> Option<SourceDiagnostic> {
+        let value = self.flat.get(key)?;
+        Some(place(inputs, self.object(&value.origin)?, &value.origin, &value.text, found))
+    }
+
+    /// Returns all findings about both together.
+    fn check(&self, inputs: &Inputs, assembled: &Assembled, version: Version) -> Vec<SourceDiagnostic> {
+        let base = self.here && has_other_base(inputs, assembled);
+        let mut found = Vec::new();
+        for keys::KeyFinding { origin, diagnostic } in keys::findings(&self.flat, version) {
+            let missing =
+                !diagnostic.is_error() && diagnostic.code == yunikorn::config::codes::DEFAULT_CONFIG;
+            let object = origin.map_or(self.configs.or(self.defaults), |origin| self.object(origin));
+            let Some(object) = object.filter(|_| !(missing && base)) else { continue };
+            found.push(match origin {
+                Some(origin) => {
+                    let text = self.flat.get(target_of(origin)).map_or("", |value| value.text.as_str());
+                    place(inputs, object, origin, text, diagnostic)
+                }
+                None => object.finding(diagnostic.at(object.document.span("/metadata/name"))),
+            });
+        }
+        let queues_key = self.flat.queues_key();
+        if let Some(value) = self.flat.get(&queues_key)
+            && let Some(object) = self.object(&value.origin)
+        {
+            let of_text = of_queues(&value.text, &queues_key, version).into_iter();
+            found.extend(of_text.map(|of_text| place(inputs, object, &value.origin, &value.text, of_text)));
+        }
+        found
+    }
+}
+
+/// Returns whether the queue tree of the ConfigMaps is given in another way.
+fn has_other_base(inputs: &Inputs, assembled: &Assembled) -> bool {
+    let other = ![YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&assembled.spec.base_config_map.as_str());
+    inputs.base.is_some() || (other && assembled.snapshot.base.is_some())
+}
+
+/// Returns whether `YuniKorn` reads ConfigMaps of this name.
+fn is_known(object: &Object) -> bool {
+    [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&object.name.as_str())
+}
+
+/// Returns the contents of a ConfigMap; `None` for an invalid one, e.g. with broken base64, which is reported
+/// when the snapshot is assembled.
+fn state(object: &Object) -> Option<ConfigMapState> {
+    ConfigMap::deserialize(&object.document.value).ok().map(|map| config_map::state(&map))
+}
+
+/// Returns the key that an entry sets.
+fn target_of(origin: &Origin) -> &str {
+    if origin.binary { target(&origin.key) } else { &origin.key }
+}
+
+/// Returns all findings on the ConfigMaps, or more than are listed. A ConfigMap of another name may be the
+/// base: in it, a value counts that looks like a queue tree.
+pub fn check(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
+    let version = assembled.snapshot.version();
+    let mut found = Vec::new();
+    for pair in Pair::all(inputs, assembled) {
+        found.extend(pair.check(inputs, assembled, version));
+        let key = pair.flat.queues_key();
+        for object in [pair.defaults, pair.configs].into_iter().flatten() {
+            let of_binary = of_binary(object, &key, version).into_iter();
+            found.extend(of_binary.map(|diagnostic| object.finding(diagnostic)));
+        }
+    }
+    for tree in other_trees(inputs) {
+        if found.len() > MAX_FINDINGS {
             break;
         }
-        let Some(text) = value.as_str() else { continue };
-        let mut of_key = of_value(known, key, text, version);
-        let setting = settings::check(key, text, version);
-        of_key.extend(setting.filter(|_| known && !is_outweighed(inputs, object, key, Within::Data)));
-        findings.extend(within(inputs, &object.document, &format!("/data/{}", token(key)), of_key));
+        let of_text = of_queues(&tree.text, &tree.key, version).into_iter();
+        found.extend(of_text.map(|found| place(inputs, tree.object, &tree.origin, &tree.text, found)));
     }
-    findings.extend(of_binary(inputs, object, known, version));
-    findings
+    found
 }
 
-/// Part of a ConfigMap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
-    Data,
-    BinaryData,
+/// A queue tree in a ConfigMap that `YuniKorn` does not read by its name.
+#[derive(Debug)]
+pub struct OtherTree<'i> {
+    /// The ConfigMap.
+    pub object: &'i Object,
+    /// The key that sets it.
+    key: String,
+    origin: Origin,
+    text: String,
 }
 
-/// Returns whether the value of a setting is never read because another value overrides it: `binaryData`
-/// overrides `data`, and the second of `YuniKorn`'s ConfigMaps overrides the first (`schedulerconf.go`,
-/// `FlattenConfigMaps`). This decompresses both of them, so it is called only for the few keys with a
-/// finding.
-fn is_outweighed(inputs: &Inputs, object: &Object, key: &str, within: Within) -> bool {
-    let sets = |other: &Object, data: bool| {
-        let Ok(map) = ConfigMap::deserialize(&other.document.value) else { return false };
-        let map = config_map::state(&map);
-        let mut binary = map.binary.keys();
-        (data && map.data.contains_key(key))
-            || binary.any(|packed| target(packed) == key && given(&map, packed).is_some())
-    };
-    let second = |other: &&Object| other.name == YUNIKORN_CONFIGS && other.namespace == object.namespace;
-    (within == Within::Data && sets(object, false))
-        || (object.name == YUNIKORN_DEFAULTS
-            && inputs.of_kind(Kind::ConfigMap).filter(second).any(|other| sets(other, true)))
-}
-
-/// Returns all findings on the value of one key, with spans in it.
-fn of_value(known: bool, key: &str, text: &str, version: Version) -> Vec<Diagnostic> {
-    let mut findings = Vec::new();
-    if known && admission::KEYS.contains(&key) {
-        let keys = BTreeMap::from([(key.to_owned(), text.to_owned())]);
-        let (_, diagnostics) = AccessControl::from_keys(&keys);
-        findings.extend(diagnostics);
+impl OtherTree<'_> {
+    /// Returns the key as written.
+    pub fn written_key(&self) -> &str {
+        &self.origin.key
     }
-    if is_queues(key) && (known || has_partitions(text)) {
-        let read = verdict(text, ACTIVE, version);
-        findings.extend(read.diagnostics);
-        // Only a text that queuewarden writes may have aliases.
-        let base = read.config.as_ref().filter(|_| history::number(text).is_none());
-        findings.extend(base.map(alias::named_in).into_iter().flatten());
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
     }
-    findings
 }
 
-/// Returns all findings on `binaryData`: on the texts inside, and on the keys that they hide. They are shown
-/// at the key, because the text inside has no location in the file.
-fn of_binary(inputs: &Inputs, object: &Object, known: bool, version: Version) -> Vec<Diagnostic> {
+/// Returns the queue trees in ConfigMaps of other names.
+pub fn other_trees(inputs: &Inputs) -> impl Iterator<Item = OtherTree<'_>> {
+    inputs.of_kind(Kind::ConfigMap).filter(|object| !is_known(object)).flat_map(|object| {
+        let flat = state(object).map(|state| queuewarden_plan::merged_alone(&state)).unwrap_or_default();
+        let trees = flat.values().filter(|(key, value)| is_queues(key) && has_partitions(&value.text));
+        let tree = |(key, value): (&str, &yunikorn::config::flatten::Value)| OtherTree {
+            object,
+            key: key.to_owned(),
+            origin: value.origin.clone(),
+            text: value.text.clone(),
+        };
+        trees.map(tree).collect::<Vec<_>>()
+    })
+}
+
+/// Returns all findings on a text of queues.
+fn of_queues(text: &str, key: &str, version: Version) -> Vec<Diagnostic> {
+    if let Some(packed) = keys::packed_queues(text, key) {
+        return vec![packed];
+    }
+    let read = verdict(text, ACTIVE, version);
+    let mut found = read.diagnostics;
+    // Only a text that queuewarden writes may have aliases.
+    let base = read.config.as_ref().filter(|_| history::number(text).is_none());
+    found.extend(base.map(alias::named_in).into_iter().flatten());
+    found
+}
+
+/// Returns a finding at the key of an entry, or in its value. One about the text in `binaryData` is at the
+/// key, because that text has no location in the file.
+fn place(
+    inputs: &Inputs,
+    object: &Object,
+    origin: &Origin,
+    text: &str,
+    diagnostic: Diagnostic,
+) -> SourceDiagnostic {
     let document = &object.document;
-    if document.value.get("binaryData").is_none() {
-        return Vec::new();
+    let key = token(&origin.key);
+    if !origin.binary {
+        let mut placed = within(inputs, document, &format!("/data/{key}"), [diagnostic]);
+        return object.finding(placed.remove(0));
     }
-    // An invalid ConfigMap, e.g. one with broken base64, is reported when the snapshot is assembled.
-    let Ok(map) = ConfigMap::deserialize(&document.value) else { return Vec::new() };
-    let state = config_map::state(&map);
+    // A finding about an empty text is about the built-in configuration.
+    let lines = (!text.is_empty()).then(|| Lines::new(text));
+    let at = document.span_of_key(&format!("/binaryData/{key}"));
+    object.finding(inside(lines.as_ref(), diagnostic).at(at))
+}
+
+/// Returns the findings on keys of `binaryData` that are not unpacked, and on keys that they hide.
+fn of_binary(object: &Object, queues_key: &str, version: Version) -> Vec<Diagnostic> {
+    let Some(state) = state(object) else { return Vec::new() };
     let mut findings = Vec::new();
     let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
-    for key in state.binary.keys() {
-        let sets = target(key);
-        let counts = known && is_read(sets);
+    for key in state.binary.keys().filter(|key| keys::is_read(target(key), queues_key, version)) {
         let mut of_key = Vec::new();
         if let Some(text) = given(&state, key) {
-            let of_text = of_value(known, sets, text, version).into_iter();
-            // A finding about an empty text is about the built-in configuration.
-            let lines = (!text.is_empty()).then(|| Lines::new(text));
-            of_key.extend(of_text.map(|diagnostic| inside(lines.as_ref(), diagnostic)));
-            if counts {
-                of_key.extend(state.data.contains_key(sets).then(|| hides(key)));
-            } else if known && !is_packed(key) && is_queues(key) {
-                of_key.push(not_packed(key));
-            }
-            let outweighed = || is_outweighed(inputs, object, sets, Within::BinaryData);
-            let setting = settings::check(sets, text, version);
-            of_key.extend(setting.filter(|_| known && !outweighed()));
-            if counts {
-                let (other, before) = *first.entry(sets).or_insert((key.as_str(), text));
-                of_key.extend((before != text).then(|| contradicts(key, other)));
-            }
-        } else if counts {
+            of_key.extend(state.data.contains_key(target(key)).then(|| hides(key)));
+            let (other, before) = *first.entry(target(key)).or_insert((key.as_str(), text));
+            of_key.extend((before != text).then(|| contradicts(key, other)));
+        } else {
             of_key.push(not_unpacked(key));
         }
-        if !of_key.is_empty() {
-            let at = document.span_of_key(&format!("/binaryData/{}", token(key)));
-            findings.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
-        }
+        let at = object.document.span_of_key(&format!("/binaryData/{}", token(key)));
+        findings.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
     }
     findings
-}
-
-/// Returns whether a program of `YuniKorn` may read the value of this key.
-fn is_read(key: &str) -> bool {
-    is_queues(key) || READ.iter().any(|prefix| key.starts_with(prefix))
 }
 
 /// Returns whether the value of this key may hold the queues: the first part of the name is the policy group.
@@ -170,13 +271,6 @@ fn not_unpacked(key: &str) -> Diagnostic {
     );
     let help = "write the text into `data`, or pack it with gzip and then base64";
     Diagnostic::error(NOT_UNPACKED, message).help(help)
-}
-
-fn not_packed(key: &str) -> Diagnostic {
-    let message =
-        format!("YuniKorn does not read `{key}` in `binaryData`: only what ends in `.gz` is unpacked");
-    let help = format!("write the text into `data`, or pack it with gzip and then base64 as `{key}.gz`");
-    Diagnostic::warning(NOT_UNPACKED, message).help(help)
 }
 
 fn hides(key: &str) -> Diagnostic {
@@ -236,7 +330,9 @@ mod tests {
     use queuewarden_api::config_map;
 
     use super::*;
+    use crate::cli::assemble::assemble;
     use crate::cli::input::source::Source;
+    use serde_json::Value;
 
     const GOOD: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n";
     const BAD: &str =
@@ -252,8 +348,15 @@ mod tests {
         data: &[(&str, &str)],
         binary: &[(&str, Vec<u8>)],
     ) -> Vec<(u16, bool, String, String)> {
-        let data: Vec<_> =
-            data.iter().map(|(key, text)| format!("  {key}: {}\n", Value::from(*text))).collect();
+        let tree = [("queues.yaml", GOOD)];
+        let is_tree = |key: &str| key.starts_with("queues");
+        let has_tree = data.iter().any(|(key, _)| is_tree(key)) || binary.iter().any(|(key, _)| is_tree(key));
+        let needed = if has_tree || name == "base" { &[][..] } else { &tree[..] };
+        let data: Vec<_> = data
+            .iter()
+            .chain(needed)
+            .map(|(key, text)| format!("  {key}: {}\n", Value::from(*text)))
+            .collect();
         let binary = binary.iter().map(|(key, bytes)| format!("  {key}: '{}'\n", STANDARD.encode(bytes)));
         let binary: Vec<_> = binary.collect();
         let text = format!(
@@ -262,15 +365,25 @@ mod tests {
             data.concat(),
             binary.concat()
         );
-        let source = Source::new("x.yaml", text);
-        let inputs = Inputs::new(vec![source]);
-        assert!(inputs.findings.is_empty(), "{:?}", inputs.findings);
-        let shown = |diagnostic: Diagnostic| {
-            let at = diagnostic.span.unwrap();
-            let at = inputs.sources[0].text.get(at.start..at.end).unwrap().to_owned();
-            (diagnostic.code.number, diagnostic.is_error(), diagnostic.message, at)
+        let shown = |found: SourceDiagnostic| {
+            let at = found.diagnostic.span.unwrap();
+            let at = text.get(at.start..at.end).unwrap().to_owned();
+            (found.diagnostic.code.number, found.diagnostic.is_error(), found.diagnostic.message, at)
         };
-        inputs.objects.iter().flat_map(|object| check(&inputs, object, Version::V1_8)).map(shown).collect()
+        checked(&text).into_iter().map(shown).collect()
+    }
+
+    /// Returns all findings about a text.
+    fn checked(text: &str) -> Vec<SourceDiagnostic> {
+        let mut inputs = Inputs::new(vec![Source::new("x.yaml", text)]);
+        inputs.version = Some(Version::V1_8);
+        assert!(inputs.findings.is_empty(), "{:?}", inputs.findings);
+        check(&inputs, &assemble(&inputs, Timestamp::UNIX_EPOCH))
+    }
+
+    /// Returns the number of errors in a text.
+    fn errors(text: &str) -> usize {
+        checked(text).iter().filter(|found| found.diagnostic.is_error()).count()
     }
 
     fn codes(name: &str, data: &[(&str, &str)], binary: &[(&str, Vec<u8>)]) -> Vec<(u16, bool)> {
@@ -292,19 +405,12 @@ mod tests {
                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\ndata:\n  {KEY}: {value}\n---\n"
             )
         };
-        for (first, second, errors) in [("'5'", "5s", 0), ("5s", "'5'", 1), ("'5'", "'5'", 1)] {
+        for (first, second, expected) in [("'5'", "5s", 0), ("5s", "'5'", 1), ("'5'", "'5'", 1)] {
             let text = map(YUNIKORN_DEFAULTS, "yunikorn", first) + &map(YUNIKORN_CONFIGS, "yunikorn", second);
-            assert_eq!(checked(&text), errors, "{text}");
+            assert_eq!(errors(&text), expected, "{text}");
         }
         let elsewhere = map(YUNIKORN_DEFAULTS, "yunikorn", "'5'") + &map(YUNIKORN_CONFIGS, "other", "5s");
-        assert_eq!(checked(&elsewhere), 1);
-    }
-
-    /// Returns the number of findings in all objects of a text.
-    fn checked(text: &str) -> usize {
-        let source = Source::new("x.yaml", text);
-        let inputs = Inputs::new(vec![source]);
-        inputs.objects.iter().flat_map(|object| check(&inputs, object, Version::V1_8)).count()
+        assert_eq!(errors(&elsewhere), 1);
     }
 
     #[test]
@@ -354,7 +460,9 @@ mod tests {
     #[test]
     fn a_text_that_is_not_packed_is_not_read() {
         let plain = [("queues.yaml", GOOD.as_bytes().to_vec())];
-        assert_eq!(codes(YUNIKORN_DEFAULTS, &[], &plain), [(3040, false)]);
+        // Without it, the built-in configuration is in force.
+        assert_eq!(codes(YUNIKORN_DEFAULTS, &[], &plain), [(3035, false)]);
+        assert_eq!(codes(YUNIKORN_DEFAULTS, &[("queues.yaml", GOOD)], &plain), [(3040, false)]);
         assert!(codes("base", &[], &plain).is_empty());
     }
 
@@ -372,9 +480,9 @@ mod tests {
             assert_eq!(reported.contains(&(3041, false)), expected, "{reported:?}");
         }
         assert!(codes("base", &data, &blanked).is_empty());
-        let setting = [("service.policyGroup", "queues")];
+        let setting = [("service.policyGroup", "prod")];
         assert_eq!(
-            codes(YUNIKORN_CONFIGS, &setting, &[("service.policyGroup.gz", gzip("prod"))]),
+            codes(YUNIKORN_CONFIGS, &setting, &[("service.policyGroup.gz", gzip("queues"))]),
             [(3041, false)]
         );
     }
@@ -416,5 +524,33 @@ mod tests {
         let plain = codes(YUNIKORN_CONFIGS, &[(key, "yes")], &[]);
         assert_eq!(plain.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [4101]);
         assert_eq!(codes(YUNIKORN_CONFIGS, &[], &[(packed.as_str(), gzip("yes"))]), plain);
+    }
+
+    /// A `*.yaml` key that `service.policyGroup` does not name is no tree.
+    #[test]
+    fn keys_that_nothing_reads_are_no_trees() {
+        let other = [("queues-old.yaml", BAD), ("notes.yaml", "owner: [ann]\n"), ("queues.yaml", GOOD)];
+        assert_eq!(codes(YUNIKORN_CONFIGS, &other, &[]), []);
+        assert_eq!(codes(YUNIKORN_CONFIGS, &other[2..], &[("queues-old.yaml.gz", gzip(BAD))]), []);
+        let group = [("service.policyGroup", "prod"), ("prod.yaml", BAD), ("queues.yaml", "a: [")];
+        assert!(codes(YUNIKORN_CONFIGS, &group, &[]).iter().all(|(number, _)| *number == 1001));
+    }
+
+    /// The keys of both ConfigMaps count together, and those of another namespace do not.
+    #[test]
+    fn config_maps_are_merged_by_namespace() {
+        let map = |name: &str, namespace: &str, data: &str| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\ndata: {{{data}}}\n---\n"
+            )
+        };
+        let tree = format!("queues.yaml: {}", Value::from(GOOD));
+        let setting = "service.clusterId: x";
+        for (namespace, expected) in [("yunikorn", 0), ("other", 1)] {
+            let text = map(YUNIKORN_DEFAULTS, "yunikorn", &tree) + &map(YUNIKORN_CONFIGS, namespace, setting);
+            let found = checked(&text);
+            assert_eq!(found.len(), expected, "{found:?}");
+            assert!(found.iter().all(|found| found.diagnostic.code.number == 3035), "{found:?}");
+        }
     }
 }

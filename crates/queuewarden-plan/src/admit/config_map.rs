@@ -14,8 +14,9 @@ use crate::parse_cache::ParseCache;
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
 use go_compat::yaml::parse::within;
+use yunikorn::config::codes::{DEFAULT_CONFIG, SETTING};
 use yunikorn::config::flatten::Flattened;
-use yunikorn::config::{settings, verdict};
+use yunikorn::config::{keys, settings, verdict};
 use yunikorn::version::Version;
 
 /// Most nodes of a text that a change brings. One of 10,000 queues has 60,000.
@@ -84,8 +85,26 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     {
         warnings.push(format!("no new grants are written, only withdrawals: {}", lost.message));
     }
+    warnings.extend(odd_keys(snapshot, &after));
     warnings.extend(put_back(snapshot, &env, name, new));
     Response::warned(&warnings)
+}
+
+/// Returns the findings that a change brings about keys that no program reads, and values that are not read
+/// as they seem to be.
+fn odd_keys(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+    let of = |snapshot: &Snapshot| -> Vec<String> {
+        let flat = merged(snapshot);
+        let found = keys::findings(&flat, snapshot.version()).into_iter();
+        // These are reported in other words.
+        let others = found.filter(|found| ![DEFAULT_CONFIG, SETTING].contains(&found.diagnostic.code));
+        let line = |found: keys::KeyFinding<'_>| {
+            Some(one_line(&format!("key {}: {}", found.origin?.key, found.diagnostic)))
+        };
+        others.filter_map(line).collect()
+    };
+    let known = of(before);
+    of(after).into_iter().filter(|found| !known.contains(found)).collect()
 }
 
 /// Returns an error if a change brings a text with too many nodes. Each node takes memory, and the change may

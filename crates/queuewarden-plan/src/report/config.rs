@@ -8,6 +8,7 @@ use crate::running::Runs;
 use crate::snapshot::{ConfigSpec, Snapshot};
 use crate::{ConfigStatus, OutputRef, header};
 use yunikorn::config::Config;
+use yunikorn::config::keys::missing_queues;
 use yunikorn::right::Right;
 
 /// All conditions of the object: `chain` is `BaseResolved`, `Applied` and `Loaded`. `Mirrored` matters to
@@ -78,10 +79,21 @@ pub(crate) fn fail_open(
         ),
         _ => (
             Reason::OutputMissing,
-            format!("no ConfigMap has a text in key `{}`, so YuniKorn runs its built-in default", env.key),
+            format!(
+                "no ConfigMap has a text in key `{}`, so YuniKorn runs its built-in default{}",
+                env.key,
+                meant(env)
+            ),
         ),
     };
     Some(Finding::yes(Type::FailOpen, reason, format!("{open}: {why}")))
+}
+
+/// Returns what to do about a key that was likely meant to have the queues.
+fn meant(env: &Environment) -> String {
+    let missing = missing_queues(&env.flat).filter(|missing| missing.origin.is_some());
+    let help = missing.and_then(|missing| missing.diagnostic.help);
+    help.map(|help| format!("; {help}")).unwrap_or_default()
 }
 
 /// Returns condition `FailOpen` by what the scheduler runs, while the text in force is closed; `was` is the

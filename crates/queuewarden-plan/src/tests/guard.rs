@@ -50,6 +50,28 @@ fn shadowing_keys_are_refused_and_reported_where_they_are() {
     }
 }
 
+/// A key that nothing reads is named in the change that brings it, and not again.
+#[test]
+fn keys_that_nothing_reads_are_reported() {
+    let set = |keys: &[(&str, &str)]| {
+        let mut output = calm().output.unwrap();
+        let entries = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Arc::make_mut(&mut output).data.extend(entries);
+        output
+    };
+    let typo = ("admissionController.accessControl.externalUser", "^livy$");
+    let answer = changed(&calm(), YUNIKORN_CONFIGS, Some(&set(&[typo])));
+    let [warning] = answer.warnings.as_slice() else { panic!("{answer:?}") };
+    assert!(
+        answer.refusal.is_none() && warning.contains("QW3045") && warning.contains("externalUsers"),
+        "{warning}"
+    );
+    let mut before = calm();
+    before.output = Some(set(&[typo]));
+    let answer = changed(&before, YUNIKORN_CONFIGS, Some(&set(&[typo, ("notes.yaml", "a: [")])));
+    assert_eq!((answer.refusal, answer.warnings.len()), (None, 0));
+}
+
 #[test]
 fn settings_that_no_scheduler_can_read_are_refused() {
     let set = |value: &str| {

@@ -9,6 +9,7 @@
 //! * `unused`: queues that nobody can submit to, or that no application reaches.
 //! * `reachable`: the queues that the placement rules lead to.
 //! * `names`: names that are likely wrong.
+//! * `trusted`: names that the admission controller lets submit as others.
 
 pub mod codes;
 mod covered;
@@ -16,12 +17,14 @@ mod names;
 mod reachable;
 #[cfg(test)]
 mod tests;
+mod trusted;
 mod unused;
 
 use std::fmt;
 
 pub use codes::CODES;
 pub use names::{Known, Population};
+pub use trusted::trusted_names;
 
 use super::tree::{Grants, Node, Origin, QueueId, Tree};
 use go_compat::diag::{Code, Diagnostic, Span, listed, quoted, unlisted};

@@ -26,7 +26,7 @@ go_compat::codes! {
     /// In `^a|b$` the first alternative has no end and the last one no start.
     pub const SPLIT_ANCHORS: Code = Code::new(4111, "split-anchors");
     /// The namespace of a service account is not closed with `:`, so that other namespaces that begin alike
-    /// match too.
+    /// match too. `:*` does not close it: it is any number of colons, or none.
     pub const OPEN_NAMESPACE: Code = Code::new(4112, "open-namespace");
     /// A list has more expressions than are checked.
     pub const TOO_MANY: Code = Code::new(4113, "too-many-expressions");
@@ -63,8 +63,8 @@ go_compat::codes! {
     /// cluster or a namespace.
     ///
     /// All who are in the group submit as anyone. Kubernetes puts everyone who has logged in into
-    /// `system:authenticated`, and each service account into `system:serviceaccounts` and a group for its
-    /// namespace. Anyone who may create a pod in a namespace acts as its service accounts.
+    /// `system:authenticated`, everyone else into `system:unauthenticated`, and each service account into
+    /// `system:serviceaccounts` and a group for its namespace. Anyone who may create a pod in a namespace acts as its service accounts.
     pub const GROUP_OF_EVERYONE: Code = Code::new(4118, "group-of-everyone");
     /// `trustControllers: true` without `systemUsers` trusts every account of kube-system, and nothing checks
     /// what they copy from changed workloads.
@@ -75,4 +75,22 @@ go_compat::codes! {
     /// profile `strict`. Where `trustControllers` is not set either, `YuniKorn`'s default is the same, which
     /// is not reported.
     pub const UNCHECKED_COPIES: Code = Code::new(4119, "unchecked-copies");
+    /// An expression of `externalUsers` or `externalGroups` matches a user or a group that ACLs of queues
+    /// name.
+    ///
+    /// These lists are for front ends such as Livy, which pass on the names of their own users. Whoever is on
+    /// one writes any user and groups into `user.info`, also those of administrators, and so submits to every
+    /// queue. An ACL is enough to use a queue: remove the name from the list. A name that may submit to root
+    /// is not reported.
+    pub const TENANT_TRUSTED: Code = Code::new(4120, "tenant-trusted");
+    /// An expression of `systemUsers` or `externalUsers` matches `system:anonymous`, the name of every
+    /// request without a login.
+    ///
+    /// Where such requests may create pods, everyone who reaches the API server submits as anyone.
+    pub const ANONYMOUS_TRUSTED: Code = Code::new(4121, "anonymous-trusted");
+    /// A `*` in an expression is written as in a shell, where it stands for any text.
+    ///
+    /// In a regular expression it repeats what precedes it, from zero times on: `team-*` is `team` with any
+    /// number of dashes. Write `.*` for any text. At the end of an expression without `$` nothing is needed.
+    pub const SHELL_PATTERN: Code = Code::new(4122, "shell-pattern");
 }

@@ -81,6 +81,11 @@ impl PatternList {
         }
     }
 
+    /// Returns the spans of the elements in the text of a list, in the order of its expressions.
+    pub fn spans(text: &str) -> impl Iterator<Item = Span> {
+        elements(text).map(|element| Span::new(element.at, element.at + element.text.len()))
+    }
+
     /// Returns whether the list that the admission controller uses is known.
     pub fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))

@@ -1,6 +1,6 @@
 //! Expressions that match more, or less, than they seem to.
 
-use super::codes::{CLOSED_PREFIX, MATCHES_ALL, OPEN_NAMESPACE, SPLIT_ANCHORS, UNANCHORED};
+use super::codes::{CLOSED_PREFIX, MATCHES_ALL, OPEN_NAMESPACE, SHELL_PATTERN, SPLIT_ANCHORS, UNANCHORED};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::go_regex::GoRegex;
 
@@ -13,6 +13,7 @@ const SERVICE_ACCOUNT: &str = "^system:serviceaccount:";
 /// Returns the finding about an expression, if there is one; its span is the whole expression.
 pub(super) fn check(regex: &GoRegex) -> Option<Diagnostic> {
     let found = matches_all(regex)
+        .or_else(|| shell_pattern(regex))
         .or_else(|| split_anchors(regex))
         .or_else(|| closed_prefix(regex))
         .or_else(|| open_namespace(regex))
@@ -29,6 +30,39 @@ pub(super) fn matches_all(regex: &GoRegex) -> Option<Diagnostic> {
     all.then(|| {
         warning(MATCHES_ALL, regex, "matches every name", "name those that are meant, from `^` to `$`")
     })
+}
+
+/// Finds a `*` written as in a shell: behind a character of a name, which it repeats.
+fn shell_pattern(regex: &GoRegex) -> Option<Diagnostic> {
+    let body = regex.as_str().trim_start_matches('^').trim_end_matches('$');
+    let repeated = |before: &str| before.chars().next_back().filter(|c| *c != '.');
+    let (before, behind) = body.match_indices('*').find_map(|(at, _)| {
+        let (before, behind) = body.split_at_checked(at)?;
+        repeated(before)?;
+        Some((before, behind.trim_start_matches('*')))
+    })?;
+    let repeated = repeated(before)?;
+    if !is_name(&before.replace('*', "")) || !(behind.is_empty() || is_name(&behind.replace('*', ""))) {
+        return None;
+    }
+    let start = before.strip_suffix(repeated)?;
+    let more = if repeated == ':' { format!("{start}-dev:default") } else { format!("{start}-2") };
+    let (code, does, name, instead) = if regex.is_match(&more) && behind.is_empty() {
+        let is_account = start.starts_with(SERVICE_ACCOUNT.trim_start_matches('^'));
+        let code = if is_account && repeated == ':' { OPEN_NAMESPACE } else { SHELL_PATTERN };
+        (code, "matches", more, format!("^{before}"))
+    } else {
+        let end = if regex.is_closed() { "$" } else { "" };
+        (SHELL_PATTERN, "does not match", format!("{before}x{behind}"), format!("^{before}.*{behind}{end}"))
+    };
+    let part = quoted(&format!("{repeated}*"));
+    let also = if does == "matches" { "also " } else { "" };
+    let what = format!(
+        "has {part}, which is any number of {}, or none: it {also}{does} {}",
+        quoted(&repeated.to_string()),
+        quoted(&name)
+    );
+    Some(warning(code, regex, &what, format!("write `{instead}`")))
 }
 
 fn split_anchors(regex: &GoRegex) -> Option<Diagnostic> {
@@ -129,6 +163,20 @@ mod tests {
             ("^(alice|bob)$", None),
             ("(^minikube-user$|^kubernetes-admin$)", None),
             ("^team-[a-z]+$", None),
+            ("^team-.*$", None),
+            ("^[a-z]*$", None),
+            (
+                "^system:serviceaccount:spark:*",
+                Some((OPEN_NAMESPACE, "write `^system:serviceaccount:spark:`")),
+            ),
+            (
+                "system:serviceaccount:spark:*",
+                Some((OPEN_NAMESPACE, "write `^system:serviceaccount:spark:`")),
+            ),
+            ("^team-*", Some((SHELL_PATTERN, "write `^team-`"))),
+            ("^team-*$", Some((SHELL_PATTERN, "write `^team-.*$`"))),
+            ("^etl-*-prod$", Some((SHELL_PATTERN, "write `^etl-.*-prod$`"))),
+            ("admin*", Some((SHELL_PATTERN, "write `^admin`"))),
         ];
         for (pattern, expected) in rows {
             let found = check(&GoRegex::new(pattern).unwrap());
@@ -146,6 +194,8 @@ mod tests {
             ("^system:serviceaccount:spark", "system:serviceaccount:spark-2:default"),
             ("^alice|bob$", "alice-2"),
             ("^alice|bob$", "not-bob"),
+            ("^system:serviceaccount:spark:*", "system:serviceaccount:spark-dev:default"),
+            ("^team-*", "team"),
         ] {
             let regex = GoRegex::new(pattern).unwrap();
             assert!(regex.is_match(unwanted), "{pattern}");

@@ -1,9 +1,12 @@
 //! Settings that trust more people than they name: accounts of Kubernetes, and with them everyone who writes
 //! the objects from which they make pods; groups of everyone; `bypassAuth` and `trustControllers`.
 
-use super::codes::{ALL_OF_KUBE_SYSTEM, BYPASS_AUTH, GROUP_OF_EVERYONE, UNCHECKED_COPIES, UNGUARDED_ACCOUNT};
+use super::codes::{
+    ALL_OF_KUBE_SYSTEM, ANONYMOUS_TRUSTED, BYPASS_AUTH, GROUP_OF_EVERYONE, UNCHECKED_COPIES,
+    UNGUARDED_ACCOUNT,
+};
 use super::pitfalls;
-use go_compat::diag::{Diagnostic, Span, quoted};
+use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::go_regex::GoRegex;
 
 /// Matches the controllers of Kubernetes that copy pod templates, and no add-on. Their accounts are those of
@@ -23,10 +26,23 @@ const UNRELATED: [&str; 3] = ["a", "keda-operator", "x7"];
 const ANY: &str = "system:serviceaccount:any:account";
 /// The start of the names of the groups of all service accounts of a namespace.
 const ACCOUNTS: &str = "system:serviceaccounts:";
+/// The user of a request without a login.
+const ANONYMOUS: &str = "system:anonymous";
 /// Groups of many people, and who is in them.
-const GROUPS: [(&str, &str); 2] = [
+const GROUPS: [(&str, &str); 3] = [
     ("system:authenticated", "everyone who has logged in"),
+    ("system:unauthenticated", "everyone who has not logged in"),
     ("system:serviceaccounts", "every service account"),
+];
+
+/// The codes of the findings of this module.
+pub const CODES: [Code; 6] = [
+    UNGUARDED_ACCOUNT,
+    ALL_OF_KUBE_SYSTEM,
+    BYPASS_AUTH,
+    GROUP_OF_EVERYONE,
+    UNCHECKED_COPIES,
+    ANONYMOUS_TRUSTED,
 ];
 
 /// Returns the finding about `bypassAuth: true`.
@@ -74,18 +90,55 @@ pub fn trusted(element: &str, operators: &[String]) -> Option<Diagnostic> {
     let (code, accounts, help) = if !is_operator && is_outside(&regex) {
         let help = "name an operator's account in `operators` of `userInfo`, with `mode: Enforce`, profile \
                     `strict` and `templates` for all kinds that it makes pods of; or leave it out";
-        let accounts =
-            "an account outside of kube-system: whoever may write what it makes pods of submits as anyone";
+        let accounts = format!(
+            "{} outside of kube-system: whoever may write what it makes pods of submits as anyone",
+            accounts(&regex)
+        );
         (UNGUARDED_ACCOUNT, accounts, help.to_owned())
     } else if UNRELATED.iter().all(|name| regex.is_match(&format!("{KUBE_SYSTEM}{name}"))) {
         let help = format!("name the controllers that copy pod templates: `{TEMPLATE_CONTROLLERS}`");
         let accounts = "every account of kube-system, also of add-ons that make pods of what others write";
-        (ALL_OF_KUBE_SYSTEM, accounts, help)
+        (ALL_OF_KUBE_SYSTEM, accounts.to_owned(), help)
     } else {
         return None;
     };
     let message = format!("the expression {} trusts {accounts}", quoted(element));
     Some(Diagnostic::warning(code, message).at(Span::new(0, element.len())).help(help))
+}
+
+/// Returns the finding about an element of `systemUsers` or `externalUsers` that matches everyone without a
+/// login; its span is the whole element. An expression that matches every name has a code of its own.
+pub fn trusted_anonymous(element: &str) -> Option<Diagnostic> {
+    let regex = GoRegex::new(element).ok().filter(|regex| pitfalls::matches_all(regex).is_none())?;
+    regex.is_match(ANONYMOUS).then(|| {
+        let message = format!(
+            "the expression {} matches `{ANONYMOUS}`, everyone who has not logged in, who submit as anyone",
+            quoted(element)
+        );
+        let help = "name the users who may act for all others, from `^` to `$`";
+        Diagnostic::warning(ANONYMOUS_TRUSTED, message).at(Span::new(0, element.len())).help(help)
+    })
+}
+
+/// Describes the accounts that an expression matches.
+fn accounts(regex: &GoRegex) -> String {
+    let all_of = |namespace: &str| {
+        UNRELATED.iter().all(|name| regex.is_match(&format!("{ACCOUNT}{namespace}:{name}")))
+    };
+    if all_of("any") {
+        return "every service account".to_owned();
+    }
+    let prefixes = regex.prefixes();
+    let namespaces = prefixes.iter().filter_map(|prefix| prefix.strip_prefix(ACCOUNT));
+    let namespaces = namespaces.map(|rest| rest.split(':').next().unwrap_or(rest));
+    let mut namespaces = namespaces.filter(|name| !name.is_empty() && all_of(name));
+    match namespaces.next() {
+        Some(name) if all_of(&format!("{name}-dev")) => {
+            format!("every account of namespaces that begin with {}", quoted(name))
+        }
+        Some(name) => format!("every account of namespace {}", quoted(name)),
+        None => "an account".to_owned(),
+    }
 }
 
 /// Returns whether it certainly matches an account outside of kube-system.
@@ -101,7 +154,6 @@ fn is_outside(regex: &GoRegex) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use go_compat::diag::Code;
 
     /// Accounts that the expressions of the tests match.
     const OPERATORS: [&str; 6] = [
@@ -138,6 +190,45 @@ mod tests {
         for every in ["^system:serviceaccount:", "^system:"] {
             assert_eq!(code(every, false), Some(UNGUARDED_ACCOUNT), "{every}");
             assert_eq!(code(every, true), Some(ALL_OF_KUBE_SYSTEM), "{every}");
+        }
+    }
+
+    #[test]
+    fn the_message_tells_an_account_from_a_namespace() {
+        for (element, accounts) in [
+            ("^system:serviceaccount:spark:operator$", "trusts an account outside"),
+            ("^system:serviceaccount:default:", "trusts every account of namespace `default` outside"),
+            ("^system:serviceaccount:default:.*$", "trusts every account of namespace `default` outside"),
+            ("^system:serviceaccount:spark:[a-z0-9-]+$", "trusts every account of namespace `spark` outside"),
+            (
+                "^system:serviceaccount:spark",
+                "trusts every account of namespaces that begin with `spark` outside",
+            ),
+            (
+                "^system:serviceaccount:air:*",
+                "trusts every account of namespaces that begin with `air` outside",
+            ),
+            ("^system:serviceaccount:", "trusts every service account outside"),
+        ] {
+            let found = trusted(element, &[]).unwrap();
+            assert!(found.message.contains(accounts), "{element}: {found}");
+        }
+    }
+
+    #[test]
+    fn everyone_without_a_login_is_reported() {
+        for (element, expected) in [
+            ("^system:anonymous$", true),
+            ("^system:", true),
+            ("anonymous", true),
+            ("^(alice|system:anonymous)$", true),
+            ("^system:serviceaccount:", false),
+            ("^alice$", false),
+            (".*", false),
+            ("(", false),
+        ] {
+            let found = trusted_anonymous(element).map(|found| found.code);
+            assert_eq!(found, expected.then_some(ANONYMOUS_TRUSTED), "{element}");
         }
     }
 
@@ -183,6 +274,7 @@ mod tests {
             ("^system:serviceaccounts:", Some("of all service accounts of a namespace")),
             ("^system:serviceaccounts:spark$", Some("of all service accounts of a namespace")),
             ("^(devs|system:serviceaccounts:spark)$", Some("of all service accounts of a namespace")),
+            ("^system:unauthenticated$", Some("`system:unauthenticated` with everyone who has not")),
             ("^system:masters$", None),
             ("^devs$", None),
             (".*", None),

@@ -114,7 +114,7 @@ fn what_is_no_yaml_text_is_refused_with_the_quotes_to_add() {
         ("\"*", "this quote is never closed", "close it"),
         ("- bob", "a list cannot begin on the line of its key", "quotes"),
         ("sue: dev", "a second `:` makes no key here", "quotes"),
-        ("[sue, bob]", "a text is expected here, and this is a list", "write a text"),
+        ("[sue, bob]", "a text is expected here, and this is a list", "write a text, such as `\"sue,bob\"`"),
         ("{{ acl }}", "a key that has an anchor or is no plain text", "quotes"),
         ("!bob", "a tag is read differently", "quotes"),
         // An alias by accident: the name after the star.

@@ -67,8 +67,11 @@ go_compat::codes! {
     pub const CHECKSUM: Code = Code::new(3033, "checksum-marker");
     /// The type of the user group resolver is not known, which means none (`usergroup.go:79`).
     pub const RESOLVER: Code = Code::new(3034, "resolver-unknown");
-    /// The text is empty, which means the built-in configuration: everyone may submit everywhere
-    /// (`context.go:177`).
+    /// The text is empty, or no ConfigMap has its key, which means the built-in configuration: everyone may
+    /// submit everywhere (`context.go:177`).
+    ///
+    /// The key is that of `service.policyGroup` with `.yaml`, or else `queues.yaml`. No other spelling is
+    /// read, and a packed text only in `binaryData`.
     pub const DEFAULT_CONFIG: Code = Code::new(3035, "default-config");
     /// Resources of a queue named `root` below the root are not read (`queue.go:364`).
     pub const NESTED_ROOT: Code = Code::new(3036, "nested-root");
@@ -79,7 +82,7 @@ go_compat::codes! {
 
     /// A key of `binaryData` gives the scheduler nothing: the value of a `.gz` key is not gzip, so that the
     /// value it should replace stays in force, or the name does not end in `.gz` at all
-    /// (`schedulerconf.go:445`).
+    /// (`schedulerconf.go:445`). Or a packed value is in `data`, where nothing is unpacked.
     pub const NOT_UNPACKED: Code = Code::new(3040, "binary-not-unpacked");
     /// A key of `binaryData` wins over a key of `data`, or empties it, or differs from another one for the
     /// same key (`schedulerconf.go:445`).
@@ -87,4 +90,26 @@ go_compat::codes! {
     /// A setting of the scheduler cannot be read: a running one ignores the change as a whole, and a starting
     /// one fails (`schedulerconf.go:157`).
     pub const SETTING: Code = Code::new(3042, "setting-unreadable");
+
+    /// A placement rule that places no application on Kubernetes.
+    ///
+    /// It needs a tag that YuniKorn's shim never sets, a filter lets nobody pass, or the queue it names does
+    /// not exist or takes no applications. YuniKorn accepts the rule and tries the next one. Where no rule is
+    /// left, an application goes to `root.default`, or is rejected.
+    pub const RULE_DEAD: Code = Code::new(3043, "rule-never-places");
+    /// The user group resolver is asked for a user without groups only, and the admission controller writes
+    /// groups into each pod (`usergroup.go:160`).
+    ///
+    /// Kubernetes gives every user groups, `system:authenticated` among them, and these are what the
+    /// scheduler compares with ACLs. Groups of LDAP or of the scheduler's machine do not count for them. To
+    /// grant a group of LDAP, let the login of Kubernetes send it.
+    pub const RESOLVER_UNASKED: Code = Code::new(3044, "resolver-never-asked");
+    /// A key of YuniKorn's ConfigMaps that no program of YuniKorn reads: misspelt, in another case, or read
+    /// by other releases only.
+    ///
+    /// Keys are compared byte for byte, and an unknown one is ignored without a word in any log. What it was
+    /// meant to set has its default.
+    pub const KEY_UNREAD: Code = Code::new(3045, "key-not-read");
+    /// The value of a key cannot be read, so the default is in force.
+    pub const VALUE_DISCARDED: Code = Code::new(3046, "value-discarded");
 }

@@ -161,7 +161,7 @@ impl Flattened {
     }
 }
 
-const POLICY_GROUP: &str = "service.policyGroup";
+pub(super) const POLICY_GROUP: &str = "service.policyGroup";
 pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
 
 /// The key that a key of `binaryData` sets: without its last suffix, whatever that is

@@ -3,8 +3,9 @@
 use super::activate;
 use super::codes::{
     ACL_PARTS, ACL_STRICT, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, PROPERTY_RENAMED,
-    RESOLVER,
+    RESOLVER, RESOLVER_UNASKED,
 };
+use super::dead;
 use super::names::{is_expression, is_group, is_user, to_lower};
 use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
 use super::validate::{ROOT, check_rule_name};
@@ -44,18 +45,33 @@ fn partition_findings(
     findings: &mut Vec<Diagnostic>,
 ) {
     let resolver = &partition.user_group_resolver.kind;
-    if !matches!(resolver.as_str(), "" | "os" | "ldap" | "test") {
+    if matches!(resolver.as_str(), "os" | "ldap") {
+        let message = format!(
+            "the user group resolver `{}` is asked for pods without groups only, and YuniKorn's admission controller \
+             writes groups into each pod that it handles",
+            resolver.value
+        );
+        let help = "grant groups that Kubernetes knows, as `kubectl auth whoami` shows them, and remove the resolver";
+        findings.push(Diagnostic::warning(RESOLVER_UNASKED, message).at(resolver.span).help(help));
+    } else if !matches!(resolver.as_str(), "" | "test") {
         let message = format!("the user group resolver `{}` is not known, so there is none", resolver.value);
         let help = "write `os` or `ldap`, or remove it";
         findings.push(Diagnostic::warning(RESOLVER, message).at(resolver.span).help(help));
     }
+    let before = findings.len();
     for rule in items(&partition.placement_rules) {
         let chain = || std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
         // A name that the validator refuses is also unknown at activation, but reported once.
         let named = chain().try_for_each(check_rule_name);
         findings.extend(named.and_then(|()| activate::check_rule(rule)).err());
         findings.extend(activate::panics(rule));
-        for rule in chain() {
+    }
+    // Rules are tried only where all of them can be built.
+    if findings.len() == before {
+        findings.extend(dead::rules(partition));
+    }
+    for rule in items(&partition.placement_rules) {
+        for rule in std::iter::successors(Some(rule), |rule| rule.parent.as_deref()) {
             filter_findings(&rule.filter, findings);
         }
     }

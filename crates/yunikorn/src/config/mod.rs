@@ -8,7 +8,9 @@
 pub mod activate;
 mod checksum;
 pub mod codes;
+mod dead;
 pub mod flatten;
+pub mod keys;
 mod lint;
 pub mod names;
 mod quantity;

@@ -4,58 +4,62 @@
 //! none of them.
 
 use super::codes::SETTING;
-use super::flatten::HOT_REFRESH;
+use super::keys::{Kind, Reader, find};
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
 
-/// The type of a setting's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Bool,
-    Int,
-    Int64,
-    Duration,
+/// The type of this key's value; `None` for text, and for keys that the shim does not read.
+fn kind(key: &str, version: Version) -> Option<Kind> {
+    let of_shim = find(key, version).filter(|key| key.readers.contains(&Reader::Shim));
+    of_shim.map(|key| key.kind).filter(|kind| *kind != Kind::Text)
 }
 
-/// The type of this key's value; `None` for text, and for keys that are not settings.
-fn kind(key: &str, version: Version) -> Option<Kind> {
-    match key {
-        HOT_REFRESH
-        | "service.disableGangScheduling"
-        | "admissionController.filtering.generateUniqueAppId" => Some(Kind::Bool),
-        "service.eventChannelCapacity" | "kubernetes.qps" | "kubernetes.burst" => Some(Kind::Int),
-        "service.schedulingInterval" | "service.volumeBindTimeout" | "service.dispatchTimeout" => {
-            Some(Kind::Duration)
+impl Kind {
+    /// Returns whether Go reads a text as a value of this type. Lists are read elsewhere.
+    pub(super) fn parses(self, text: &str) -> bool {
+        match self {
+            Self::Text | Self::List => true,
+            Self::Bool => go_bool(text).is_some(),
+            // Go's `strconv.ParseInt(text, 10, …)` reads what Rust's `parse` does.
+            Self::Int => text.parse::<i32>().is_ok(),
+            Self::Int64 => text.parse::<i64>().is_ok(),
+            Self::Uint => !text.starts_with('+') && text.parse::<u64>().is_ok(),
+            Self::Duration => go_duration(text),
+            Self::Level => {
+                const NAMES: [&str; 9] =
+                    ["", "debug", "info", "warn", "warning", "error", "dpanic", "panic", "fatal"];
+                NAMES.iter().any(|name| text.eq_ignore_ascii_case(name)) || text.parse::<i8>().is_ok()
+            }
         }
-        "service.placeholderRunAsUser" | "service.placeholderRunAsGroup" | "service.placeholderFsGroup" => {
-            version.behavior().integer_placeholder_ids.then_some(Kind::Int64)
+    }
+
+    /// The name of the type in messages, and what to write.
+    pub(super) fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Text => ("text", "write a text"),
+            Self::List => ("list of expressions", "write expressions with commas between them"),
+            Self::Bool => ("boolean", "write `true` or `false`"),
+            Self::Int => ("32-bit integer", "write a whole number below 2147483648, without spaces"),
+            Self::Int64 => ("64-bit integer", "write a whole number, without spaces"),
+            Self::Uint => ("integer without a sign", "write a whole number, without spaces or a sign"),
+            Self::Duration => {
+                ("duration", "write numbers with units and no spaces, such as `10s` or `1m30s`")
+            }
+            Self::Level => ("log level", "write `DEBUG`, `INFO`, `WARN` or `ERROR`"),
         }
-        _ => None,
     }
 }
 
 /// Returns whether the shim can read the value of this key; for a key without a type, always.
 pub fn reads(key: &str, text: &str, version: Version) -> bool {
-    match kind(key, version) {
-        Some(Kind::Bool) => go_bool(text).is_some(),
-        // Go's `strconv.ParseInt(text, 10, …)` reads what Rust's `parse` does.
-        Some(Kind::Int) => text.parse::<i32>().is_ok(),
-        Some(Kind::Int64) => text.parse::<i64>().is_ok(),
-        Some(Kind::Duration) => go_duration(text),
-        None => true,
-    }
+    kind(key, version).is_none_or(|kind| kind.parses(text))
 }
 
 /// Returns the error for the value of this key, if it is a setting that cannot be read.
 pub fn check(key: &str, text: &str, version: Version) -> Option<Diagnostic> {
     let kind = kind(key, version).filter(|_| !reads(key, text, version))?;
-    let (what, help) = match kind {
-        Kind::Bool => ("boolean", "write `true` or `false`"),
-        Kind::Int => ("32-bit integer", "write a whole number below 2147483648, without spaces"),
-        Kind::Int64 => ("64-bit integer", "write a whole number, without spaces"),
-        Kind::Duration => ("duration", "write numbers with units and no spaces, such as `10s` or `1m30s`"),
-    };
+    let (what, help) = kind.words();
     let shown = quoted(text);
     let since = if kind == Kind::Int64 { " 1.9 and newer" } else { "" };
     let message = format!(
@@ -127,6 +131,7 @@ fn fraction_of(digits: &str, scale: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flatten::HOT_REFRESH;
     use super::*;
 
     #[test]

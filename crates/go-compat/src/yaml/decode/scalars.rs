@@ -12,8 +12,19 @@ impl Decode for String {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Scalar { value, .. } => self.push_str(value),
-            _ => decoder.mismatch(node, "a text", "write a text"),
+            _ => decoder.mismatch(node, "a text", &as_one_text(node)),
         }
+    }
+}
+
+/// Returns what to write where a text is expected: of a list of names, the names in one text.
+fn as_one_text(node: &NodeIn<'_>) -> String {
+    let KindIn::Sequence(items) = &node.kind else { return "write a text".to_owned() };
+    let is_plain = |name: &&str| !name.is_empty() && !name.contains([',', ' ', '"', '\\', '\n', '\t']);
+    let names: Option<Vec<&str>> = items.iter().map(|item| item.as_scalar().filter(is_plain)).collect();
+    match names {
+        Some(names) if !names.is_empty() => format!("write a text, such as `\"{}\"`", names.join(",")),
+        _ => "write a text".to_owned(),
     }
 }
 

@@ -129,7 +129,8 @@ fn errors_have_their_place_and_what_to_write() {
         ("submitACL: x", "submitACL", "a thing has no field `submitACL`", "remove it; the fields are name, "),
         ("Max-Apps: 1", "Max-Apps", "a thing has no field `Max-Apps`", "write `maxapps`"),
         ("nam: x", "nam", "a thing has no field `nam`", "write `name`"),
-        ("name: [a]", "[a]", "a text is expected here, and this is a list", "write a text"),
+        ("name: [a]", "[a]", "a text is expected here, and this is a list", "write a text, such as `\"a\"`"),
+        ("name: [{}]", "[{}]", "a text is expected here, and this is a list", "write a text"),
         (
             "parent: 'true'",
             "'true'",
