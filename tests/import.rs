@@ -46,7 +46,14 @@ fn yarn(path: &Path) -> String {
     let site = fs::read_to_string(path.with_extension("site.xml")).ok();
     let site = site.as_deref().map(|site| (1, site));
     let mut findings = Vec::new();
-    let wanted = Files { reading: Reading::Hadoop, scheduler: (0, &text), site, defined: &[] };
+    let wanted = Files {
+        reading: Reading::Hadoop,
+        scheduler: (0, &text),
+        site,
+        defined: &[],
+        core: &[],
+        name: "fair-scheduler.xml",
+    };
     let read = if name.starts_with("fair") { Source::fair } else { Source::capacity };
     let source = read(wanted, &mut findings);
     let source = match fs::read_to_string(path.with_extension("mapred.xml")) {

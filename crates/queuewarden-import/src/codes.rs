@@ -41,7 +41,7 @@ go_compat::codes! {
     /// `yarn.acl.enable` or `spark.acls.enable` is off. **Error**; acknowledged, the ACLs are imported as
     /// if it were on.
     ///
-    /// Then everybody may do everything, except that the fair scheduler still checks who may submit.
+    /// Then everyone may do everything, except that the fair scheduler still checks who may submit.
     /// `YuniKorn` has no such switch: the ACLs would take effect.
     pub const SWITCHED_OFF: Code = Code::new(7508, "import-acls-switched-off");
     /// Without yarn-site.xml it is not known whether ACLs are on and who administers the cluster.
@@ -135,4 +135,57 @@ go_compat::codes! {
     /// `alice dev` is one name to Spark, while YARN reads a user and a group. Write users and groups into
     /// their own settings, with commas.
     pub const SPARK_SPACE: Code = Code::new(7530, "import-spark-space");
+    /// An authorizer other than YARN's own (`yarn.authorization-provider`), such as Ranger's plugin.
+    /// **Error**; acknowledged, the ACLs are imported as if YARN's own authorizer decided.
+    ///
+    /// It decides instead of the ACLs in the file, or together with them: the import would allow its denials
+    /// and lose its grants. Add both to the file first.
+    pub const OTHER_AUTHORIZER: Code = Code::new(7531, "import-other-authorizer");
+    /// A scheduler that does not read this file (`yarn.resourcemanager.scheduler.class`). **Error**;
+    /// acknowledged, the file is imported. A warning for the fair scheduler if nothing is set.
+    ///
+    /// The ACLs in force are in the other scheduler's file. Import that one. Hadoop's default is the capacity
+    /// scheduler; Cloudera's was the fair scheduler.
+    pub const OTHER_SCHEDULER: Code = Code::new(7532, "import-other-scheduler");
+    /// A store that holds the queues of the capacity scheduler (`yarn.scheduler.configuration.store.class`).
+    /// **Error**; acknowledged, the file is imported.
+    ///
+    /// The file is only the first version of the queues, and later changes are in the store. Import the
+    /// version that the `ResourceManager` has.
+    pub const OTHER_STORE: Code = Code::new(7533, "import-other-store");
+    /// A file that the fair scheduler does not read: `yarn.scheduler.fair.allocation.file` names another.
+    ///
+    /// A copy may have another name. Make sure that it is a copy of the file that is named.
+    pub const OTHER_FILE: Code = Code::new(7534, "import-other-file");
+    /// A federation of clusters (`yarn.federation.enabled`). Each has its own queues and ACLs.
+    ///
+    /// Only one of them is imported. Import the files of each cluster.
+    pub const FEDERATION: Code = Code::new(7535, "import-federation");
+    /// Lists in hadoop-policy.xml that are checked before the ACLs of queues. **Error** if they exclude
+    /// anyone; acknowledged, the ACLs are imported as if they let everyone in. A warning if they are not
+    /// known and `hadoop.security.authorization` is on.
+    ///
+    /// Users whom these lists exclude submit nothing in YARN, despite the ACLs, and would submit in
+    /// `YuniKorn`. Leave them out of the ACLs.
+    pub const SERVICE_ACL: Code = Code::new(7536, "import-service-acl");
+    /// A queue of the capacity scheduler that is stopped. **Error**; acknowledged, its ACLs are imported.
+    ///
+    /// Nobody may submit to it or to a queue below it. `YuniKorn` has no such setting, so the ACLs would let
+    /// people in.
+    pub const STOPPED: Code = Code::new(7537, "import-queue-stopped");
+    /// A `*` that is written for the root queue, or for a queue with ACLs below it.
+    ///
+    /// Rights are inherited, so the ACLs of the queues below limit nobody: in YARN and in `YuniKorn`. Write a
+    /// space for nobody, or names.
+    pub const OPEN: Code = Code::new(7538, "import-open-queue");
+    /// An export in JSON or in lines of `key=value` that cannot be read as one configuration. **Error.**
+    ///
+    /// Examples are several versions of a setting, and a space before the `=`: a space after it may be a part
+    /// of an ACL. Export one version, or give Hadoop's XML file. The fair scheduler has XML only.
+    pub const EXPORT: Code = Code::new(7539, "import-export");
+    /// A group in capitals, although groups come from Active Directory.
+    ///
+    /// Hadoop compares the names of groups exactly, and Active Directory sends them in lower case: nobody is
+    /// in this group. Write the name in lower case, or map it.
+    pub const GROUP_CASE: Code = Code::new(7540, "import-group-case");
 }

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use roxmltree::Node;
 
 use super::codes;
+use super::export::{self, Exported};
 use super::xml::{self, Text};
 use super::{FileDiagnostic, Location};
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -89,6 +90,15 @@ impl Configuration {
         text: &str,
         findings: &mut Vec<FileDiagnostic>,
     ) -> Result<(), Diagnostic> {
+        if let Some(exported) = export::read(text)? {
+            for Exported { key, value, span } in exported {
+                let verbatim = text.get(span.start..span.end) == Some(value.as_str());
+                // Written into Hadoop's XML, an empty value sets nothing.
+                let value = (!value.is_empty()).then_some(Text { text: value, span, verbatim });
+                self.take(file, Property { name: Some(key), value, is_final: false }, findings);
+            }
+            return Ok(());
+        }
         let document = xml::parse(text)?;
         let root = document.root_element();
         if root.tag_name().name() != "configuration" {

@@ -3,6 +3,7 @@
 //!
 //! * [`xml`]: XML without document types, entities and inclusions, of a bounded size.
 //! * [`configuration`]: Hadoop's configuration files, as its `Configuration` reads them.
+//! * [`export`]: the same settings in JSON and in lines.
 //! * [`yarn`]: the queues of YARN's two schedulers, with their ACLs and locations.
 //! * [`names`]: the names of users and groups in Kubernetes.
 //! * [`translate`](mod@translate): the same queues for `YuniKorn`, and the rules that cannot be imported.
@@ -13,6 +14,7 @@
 
 pub mod codes;
 pub mod configuration;
+pub mod export;
 pub mod names;
 pub mod proof;
 mod skeleton;

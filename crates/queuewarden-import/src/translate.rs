@@ -145,6 +145,31 @@ impl Translator<'_> {
             for finding in carry::misread(&setting.text, self.source.reading) {
                 self.findings.push(FileDiagnostic::at(setting.part(finding.span), finding));
             }
+            self.report_case(setting);
+        }
+    }
+
+    /// Reports groups in capitals that nobody is in, because Active Directory sends groups in lower case. A
+    /// group that the map names has been checked by a person.
+    fn report_case(&mut self, setting: &Setting) {
+        let Some(key) = &self.source.active_directory else { return };
+        let groups =
+            carry::named(&setting.text, self.source.reading).into_iter().filter_map(|(span, name)| {
+                let Named::Group(name) = name else { return None };
+                let mapped = matches!(self.options.names.groups.map(name), Mapped::Pair(_) | Mapped::LeftOut);
+                (name.chars().any(char::is_uppercase) && !mapped).then_some((span, name))
+            });
+        for (span, name) in groups.take(MAX_FINDINGS) {
+            let message = format!(
+                "nobody is in the group {}: groups come from Active Directory, by `{key}`, and arrive in lower \
+                 case",
+                quoted(name)
+            );
+            let finding = Diagnostic::warning(codes::GROUP_CASE, message).help(format!(
+                "write {}, or map the group to the name that the API server sends: --group-map FILE",
+                quoted(&name.to_lowercase())
+            ));
+            self.findings.push(FileDiagnostic::at(setting.part(Some(span)), finding));
         }
     }
 
@@ -223,15 +248,12 @@ impl Translator<'_> {
             return;
         };
         if !self.options.administrators_to_root {
-            let default = if setting.set {
-                String::new()
+            let who = if setting.set {
+                format!("`{YARN_ADMIN}` names administrators of the cluster, {}", quoted(&setting.text))
             } else {
-                format!(", Hadoop's default where `{YARN_ADMIN}` is not set")
+                format!("`{YARN_ADMIN}` is not set, so everyone administers the cluster")
             };
-            let message = format!(
-                "who administers the cluster administers no queue by it in YuniKorn: {}{default}",
-                quoted(&setting.text)
-            );
+            let message = format!("{who}: YuniKorn has no such list, so they get no right on any queue");
             let finding = Diagnostic::warning(codes::CLUSTER_ADMINS, message).help(
                 "--cluster-admins root makes them administrators of the root queue, who may also \
                  submit everywhere",

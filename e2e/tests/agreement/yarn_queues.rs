@@ -188,7 +188,14 @@ fn imported(
 ) -> (Option<Source>, Vec<FileDiagnostic>) {
     let mut findings = Vec::new();
     let site = question.site.as_deref().map(|site| (1, site));
-    let wanted = Files { reading: Reading::Hadoop, scheduler: (0, &question.file), site, defined: &[] };
+    let wanted = Files {
+        reading: Reading::Hadoop,
+        scheduler: (0, &question.file),
+        site,
+        defined: &[],
+        core: &[],
+        name: "",
+    };
     (read(wanted, &mut findings), findings)
 }
 

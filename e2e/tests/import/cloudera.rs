@@ -116,8 +116,14 @@ fn source() -> Result<Source> {
     let read = |name| std::fs::read_to_string(case(name)).context(name);
     let (file, site) = (read("cloudera.xml")?, read("yarn-site.xml")?);
     let mut findings = Vec::new();
-    let wanted =
-        Files { reading: Reading::Cloudera, scheduler: (0, &file), site: Some((1, &site)), defined: &[] };
+    let wanted = Files {
+        reading: Reading::Cloudera,
+        scheduler: (0, &file),
+        site: Some((1, &site)),
+        defined: &[],
+        core: &[],
+        name: "",
+    };
     Source::fair(wanted, &mut findings).with_context(|| format!("{findings:?}"))
 }
 

@@ -58,7 +58,7 @@ pub(super) fn report<T>(
 pub(super) fn show(texts: &[Source], mut findings: Vec<FileDiagnostic>, messages: Console) {
     findings.sort_by_key(|finding| (finding.file, finding.diagnostic.span.map(|span| span.start)));
     // A file that is not the expected one may be any by mistake, which messages must not quote.
-    let unexpected = [codes::XML, codes::EXTERNAL, codes::NOT_THIS_FILE];
+    let unexpected = [codes::XML, codes::EXTERNAL, codes::NOT_THIS_FILE, codes::EXPORT];
     let is_other = |file| {
         let mut of_file = findings.iter().filter(|found| found.file == Some(file));
         of_file.any(|found| unexpected.contains(&found.diagnostic.code))

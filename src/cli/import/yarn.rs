@@ -22,9 +22,12 @@ use yunikorn::application::Reading;
 pub(super) struct Args {
     /// The scheduler's file, or - for standard input
     file: PathBuf,
-    /// yarn-site.xml, with the switch for ACLs and the cluster's administrators
+    /// yarn-site.xml, with the switch for ACLs, the cluster's administrators, and the scheduler in use
     #[arg(long, value_name = "FILE")]
     yarn_site: Option<PathBuf>,
+    /// core-site.xml, with the source of groups, or hadoop-policy.xml; may be repeated
+    #[arg(long, value_name = "FILE")]
+    core_site: Vec<PathBuf>,
     /// mapred-site.xml, with the ACLs that go with each job
     #[arg(long, value_name = "FILE")]
     mapred_site: Option<PathBuf>,
@@ -79,7 +82,8 @@ pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Fai
         names: args.names.read()?,
         administrators_to_root: args.cluster_admins == ClusterAdmins::Root,
     };
-    let texts = texts(std::iter::once(&args.file).chain(&args.yarn_site).chain(&args.mapred_site))?;
+    let files = std::iter::once(&args.file).chain(&args.yarn_site).chain(&args.mapred_site);
+    let texts = texts(files.chain(&args.core_site))?;
     let mut findings = Vec::new();
     let imported = args.source(read, &texts, &mut findings).map(|source| {
         let imported = translate(&source, &options, &mut findings);
@@ -110,8 +114,9 @@ pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Fai
 }
 
 impl Args {
-    /// Reads the texts: the scheduler's file, then yarn-site.xml, then mapred-site.xml.
+    /// Reads the texts: the scheduler's file, then yarn-site.xml, mapred-site.xml and core-site.xml.
     fn source(&self, read: Read, texts: &[Text], findings: &mut Vec<FileDiagnostic>) -> Option<Source> {
+        let file = texts.first()?;
         let mut texts = texts.iter().map(|text| text.text.as_str()).enumerate();
         let scheduler = texts.next()?;
         let site = self.yarn_site.as_ref().and_then(|_| texts.next());
@@ -120,7 +125,8 @@ impl Args {
             Dialect::YarnHadoop => Reading::Hadoop,
             Dialect::YarnCloudera => Reading::Cloudera,
         };
-        let files = Files { reading, scheduler, site, defined: &self.defined };
+        let core: Vec<(usize, &str)> = texts.collect();
+        let files = Files { reading, scheduler, name: &file.name, site, core: &core, defined: &self.defined };
         let source = read(files, findings);
         match mapred {
             Some(mapred) => source?.with_jobs(files, mapred, findings),

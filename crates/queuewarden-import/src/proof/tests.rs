@@ -11,17 +11,26 @@ fn source(queues: &str, site: Option<&str>, reading: Reading) -> Source {
     let site = site.map(|admin| {
         site_of(&format!("<property><name>yarn.admin.acl</name><value>{admin}</value></property>"))
     });
-    let wanted =
-        Files { reading, scheduler: (0, &text), site: site.as_deref().map(|text| (1, text)), defined: &[] };
+    let wanted = Files {
+        reading,
+        scheduler: (0, &text),
+        site: site.as_deref().map(|text| (1, text)),
+        defined: &[],
+        core: &[],
+        name: "",
+    };
     let mut findings = Vec::new();
     Source::fair(wanted, &mut findings).unwrap_or_else(|| panic!("{queues}: {findings:?}"))
 }
 
-/// Returns a yarn-site.xml that switches ACLs on.
+/// Returns a yarn-site.xml of a cluster with the fair scheduler that switches ACLs on.
 fn site_of(properties: &str) -> String {
-    format!(
-        "<configuration><property><name>yarn.acl.enable</name><value>true</value></property>{properties}</configuration>"
-    )
+    let property =
+        |name: &str, value: &str| format!("<property><name>{name}</name><value>{value}</value></property>");
+    let scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler";
+    let settings = [("yarn.acl.enable", "true"), ("yarn.resourcemanager.scheduler.class", scheduler)];
+    let settings: String = settings.iter().map(|(name, value)| property(name, value)).collect();
+    format!("<configuration>{settings}{properties}</configuration>")
 }
 
 fn options(users: &str, to_root: bool) -> Options {
@@ -138,7 +147,14 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     let scheduler = format!("<allocations>{}</allocations>", closed("<queue name=\"a\"/>"));
     let reported = |properties: &str, reading, to_root| {
         let site = site_of(properties);
-        let wanted = Files { reading, scheduler: (0, &scheduler), site: Some((1, &site)), defined: &[] };
+        let wanted = Files {
+            reading,
+            scheduler: (0, &scheduler),
+            site: Some((1, &site)),
+            defined: &[],
+            core: &[],
+            name: "",
+        };
         let mut findings = Vec::new();
         let source = Source::fair(wanted, &mut findings).expect("a source");
         translate(&source, &options("", to_root), &mut findings);
@@ -151,9 +167,11 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
     for reading in [Reading::Hadoop, Reading::Cloudera] {
         for to_root in [false, true] {
             let (star, differ) = reported(written, reading, to_root);
-            let default = ", Hadoop's default where `yarn.admin.acl` is not set";
-            let expected: Vec<_> =
-                star.into_iter().map(|(file, code, message)| (file, code, message + default)).collect();
+            let named = "`yarn.admin.acl` names administrators of the cluster, `*`";
+            let default = "`yarn.admin.acl` is not set, so everyone administers the cluster";
+            let replaced =
+                |(file, code, message): (_, _, String)| (file, code, message.replace(named, default));
+            let expected: Vec<_> = star.into_iter().map(replaced).collect();
             for properties in unset {
                 let found = reported(properties, reading, to_root);
                 assert_eq!(found, (expected.clone(), differ.clone()), "{reading:?} {to_root}");

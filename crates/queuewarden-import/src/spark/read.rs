@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::Spark;
+use crate::export::{self, Exported, Form};
 use crate::{FileDiagnostic, Location, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
@@ -41,9 +42,23 @@ impl Spark {
             findings.push(FileDiagnostic { file: Some(file), diagnostic });
             return None;
         }
-        let settings = last_ones(files, findings);
-        for (key, (_, location)) in &settings {
-            findings.extend(beside(key).map(|diagnostic| FileDiagnostic::at(*location, diagnostic)));
+        let mut read = Vec::new();
+        for (file, text) in files.iter().enumerate() {
+            match read_one(text) {
+                Ok(properties) => read.push(properties),
+                Err(diagnostic) => {
+                    findings.push(FileDiagnostic { file: Some(file), diagnostic });
+                    return None;
+                }
+            }
+        }
+        let settings = last_ones(read, findings);
+        for (key, (value, location)) in &settings {
+            let (key, is_empty) = (key.as_str(), value.is_empty());
+            // An empty name names no queue.
+            let beside =
+                beside(key).filter(|_| !(is_empty && key == QUEUE)).or_else(|| without_page(key, value));
+            findings.extend(beside.map(|diagnostic| FileDiagnostic::at(*location, diagnostic)));
         }
         if !settings.iter().any(|(key, (value, _))| key == FILTERS && !value.is_empty()) {
             let message =
@@ -59,7 +74,8 @@ impl Spark {
 }
 
 /// Codes of values that Spark takes for names, although nobody means them as such.
-const MISREAD: [Code; 4] = [
+const MISREAD: [Code; 5] = [
+    application_codes::QUOTED,
     application_codes::LITERAL_WILDCARD,
     application_codes::CONTROL,
     application_codes::DENY,
@@ -68,12 +84,21 @@ const MISREAD: [Code; 4] = [
 
 type Settings = Vec<(String, (String, Location))>;
 
+/// Reads a file: Java's properties, or an export in JSON.
+fn read_one(text: &str) -> Result<Vec<Property>, Diagnostic> {
+    if Form::of(text) != Form::Json {
+        return Ok(properties::read(text));
+    }
+    let exported = export::read(text)?.unwrap_or_default().into_iter();
+    Ok(exported.map(|Exported { key, value, span }| Property { key, value, span }).collect())
+}
+
 /// Returns the effective value of each key, in the order in which the keys are first written.
-fn last_ones(files: &[&str], findings: &mut Vec<FileDiagnostic>) -> Settings {
+fn last_ones(files: Vec<Vec<Property>>, findings: &mut Vec<FileDiagnostic>) -> Settings {
     let mut settings: Settings = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    for (file, text) in files.iter().enumerate() {
-        for Property { key, value, span } in properties::read(text) {
+    for (file, properties) in files.into_iter().enumerate() {
+        for Property { key, value, span } in properties {
             let location = Location { file, span };
             let value = (trimmed(&value).to_owned(), location);
             let before = numbers.get(&key).and_then(|at| settings.get_mut(*at));
@@ -147,6 +172,20 @@ fn beside(key: &str) -> Option<Diagnostic> {
         )
     };
     Some(Diagnostic::warning(code, message).help(help))
+}
+
+/// Returns the finding about a switch without which Spark's lists decide nothing on its pages.
+fn without_page(key: &str, value: &str) -> Option<Diagnostic> {
+    let what = match key {
+        "spark.ui.enabled" => "there are no pages, and nobody views or ends anything",
+        "spark.ui.killEnabled" => "its pages let nobody end anything",
+        _ => return None,
+    };
+    value.eq_ignore_ascii_case("false").then(|| {
+        let message = format!("`{key}` is off, so in Spark {what}; the lists are imported as they are");
+        Diagnostic::warning(codes::UNSUPPORTED, message)
+            .help("remove users and groups who must not view or end applications from the lists")
+    })
 }
 
 /// Returns the lists; `None` when one of them cannot be read.

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Queue, Refused, Setting, placement_left_out, report_open_root, too_many_queues};
+use super::{Queue, Refused, Setting, placement_left_out, report_open, too_many_queues};
 use crate::configuration::Configuration;
 use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes, did_you_mean};
 use go_compat::diag::{Diagnostic, quoted};
@@ -51,9 +51,7 @@ pub(super) fn read(
     reader.all(file)?;
     let Reader { queues, used, .. } = reader;
     report_unused(configuration, &queues, &used, findings);
-    if let Some(root) = queues.first() {
-        report_open_root(root, findings);
-    }
+    report_open(&queues, findings);
     Ok(queues)
 }
 
@@ -112,7 +110,26 @@ impl Reader<'_> {
                 *queue.acls.get_mut(right) = Setting::property(value, self.reading, self.findings)?;
             }
         }
+        self.report_stopped(&queue);
         Ok(queue)
+    }
+
+    /// Reports a queue that takes no applications despite its ACLs.
+    fn report_stopped(&mut self, queue: &Queue) {
+        let state = self.configuration.get(&format!("{PREFIX}{}.state", queue.path));
+        let Some(state) = state.filter(|state| !trim(&state.text).eq_ignore_ascii_case("RUNNING")) else {
+            return;
+        };
+        let message = format!(
+            "the queue {} is {}, so nobody may submit to it, and YuniKorn has no such state",
+            quoted(&queue.path),
+            quoted(trim(&state.text))
+        );
+        let finding = Diagnostic::error(codes::STOPPED, message).help(format!(
+            "take its ACL and those below out of the file; --accept {} imports them as if it were running",
+            codes::STOPPED
+        ));
+        self.findings.push(FileDiagnostic::at(state.location, finding));
     }
 
     /// `getQueues`
@@ -166,24 +183,29 @@ fn report_unused(
     let paths: HashSet<&str> = queues.iter().map(|queue| queue.path.as_str()).collect();
     for name in configuration.names() {
         let Some(key) = name.strip_prefix(PREFIX).filter(|_| !used.contains(name)) else { continue };
-        let Some(diagnostic) = unused(key, &paths) else { continue };
         // Without a value it is not set.
-        if let Some(value) = configuration.get(name) {
-            findings.push(FileDiagnostic::at(value.location, diagnostic));
-        }
+        let Some(value) = configuration.get(name) else { continue };
+        let unused = unused(key, &value.text, &paths);
+        findings.extend(unused.map(|diagnostic| FileDiagnostic::at(value.location, diagnostic)));
     }
 }
 
-fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
+fn unused(key: &str, value: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
+    // Hadoop leaves empty items out of a list.
+    let is_empty = value.split(',').all(|item| trim(item).is_empty());
     if MAPPINGS.contains(&key) {
-        return Some(placement_left_out());
+        return (!is_empty).then(placement_left_out);
     }
     let (path, setting) = key.rsplit_once('.')?;
     if !setting.to_ascii_lowercase().contains("acl_") {
         return None;
     }
     let known = format!("write `PATH.{SUBMIT}` or `PATH.{ADMIN}`");
-    let (code, message, help) = if TEMPLATES.iter().any(|template| path.ends_with(template)) {
+    let is_template = TEMPLATES.iter().any(|template| path.ends_with(template));
+    if is_empty && (is_template || UNSUPPORTED.contains(&setting)) {
+        return None;
+    }
+    let (code, message, help) = if is_template {
         (
             codes::TEMPLATE,
             format!("the ACL of a template is not carried over: {}", quoted(key)),
@@ -224,8 +246,8 @@ mod tests {
             format!("<configuration>{}</configuration>", settings.iter().map(property).collect::<String>());
         let (mut configuration, mut findings) = (Configuration::default(), Vec::new());
         configuration.load(0, &text, &mut findings).expect("a configuration");
-        let read = read(&configuration, 0, Reading::Hadoop, &mut findings);
-        (reported(read, &mut findings), findings)
+        let read = reported(read(&configuration, 0, Reading::Hadoop, &mut findings), &mut findings);
+        (read, findings)
     }
 
     fn acls(settings: &[(&str, &str)]) -> Vec<(String, String, String)> {
@@ -265,7 +287,7 @@ mod tests {
     fn what_hadoop_refuses_or_ignores_is_reported() {
         let closed =
             [("root.queues", "a"), ("root.acl_submit_applications", " "), ("root.acl_administer_queue", " ")];
-        let cases: [Case<'_>; 14] = [
+        let cases: [Case<'_>; 23] = [
             (&[], &[]),
             (&[("root.a.acl_submit_application", "x")], &[codes::IGNORED]),
             (&[("root.a.ACL_SUBMIT_APPLICATIONS", "x")], &[codes::IGNORED]),
@@ -274,6 +296,22 @@ mod tests {
             (&[("root.a.leaf-queue-template.acl_submit_applications", "x")], &[codes::TEMPLATE]),
             (&[("root.a.auto-queue-creation-v2.template.acl_administer_queue", "x")], &[codes::TEMPLATE]),
             (&[("queue-mappings", "u:a:a")], &[codes::PLACEMENT]),
+            (&[("queue-mappings", "\n  ")], &[]),
+            (&[("queue-mappings", " , ")], &[]),
+            (&[("mapping-rule-json", " ")], &[]),
+            (&[("root.a.leaf-queue-template.acl_submit_applications", " ")], &[]),
+            (&[("root.a.acl_submit_reservations", " ")], &[]),
+            (&[("root.a.state", "RUNNING")], &[]),
+            (&[("root.a.state", "stopped")], &[codes::STOPPED]),
+            (&[("root.a.acl_submit_applications", "*"), ("root.a.queues", "b")], &[]),
+            (
+                &[
+                    ("root.a.acl_submit_applications", "*"),
+                    ("root.a.queues", "b"),
+                    ("root.a.b.acl_submit_applications", "x"),
+                ],
+                &[codes::OPEN],
+            ),
             (&[("root.a.acl_submit_applications", "${x}")], &[codes::UNBOUND]),
             (&[("root.a.acl_submit_applications", "${env.X:-*}")], &[codes::UNBOUND]),
             (&[("root.a.queues", "${x}")], &[codes::UNBOUND]),
@@ -292,6 +330,23 @@ mod tests {
         );
         let (_, findings) = load(&[("root.queues", "a")]);
         assert_eq!(findings.iter().filter(|finding| finding.diagnostic.code == codes::ROOT_OPEN).count(), 2);
+        let (_, findings) = load(&[
+            ("root.queues", "a,b"),
+            ("root.acl_submit_applications", "*"),
+            ("root.acl_administer_queue", "*"),
+            ("root.a.acl_submit_applications", "x"),
+            ("root.b.acl_submit_applications", " "),
+            ("root.b.acl_administer_queue", "*"),
+        ]);
+        let messages: Vec<_> = findings.iter().map(|finding| finding.diagnostic.message.as_str()).collect();
+        let open = "lets everyone";
+        assert_eq!(
+            messages,
+            [
+                format!("`*` {open} submit to `root` and all queues below it, so 2 ACLs below limit nobody"),
+                format!("`*` {open} administer `root` and all queues below it"),
+            ]
+        );
     }
 
     #[test]

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::{Queue, Refused, Setting, placement_left_out, report_open_root, too_many_queues};
+use super::{Queue, Refused, Setting, placement_left_out, report_open, too_many_queues};
+use crate::export::Form;
 use crate::xml::{self, First};
 use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
@@ -48,6 +49,12 @@ type Fault = Box<Diagnostic>;
 
 impl Reader<'_> {
     fn allocations(&mut self, text: &str) -> Result<(), Fault> {
+        if Form::of(text) != Form::Xml {
+            let message = "the fair scheduler reads XML, and this is an export in another form";
+            return Err(Diagnostic::error(codes::EXPORT, message)
+                .help("give fair-scheduler.xml from the folder with the ResourceManager's configuration")
+                .into());
+        }
         let document = xml::parse(text)?;
         let root = document.root_element();
         if xml::qualified(root) != "allocations" {
@@ -70,9 +77,7 @@ impl Reader<'_> {
             }
         }
         self.top(&queues)?;
-        if let Some(root) = self.queues.first() {
-            report_open_root(root, self.findings);
-        }
+        report_open(&self.queues, self.findings);
         Ok(())
     }
 

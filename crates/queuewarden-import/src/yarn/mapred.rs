@@ -12,6 +12,7 @@ use go_compat::diag::Diagnostic;
 use yunikorn::application::codes as application_codes;
 use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
 use yunikorn::application::settings::{YARN_ADMIN, YARN_ENABLE, YARN_MODIFY, YARN_VIEW};
+use yunikorn::application::yarn_acl::trim;
 
 /// An ACL that goes with each job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,12 @@ pub(super) fn read(
     let mut configuration = Configuration::defining(files.defined.iter().cloned());
     load(&mut configuration, mapred, findings)?;
     for name in configuration.names() {
-        if let (Some(value), Some(diagnostic)) = (configuration.get(name), beside(name)) {
+        let Some(value) = configuration.get(name) else { continue };
+        // An empty name names no queue.
+        if QUEUE.contains(&name) && trim(&value.text).is_empty() {
+            continue;
+        }
+        if let Some(diagnostic) = beside(name) {
             findings.push(FileDiagnostic::at(value.location, diagnostic));
         }
     }
@@ -111,13 +117,16 @@ mod tests {
         site: &[(&str, &str)],
         users: &str,
     ) -> Vec<(Code, Option<usize>, String)> {
-        let site = [&[("yarn.acl.enable", "true"), ("yarn.admin.acl", " ")], site].concat();
+        let scheduler = ("yarn.resourcemanager.scheduler.class", super::super::Scheduler::Fair.class());
+        let site = [&[("yarn.acl.enable", "true"), ("yarn.admin.acl", " "), scheduler], site].concat();
         let (site, mapred) = (configuration(&site), configuration(mapred));
         let mut findings = Vec::new();
         let wanted = Files {
             reading: Reading::Hadoop,
             scheduler: (0, SCHEDULER),
+            name: "",
             site: Some((1, &site)),
+            core: &[],
             defined: &[],
         };
         let source = Source::fair(wanted, &mut findings).expect("a source");
@@ -172,6 +181,7 @@ mod tests {
             assert!(matches!(found.as_slice(), [(found, Some(2), _)] if *found == code), "{name}: {found:?}");
         }
         assert_eq!(reported(&[("mapreduce.job.acl-view-job", " ")], &[], ""), [], "nobody: as without one");
+        assert_eq!(reported(&[("mapreduce.job.queuename", "\n ")], &[], ""), [], "no queue");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! * `fair`: fair-scheduler.xml, the allocation file.
 //! * `capacity`: capacity-scheduler.xml.
 //! * `site`: the access settings of yarn-site.xml; `mapred`: those of mapred-site.xml.
+//! * `deciding`: settings outside the ACLs that decide whether the ACLs take effect.
 //! * [`Holders`]: the holders of each right on each queue.
 //!
 //! A queue without an ACL of its own gives its rights to nobody, except the root, which gives them to
@@ -11,6 +12,7 @@
 //! (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
 
 mod capacity;
+mod deciding;
 mod fair;
 mod holders;
 mod mapred;
@@ -21,9 +23,12 @@ pub use holders::{Granting, Holders};
 pub use mapred::OfJobs;
 pub use setting::Setting;
 
+use std::collections::HashMap;
+
 use super::configuration::Configuration;
+use super::export::Form;
 use super::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
-use go_compat::diag::Diagnostic;
+use go_compat::diag::{Diagnostic, quoted};
 use yunikorn::application::Reading;
 use yunikorn::right::{ByRight, Right};
 
@@ -38,6 +43,9 @@ pub struct Source {
     pub administrators: Option<Setting>,
     /// The ACLs that go with each job.
     pub of_jobs: Vec<OfJobs>,
+    /// The setting that shows that groups come from Active Directory, so that their names arrive in lower
+    /// case.
+    pub active_directory: Option<String>,
 }
 
 /// A queue.
@@ -77,41 +85,90 @@ pub struct Files<'a> {
     pub reading: Reading,
     /// The scheduler's file: its number among the files, and its text.
     pub scheduler: (usize, &'a str),
+    /// The name of that file.
+    pub name: &'a str,
     /// yarn-site.xml, which the capacity scheduler's variables may refer to.
     pub site: Option<(usize, &'a str)>,
+    /// core-site.xml and hadoop-policy.xml, in the order in which they are read, before yarn-site.xml.
+    pub core: &'a [(usize, &'a str)],
     /// The values of variables (`-D`).
     pub defined: &'a [(String, String)],
+}
+
+/// A scheduler of YARN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scheduler {
+    Fair,
+    Capacity,
+}
+
+impl Scheduler {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fair => "fair scheduler",
+            Self::Capacity => "capacity scheduler",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Fair => "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler",
+            Self::Capacity => {
+                "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
+            }
+        }
+    }
+
+    /// The file with its queues.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Fair => "fair-scheduler.xml",
+            Self::Capacity => "capacity-scheduler.xml",
+        }
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::Fair => Self::Capacity,
+            Self::Capacity => Self::Fair,
+        }
+    }
 }
 
 impl Source {
     /// Reads fair-scheduler.xml. `None` when nothing can be imported; the findings say why.
     pub fn fair(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
-        let (file, text) = wanted.scheduler;
-        Self::read(wanted, findings, |_, findings| fair::read(file, text, wanted.reading, findings))
+        Self::read(wanted, Scheduler::Fair, findings)
     }
 
     /// Reads capacity-scheduler.xml. `None` when nothing can be imported; the findings say why.
     pub fn capacity(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
-        Self::read(wanted, findings, |configuration, findings| {
-            load(configuration, wanted.scheduler, findings)?;
-            capacity::read(configuration, wanted.scheduler.0, wanted.reading, findings)
-        })
+        Self::read(wanted, Scheduler::Capacity, findings)
     }
 
-    fn read(
-        wanted: Files<'_>,
-        findings: &mut Vec<FileDiagnostic>,
-        queues: impl FnOnce(&mut Configuration, &mut Vec<FileDiagnostic>) -> Result<Vec<Queue>, Refused>,
-    ) -> Option<Self> {
+    fn read(wanted: Files<'_>, scheduler: Scheduler, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
+        let wanted = Files { site: wanted.site.or_else(|| site_inside(wanted, scheduler)), ..wanted };
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
-        let administrators = site::read(wanted, &mut configuration, findings);
+        let core = wanted.core.iter().try_for_each(|file| load(&mut configuration, *file, findings));
+        let core = reported(core, findings);
+        let administrators = site::read(wanted, scheduler, &mut configuration, findings);
         let administrators = reported(administrators, findings);
-        let queues = queues(&mut configuration, findings);
+        deciding::report(&configuration, scheduler, wanted, findings);
+        let active_directory = deciding::active_directory(&configuration);
+        let (file, text) = wanted.scheduler;
+        let queues = match scheduler {
+            Scheduler::Fair => fair::read(file, text, wanted.reading, findings),
+            Scheduler::Capacity => load(&mut configuration, wanted.scheduler, findings)
+                .and_then(|()| capacity::read(&configuration, file, wanted.reading, findings)),
+        };
+        let queues = reported(queues, findings)?;
+        core?;
         Some(Self {
             reading: wanted.reading,
-            queues: reported(queues, findings)?,
+            queues,
             administrators: administrators?,
             of_jobs: Vec::new(),
+            active_directory,
         })
     }
 
@@ -159,17 +216,56 @@ fn placement_left_out() -> Diagnostic {
     Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml")
 }
 
-/// Reports a root queue that gives its rights to everyone because nothing else is set.
-fn report_open_root(root: &Queue, findings: &mut Vec<FileDiagnostic>) {
+/// Returns the scheduler's file as yarn-site.xml, too, if it is an export that holds the settings of both.
+fn site_inside(wanted: Files<'_>, scheduler: Scheduler) -> Option<(usize, &str)> {
+    let (_, text) = wanted.scheduler;
+    if scheduler == Scheduler::Fair || Form::of(text) == Form::Xml {
+        return None;
+    }
+    let mut configuration = Configuration::default();
+    // Errors are reported when the file is read for the scheduler.
+    load(&mut configuration, wanted.scheduler, &mut Vec::new()).ok()?;
+    deciding::holds_site(&configuration).then_some(wanted.scheduler)
+}
+
+/// Reports queues that give a right to everyone: the root when nothing else is set, and each topmost queue
+/// with a wildcard that makes ACLs below it pointless.
+fn report_open(queues: &[Queue], findings: &mut Vec<FileDiagnostic>) {
     for right in Right::ALL {
-        let acl = root.acls.get(right);
-        if !acl.set && acl.acl.is_everyone() {
-            let act = right.act();
+        let act = right.act();
+        // The topmost queue, here or above, that lets everyone in.
+        let mut open: Vec<Option<usize>> = Vec::with_capacity(queues.len());
+        let mut limited: HashMap<usize, usize> = HashMap::new();
+        for (at, queue) in queues.iter().enumerate() {
+            let acl = queue.acls.get(right);
+            let above = queue.parent.and_then(|above| open.get(above).copied().flatten());
+            open.push(above.or_else(|| acl.acl.is_everyone().then_some(at)));
+            if let (Some(above), true) = (above, acl.set && !acl.acl.is_everyone()) {
+                let count = limited.entry(above).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        for (at, queue) in queues.iter().enumerate().filter(|(at, _)| open.get(*at) == Some(&Some(*at))) {
+            let acl = queue.acls.get(right);
+            if !acl.set {
+                let message =
+                    format!("nothing is written for the root queue, so that everyone may {act} every queue");
+                let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
+                    .help("write a space for the root queue, and import again");
+                findings.push(FileDiagnostic::at(queue.location, finding));
+                continue;
+            }
+            let pointless = match limited.get(&at) {
+                None if at > 0 => continue,
+                None => String::new(),
+                Some(1) => ", so an ACL below limits nobody".to_owned(),
+                Some(count) => format!(", so {count} ACLs below limit nobody"),
+            };
             let message =
-                format!("nothing is written for the root queue, so that everyone may {act} every queue");
-            let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
-                .help("write a space for the root queue, and import again");
-            findings.push(FileDiagnostic::at(root.location, finding));
+                format!("`*` lets everyone {act} {} and all queues below it{pointless}", quoted(&queue.path));
+            let finding = Diagnostic::warning(codes::OPEN, message)
+                .help("name those who are meant, or write a space for nobody, and import again");
+            findings.push(FileDiagnostic::at(acl.location, finding));
         }
     }
 }

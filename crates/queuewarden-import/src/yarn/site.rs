@@ -1,6 +1,6 @@
 //! Reads the access settings of yarn-site.xml: the switch of ACLs, and the administrators of the cluster.
 
-use super::{Files, Refused, Setting, load};
+use super::{Files, Refused, Scheduler, Setting, load};
 use crate::configuration::Configuration;
 use crate::{FileDiagnostic, codes};
 use go_compat::diag::Diagnostic;
@@ -12,6 +12,7 @@ use yunikorn::application::{Reading, Rules};
 /// file. When the file does not set them, everyone is one (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`).
 pub(super) fn read(
     files: Files<'_>,
+    scheduler: Scheduler,
     configuration: &mut Configuration,
     findings: &mut Vec<FileDiagnostic>,
 ) -> Result<Option<Setting>, Refused> {
@@ -23,7 +24,7 @@ pub(super) fn read(
         return Ok(None);
     };
     load(configuration, (file, text), findings)?;
-    report_settings(configuration, files.reading, file, findings);
+    report_settings(configuration, files.reading, (scheduler, file), findings);
     let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(Some(Setting::everyone_in(file))) };
     Setting::property(value, files.reading, findings).map(Some)
 }
@@ -32,7 +33,7 @@ pub(super) fn read(
 fn report_settings(
     configuration: &Configuration,
     reading: Reading,
-    file: usize,
+    (scheduler, file): (Scheduler, usize),
     findings: &mut Vec<FileDiagnostic>,
 ) {
     let dialect = reading.dialect();
@@ -61,10 +62,11 @@ fn report_settings(
     {
         let switch = configuration.get(YARN_ENABLE);
         let off = if switch.is_some() { "off" } else { "not set, and off by default" };
-        let message = format!(
-            "`{YARN_ENABLE}` is {off}: everybody may do everything, but that the fair scheduler asks who may \
-             submit"
-        );
+        let except = match scheduler {
+            Scheduler::Fair => ", except that the fair scheduler still checks who may submit",
+            Scheduler::Capacity => "",
+        };
+        let message = format!("`{YARN_ENABLE}` is {off}: everyone may do everything{except}");
         let finding = Diagnostic::error(codes::SWITCHED_OFF, message)
             .help(format!("--accept {} imports the ACLs as if they were in force", codes::SWITCHED_OFF));
         findings.push(match switch {

@@ -71,6 +71,7 @@ fn misread_parts(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut 
     } else {
         pretty_printed(text, parts, reading, findings);
         comma_space(parts, findings);
+        line_break(text, parts, findings);
     }
 }
 
@@ -168,15 +169,42 @@ fn pretty_printed(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut
 
 fn comma_space(parts: Parts<'_>, findings: &mut Findings) {
     let Some(groups) = parts.groups else { return };
-    let before = parts.users.text.ends_with(',');
-    let behind = groups.text.starts_with(',');
+    // An indentation begins with a space, too.
+    let before = trim(parts.users.text).ends_with(',');
+    let behind = groups.text.trim_start().starts_with(',');
     let Some((_, first)) = groups.names().next().filter(|_| before || behind) else { return };
-    let at = Span::new(groups.at - 1 - usize::from(before), groups.at + usize::from(behind));
-    findings.push(at, || {
+    let indentation = parts.users.text.len() - parts.users.text.trim_end().len();
+    let start = if before { groups.at - 2 - indentation } else { groups.at - 1 };
+    let end =
+        if behind { groups.at + 1 + groups.text.len() - groups.text.trim_start().len() } else { groups.at };
+    findings.push(Span::new(start, end), || {
         let message = format!("the space ends the users, so {} is read as a group", quoted(first));
         Diagnostic::warning(codes::COMMA_SPACE, message)
             .help("write `alice,bob` for users, `alice bob` for users and groups")
     });
+}
+
+/// Reports the first line break that separates a user from the next name, where a comma or the space could be
+/// meant.
+fn line_break(text: &str, parts: Parts<'_>, findings: &mut Findings) {
+    let users = parts.users.names().map(|name| (name, "a user"));
+    let group = parts.groups.into_iter().flat_map(Part::names).map(|name| (name, "a group")).take(1);
+    let names: Vec<_> = users.chain(group).collect();
+    let pairs = names.iter().zip(names.iter().skip(1));
+    let broken = pairs.filter_map(|(((before, _), _), ((after, name), kind))| {
+        let between = text.get(before.end..after.start)?;
+        (between.contains('\n') && !between.contains(',')).then_some((*after, *name, *kind))
+    });
+    if let Some((at, name, kind)) = broken.take(1).next() {
+        findings.push(at, || {
+            let message = format!(
+                "a line break separates names as a comma does, so {} is read as {kind}",
+                quoted(name)
+            );
+            Diagnostic::warning(codes::LINE_BREAK, message)
+                .help("write the ACL on one line: users with commas, one space, groups with commas")
+        });
+    }
 }
 
 fn user(name: &str) -> Option<Diagnostic> {
@@ -207,6 +235,10 @@ fn group(name: &str) -> Option<Diagnostic> {
     either(name).or_else(|| dropped(List::Groups, name))
 }
 
+/// Quotation marks, also as word processors write them.
+const QUOTES: [char; 9] =
+    ['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{201a}'];
+
 /// Reports what users and groups have in common.
 fn either(name: &str) -> Option<Diagnostic> {
     let shown = quoted(name);
@@ -214,6 +246,9 @@ fn either(name: &str) -> Option<Diagnostic> {
     let (code, message, help) = if name.chars().all(|c| c == '*') {
         let message = format!("{shown} beside other names is a name, and no wildcard");
         (codes::LITERAL_WILDCARD, message, "write `*` alone if everyone is meant, else leave it out")
+    } else if name.starts_with(QUOTES) || name.ends_with(QUOTES) {
+        let message = format!("the quotation mark is a part of the name {shown}, so nobody has this name");
+        (codes::QUOTED, message, "write the name without quotation marks")
     } else if name.chars().any(is_odd) {
         let message =
             format!("{shown} has a control character or an odd space in it, so nobody has this name");
@@ -251,7 +286,7 @@ mod tests {
     type Case = (&'static str, Option<&'static str>, &'static [Code]);
 
     /// The edge cases that both parsers were run on.
-    const HADOOP: [Case; 42] = [
+    const HADOOP: [Case; 52] = [
         ("", Some(""), &[]),
         (" ", Some(""), &[]),
         ("  ", Some(""), &[codes::OTHER_FORM]),
@@ -279,7 +314,17 @@ mod tests {
         ("\talice dev", Some("alice dev"), &[codes::OTHER_FORM]),
         ("\n  alice dev\n", None, &[codes::PRETTY_PRINTED, codes::GROUP_SPACE]),
         ("\n  alice\n", Some(" alice"), &[codes::PRETTY_PRINTED]),
-        ("alice\nbob dev", Some("alice,bob dev"), &[codes::OTHER_FORM]),
+        ("alice\nbob dev", Some("alice,bob dev"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice\r\ndev,ops", Some("alice,dev,ops"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice\n\n\tdev\nops", Some("alice,dev,ops"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice\n  dev", Some("alice dev"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice,\nbob dev\n", Some("alice,bob dev"), &[codes::OTHER_FORM]),
+        ("alice,\n  bob,\n  carol", Some("alice bob,carol"), &[codes::COMMA_SPACE, codes::OTHER_FORM]),
+        ("alice\n  ,bob", Some("alice bob"), &[codes::COMMA_SPACE, codes::OTHER_FORM]),
+        ("alice dev\nops", Some("alice dev,ops"), &[codes::OTHER_FORM]),
+        ("\"etl\" 'ops'", Some(""), &[codes::QUOTED, codes::QUOTED]),
+        ("\u{201c}etl,ops\u{201d}", Some(""), &[codes::QUOTED, codes::QUOTED]),
+        ("o'neil", Some(""), &[codes::DROPPED]),
         ("alice,,bob", Some("alice,bob"), &[]),
         (",alice", Some("alice"), &[]),
         ("DOMAIN\\alice", Some(""), &[codes::DROPPED]),
@@ -292,7 +337,7 @@ mod tests {
         ("!alice,-bob", Some(""), &[codes::DENY, codes::DENY]),
         (" Domain Users,Data Eng", None, &[codes::GROUP_SPACE, codes::GROUP_SPACE]),
         ("alice\u{a0}dev", Some(""), &[codes::CONTROL]),
-        ("'*'", Some(""), &[codes::DROPPED]),
+        ("'*'", Some(""), &[codes::QUOTED]),
         ("NOUSERS NOGROUPS", Some(""), &[codes::NOBODY_BY_NAME, codes::NOBODY_BY_NAME]),
     ];
 

@@ -66,6 +66,16 @@ go_compat::codes! {
     pub const NOBODY_BY_NAME: Code = Code::new(7112, "yarn-nobody-by-name");
     /// A text that `YuniKorn` refuses or reads otherwise, though the same can be written for it.
     pub const OTHER_FORM: Code = Code::new(7113, "yarn-other-form");
+    /// A line break between two names, without a comma or another space.
+    ///
+    /// YARN takes it for a comma. The first space ends the users: without one, names on a later line are
+    /// users even if groups were meant, and if that line is indented, its names are groups. Write the ACL on
+    /// one line: `alice,bob dev,ops`.
+    pub const LINE_BREAK: Code = Code::new(7114, "yarn-line-break");
+    /// A name with a quotation mark at an end.
+    ///
+    /// YARN and Spark do not remove quotation marks, so nobody has this name. Write it without them.
+    pub const QUOTED: Code = Code::new(7115, "quoted-name");
 
     /// `mapreduce.cluster.acls.enabled` and `mapreduce.cluster.administrators`.
     ///
