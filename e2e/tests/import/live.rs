@@ -76,7 +76,7 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("imported.yaml"), &imported.out)?;
         let commands = commands(&imported.err);
-        ensure!(commands.len() == 12, "{commands:#?}");
+        ensure!(commands.len() == 14, "{commands:#?}");
         let _operator = Operator::start(cluster).await?;
         let watched = Watched::start(cluster).await?;
         for command in commands {
@@ -109,6 +109,13 @@ async fn the_way_that_is_printed_never_opens_the_cluster() -> Result<()> {
         }
         cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         cluster.wait_for(Kind::AdmissionPolicy, "default", is_true("Ready"), PATIENCE).await?;
+        let config =
+            cluster.kubectl(&["get", "yunikornconfig", "default", "-o", "jsonpath={.spec.adoption}"]).await?;
+        ensure!(config.contains("IfUnowned"), "{config}");
+        // What would switch it off again is not printed.
+        let again = ask(&asker(cluster, true, true).await?, "import yunikorn").await?;
+        ensure!(again.code == Some(0) && again.out.is_empty(), "{again}");
+        ensure!(again.err.contains("already managed"), "{again}");
         let live = cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("nothing is written")?;
         cluster.yunikorn()?.wait_for_text(&live, PATIENCE).await?;
         pods(cluster, "after").await?;

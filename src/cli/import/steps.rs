@@ -9,11 +9,21 @@ use crate::cli::manifest::object;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ResourceKind, config_map_of};
-use yunikorn::config::Flattened;
+use yunikorn::config::{BUILT_IN, Flattened};
 
 /// Name of the base for a tree that is in the ConfigMap that queuewarden is to write. The shipped Role lets
 /// the operator read it.
 const NEW_BASE: &str = "yunikorn-queues";
+
+/// The namespace of the shipped manifests.
+const DEFAULT_NAMESPACE: &str = "yunikorn";
+
+/// The installation of `YuniKorn` that queuewarden is to manage.
+pub(super) struct Target {
+    pub(super) namespace: String,
+    /// The address of the scheduler's REST service, for the comparison with the written text.
+    pub(super) scheduler_url: String,
+}
 
 /// The `YuniKornConfig`, and the steps, in which a line that begins with three spaces is a command.
 pub(super) struct Steps {
@@ -23,13 +33,16 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Starts from the ConfigMap that holds the tree; a file by itself counts as `yunikorn-configs`. `leaves`
-    /// is set when ACLs become objects, and so leave the base.
-    pub(super) fn new(args: &Args, merged: &Flattened, leaves: bool) -> Self {
-        let namespace = args.source.cluster.cluster_namespace.as_deref().unwrap_or("yunikorn");
+    /// Starts from the ConfigMap that holds the tree, or from the built-in tree if that is the text `now`; a
+    /// file by itself is taken for `yunikorn-configs`. `leaves` is set when ACLs become objects, and so leave
+    /// the base.
+    pub(super) fn new(args: &Args, target: &Target, merged: &Flattened, now: &str, leaves: bool) -> Self {
+        let Target { namespace, scheduler_url } = target;
         // The key that YuniKorn reads, and the location of its value.
         let key = merged.queues_key();
-        let origin = merged.queues(&key).origin;
+        let queues = merged.queues(&key);
+        let built_in = queues.text.is_empty() && now == BUILT_IN;
+        let origin = queues.origin.filter(|_| !built_in);
         let from = origin.map_or(YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
         let at = origin.map_or(&key, |origin| &origin.key);
         let (field, unpack) = match origin {
@@ -43,7 +56,10 @@ impl Steps {
         };
         let apply = "--dry-run=client -o yaml | kubectl apply --server-side --force-conflicts \
                      --field-manager=queuewarden-import -f -\n";
-        let (name, copied) = if base == from {
+        let (name, copied) = if built_in {
+            let copied = format!("\x20  {}\n", create(base, &key, "queues.yaml"));
+            ("keep the built-in tree, which YuniKorn runs because no ConfigMap has one, as the base", copied)
+        } else if base == from {
             ("the base stays where it is; take a copy to compare with", String::new())
         } else {
             let copied = format!("\x20  {}\n", create(base, &key, "queues.yaml"));
@@ -64,9 +80,24 @@ impl Steps {
                 operator read it)\n"
             )
         };
+        let elsewhere = if namespace == DEFAULT_NAMESPACE {
+            String::new()
+        } else {
+            format!("   (and put the Role queuewarden and its RoleBinding into namespace {namespace})\n")
+        };
+        let saved = if built_in {
+            let lines = BUILT_IN.trim().lines().map(|line| format!(" '{}'", line.replace('\'', "'\\''")));
+            format!("printf '%s\\n'{} > queues.yaml", lines.collect::<String>())
+        } else {
+            let path = at.replace('.', "\\.");
+            format!(
+                "kubectl -n {namespace} get configmap {from} -o jsonpath='{{.{field}.{path}}}'{unpack} > \
+                 queues.yaml"
+            )
+        };
         // While the key is missing, YuniKorn reads `yunikorn-defaults`, and without that one a tree that is
-        // open to everyone.
-        let (falls_back, last) = if from == YUNIKORN_CONFIGS {
+        // open to everyone, as it does already with the built-in tree.
+        let (falls_back, last) = if from == YUNIKORN_CONFIGS && !built_in {
             let falls_back = format!(
                 "4. where Git or Helm owns the key {at} of {YUNIKORN_CONFIGS}, take it out there; that may \
                 delete it in the cluster, so let \
@@ -89,13 +120,11 @@ impl Steps {
             create(base, base_key, file)
         );
         let cleaned = if leaves { cleaned } else { String::new() };
-        let path = at.replace('.', "\\.");
         let steps = format!(
-            "The way there, in which access is never wider than now:\n\
+            "Migration steps (access never widens):\n\
              1. {name}:\n\
-             \x20  kubectl -n {namespace} get configmap {from} -o jsonpath='{{.{field}.{path}}}'{unpack} \
-             > queues.yaml\n\
-             {copied}{unread}\
+             \x20  {saved}\n\
+             {copied}{unread}{elsewhere}\
              \x20  kubectl -n {namespace} get configmap {YUNIKORN_CONFIGS} {YUNIKORN_DEFAULTS} \
              --ignore-not-found -o yaml > before.yaml\n\
              2. apply what is printed here, which only looks on (mode: Observe):\n\
@@ -104,9 +133,12 @@ impl Steps {
              \x20  queuewarden diff --from before.yaml -f queues.yaml -f imported.yaml\n\
              \x20  kubectl wait yunikornconfig/default --for=condition=BaseResolved\n\
              {falls_back}\
-             {last}. let queuewarden write, once over the one who wrote before:\n\
+             {last}. let queuewarden write, once over the former writer:\n\
              \x20  kubectl patch yunikornconfig default --type merge -p \
              '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n\
+             \x20  kubectl wait yunikornconfig/default --for=condition=Ready\n\
+             \x20  kubectl patch yunikornconfig default --type merge -p \
+             '{{\"spec\":{{\"adoption\":\"IfUnowned\"}}}}'\n\
              {cleaned}"
         );
         let spec = json!({
@@ -114,6 +146,7 @@ impl Steps {
             "base": {"configMap": base},
             "output": {"configMap": YUNIKORN_CONFIGS},
             "mode": "Observe",
+            "schedulerUrl": scheduler_url,
         });
         Self { config: object(ResourceKind::YuniKornConfig, SINGLETON, &spec), steps }
     }

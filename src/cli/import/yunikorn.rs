@@ -8,29 +8,37 @@ use super::answer::ImportAnswer;
 use super::arguments::Accepted;
 use super::manifests::{self, Granted};
 use super::report::{messages, show};
-use super::steps::Steps;
+use super::steps::{Steps, Target};
 use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
+use crate::cli::input::object::Kind;
 use crate::cli::input::source::Source;
 use crate::cli::manifest::{object, to_yaml};
-use crate::cli::query::SourceArgs;
 use crate::cli::query::configuration::Configuration;
 use crate::cli::query::files::Given;
 use crate::cli::query::output::AnswerFormat;
+use crate::cli::query::{ClusterArgs, Source as From, SourceArgs};
 use crate::cli::{Console, Exit, Failure};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::EDIT;
 use go_compat::yaml::edit::{self, Edit};
-use queuewarden_api::answer::Texts;
+use queuewarden_api::answer::{Texts, VERSION};
+use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_import::FileDiagnostic;
-use queuewarden_plan::snapshot::BaseAcl;
-use queuewarden_plan::{ResourceKind, settings};
+use queuewarden_operator::controller::call::call;
+use queuewarden_operator::controller::world::api;
+use queuewarden_plan::snapshot::{BaseAcl, ConfigSpec, Mode, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{ResourceKind, managed_keys, settings};
 use yunikorn::acl::{Acl, codes};
 use yunikorn::config::{Config, Flattened};
 use yunikorn::right::Right;
 use yunikorn_access::diff::{Direction, between};
 use yunikorn_access::tree::{Grants, Origin, Tree};
+
+/// The Service that `YuniKorn`'s chart creates for the scheduler, and the port of its REST service.
+const SERVICE: &str = "yunikorn-service";
+const PORT: u16 = 9080;
 
 /// Options of the import from `YuniKorn`.
 #[derive(Debug, Clone, clap::Args)]
@@ -51,7 +59,17 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let session = args.source.open(console)?;
+    let source = args.source.source(console)?;
+    let target = match target(&args.source.cluster, &source)? {
+        Found::Unmanaged(target) => target,
+        Found::Managed(by) => {
+            console.note(&format!("already managed: {by}, so there is nothing to import"));
+            let answer = ImportAnswer { version: VERSION, ..ImportAnswer::default() };
+            console.out(&args.format.show(String::new, || &answer)?)?;
+            return Ok(Exit::Clean);
+        }
+    };
+    let session = source.session(&args.source, console)?;
     let before = &session.configuration;
     if before.trees().is_empty() {
         return Err(Failure::Undecided(format!(
@@ -72,7 +90,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     }
     let merged = session.merged(&args.source.cluster)?;
-    let steps = Steps::new(args, &merged, !queue_acls.is_empty());
+    let steps = Steps::new(args, &target, &merged, before.written(), !queue_acls.is_empty());
     let dropped = before.diagnostics.iter().filter(|found| codes::DROPS.contains(&found.code)).cloned();
     let (source, findings) = before.drawn(dropped.chain(staying));
     let findings: Vec<_> = findings.map(|diagnostic| FileDiagnostic { file: Some(0), diagnostic }).collect();
@@ -101,6 +119,84 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     };
     console.out(&args.format.show(text, || &answer)?)?;
     Ok(Exit::Clean)
+}
+
+/// An installation of `YuniKorn`.
+enum Found {
+    /// One that queuewarden is to manage.
+    Unmanaged(Target),
+    /// One that queuewarden manages, and what shows that.
+    Managed(String),
+}
+
+/// Finds the installation. The `YuniKornConfig` that the import prints only observes, so it must not replace
+/// another that writes.
+fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
+    let named = args.cluster_namespace.as_deref();
+    let (spec, output) = match source {
+        From::Files(given) => {
+            let snapshot = given.snapshot();
+            let config = snapshot.config.as_ref().filter(|_| has_config(given));
+            // A manifest that was never applied manages nothing.
+            let applied = config.filter(|config| !config.meta.conditions.is_empty());
+            if applied.is_some_and(|config| writes(config.spec.as_ref().ok())) {
+                return Ok(Found::Managed(managing()));
+            }
+            let spec = config.and_then(|config| config.spec.clone().ok());
+            (spec.or_else(|| of_maps(given)), snapshot.output.clone())
+        }
+        From::Cluster(cluster) => {
+            let read = cluster.run(async |client| {
+                call(api(ResourceKind::YuniKornConfig, client.clone()).get(SINGLETON)).await
+            });
+            let spec = match read {
+                Ok(object) => match convert::yunikorn_config(&object).spec {
+                    Ok(spec) => Some(spec),
+                    // It may have been valid, and in force, before.
+                    Err(_) => return Ok(Found::Managed(managing())),
+                },
+                Err(error) if error.is_not_found() => None,
+                Err(error) => return Err(cluster.failure("the YuniKornConfig", &error)),
+            };
+            if writes(spec.as_ref()) {
+                return Ok(Found::Managed(managing()));
+            }
+            let here = ConfigSpec {
+                namespace: named.map_or_else(|| spec.clone().unwrap_or_default().namespace, str::to_owned),
+                ..spec.clone().unwrap_or_default()
+            };
+            let snapshot = cluster.run(async |_| cluster.readable(&here, &mut Vec::new()).await)?;
+            (spec, snapshot.output)
+        }
+    };
+    if let Some(output) = output.filter(|output| !managed_keys(output).is_empty()) {
+        return Ok(Found::Managed(format!("queuewarden wrote ConfigMap {}", output.name)));
+    }
+    let ConfigSpec { namespace, scheduler, .. } = spec.unwrap_or_default();
+    let namespace = named.map_or(namespace, str::to_owned);
+    let of_service = || format!("http://{SERVICE}.{namespace}:{PORT}");
+    let scheduler_url = args.scheduler_url.clone().or_else(|| Some(scheduler?.url));
+    Ok(Found::Unmanaged(Target { scheduler_url: scheduler_url.unwrap_or_else(of_service), namespace }))
+}
+
+fn managing() -> String {
+    format!("{} is in force", ResourceKind::YuniKornConfig.object(SINGLETON))
+}
+
+fn writes(spec: Option<&ConfigSpec>) -> bool {
+    spec.is_some_and(|spec| spec.mode == Mode::Enforce)
+}
+
+fn has_config(given: &Given) -> bool {
+    given.inputs.of_kind(ResourceKind::YuniKornConfig).next().is_some()
+}
+
+/// Returns settings with the namespace of `YuniKorn`'s ConfigMaps, if one of them names it.
+fn of_maps(given: &Given) -> Option<ConfigSpec> {
+    let maps = given.inputs.of_kind(Kind::ConfigMap);
+    let mut own = maps.filter(|map| [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&map.name.as_str()));
+    let namespace = own.find(|map| !map.namespace.is_empty())?.namespace.clone();
+    Some(ConfigSpec { namespace, ..ConfigSpec::default() })
 }
 
 /// Returns the text without the ACLs that become objects: they let nobody in. One that cannot be changed
