@@ -98,6 +98,12 @@ describe('the lists', () => {
         assert.equal(await page.locator('.figures dd').last().innerText(), await page.innerText('#tab-findings-number'), 'at a glance');
     }));
 
+    it('tell when an object begins or ended', () => withReport('small', { at: 'view=findings' }, async (page) => {
+        const [ended] = report.outside.filter(({ expired }) => expired);
+        const card = page.locator('#view-findings .card', { hasText: ended.name }).last();
+        assert.ok((await card.innerText()).includes(`ended ${ended.expiresAt.slice(0, 10)}`));
+    }));
+
     it('tell every object without effect, with the reason', () => withReport('small', { at: 'view=findings' }, async (page) => {
         assert.deepEqual(report.withoutEffect.map(({ reason }) => reason).sort(), ['Expired', 'QueueNotFound']);
         const cards = (await page.locator('#view-findings .card').allInnerTexts()).slice(causes.length);
@@ -115,7 +121,9 @@ describe('the lists', () => {
         for (const list of ['#view-admission', '#panel-content']) {
             assert.ok((await page.locator(`${list} .card`).first().innerText()).includes(found[0].code), list);
         }
-        assert.equal(await page.innerText('#tab-admission-number'), String(found.length));
+        // Each may act as anyone: the one who is named, and with bypassAuth everyone.
+        assert.equal(await page.innerText('#tab-admission-number'), '2');
+        assert.ok((await page.innerText('#panel-content')).includes('^airflow$'));
     }));
 
     it('tell every change: who, of what, when', () => withReport('small', { at: 'view=changes' }, async (page) => {

@@ -25,6 +25,13 @@ function spoilt() {
     const text = () => HOSTILE[(next++) % HOSTILE.length];
     report.source = HOSTILE[0];
     report.partition = HOSTILE[1];
+    report.cluster = { context: text(), name: text(), server: text() };
+    report.program = text();
+    report.scheduler = text();
+    report.notes = HOSTILE;
+    report.admission = HOSTILE.map((value) => ({ key: `a.b.${value}`, value, writtenIn: null }));
+    report.outside = [{ name: HOSTILE[0], queue: 0, expired: false, suspended: false, notBefore: HOSTILE[1], expiresAt: null }];
+    report.withoutEffect = [{ kind: 'QueueAcl', name: HOSTILE[0], queue: 0, reason: text(), message: text() }];
     report.subjects.filter((subject) => subject.name !== null).forEach((subject) => { subject.name = text(); });
     report.queues.forEach((queue) => {
         queue.path = queue.parent === null ? 'root' : `${report.queues[queue.parent].path}.${text()}`;
@@ -90,6 +97,8 @@ describe('hostile names', () => {
     it('are shown with what cannot be seen written out, each apart from the text around it', async () => {
         const report = answer('small', 'report');
         report.subjects[0].name = 'a\u202egnp.exe';
+        report.cluster = { context: 'prod\u202e', name: '\u2066stage', server: 'https://x\u200f' };
+        report.notes = ['cannot read \u202eit'];
         const directory = mkdtempSync(join(tmpdir(), 'queuewarden-page-'));
         try {
             const path = join(directory, 'bidi.html');
@@ -97,7 +106,12 @@ describe('hostile names', () => {
             await withPage(pathToFileURL(path).href, { at: 'view=subjects' }, async (page) => {
                 const shown = page.locator('#view-subjects bdi', { hasText: 'gnp.exe' }).first();
                 assert.equal(await shown.innerText(), 'a\\u{202e}gnp.exe');
-                assert.ok(!(await page.innerText('body')).includes('\u202e'));
+                assert.ok(!/[\u200f\u202e\u2066]/u.test(await page.innerText('body') + await page.title()));
+                assert.ok((await page.innerText('#origin')).includes('prod\\u{202e}'));
+                await page.locator('#view-subjects button', { hasText: 'gnp.exe' }).first().click();
+                await page.click('text=Show in the matrix');
+                assert.equal(await page.inputValue('#search'), `${report.subjects[0].kind.toLowerCase()}:a\\u{202e}gnp.exe`);
+                assert.equal(await page.innerText('#found'), '0 queues, 1 subject');
             });
         } finally {
             rmSync(directory, { recursive: true });

@@ -42,6 +42,13 @@ async fn what_may_not_be_read_is_named() -> Result<()> {
                 .contains("origins are places in the ConfigMaps: cannot read the objects of kind QueueAcl: "),
             "{notes}"
         );
+        // The page has it, too, because nobody sees the messages in a forwarded file.
+        let notes = data["notes"].to_string();
+        for missing in ["objects of kind QueueAcl", "objects of kind AdmissionPolicy", "the YuniKornConfig"] {
+            ensure!(notes.contains(missing), "{missing}: {notes}");
+        }
+        ensure!(data["schedulerRuns"].is_null(), "{data:#}");
+        ensure!(data["cluster"]["context"].is_string() && data["cluster"]["server"].is_string(), "{data:#}");
         let ended = ask(&asker(cluster, false, false).await?, "report -o json").await?;
         ended.expect(3, "")?;
         ensure!(ended.err.contains("cannot read ConfigMap yunikorn/yunikorn-"), "{ended}");
@@ -62,6 +69,10 @@ async fn a_change_has_its_location_and_its_author() -> Result<()> {
         grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
         let (data, _) = report(cluster.kubeconfig()).await?;
         ensure!(starts_at(&data, "sue", "root.prod") == Some(true), "{data:#}");
+        ensure!(
+            data["schedulerRuns"] == true && data["program"].to_string().contains("queuewarden "),
+            "{data:#}"
+        );
         ensure!(data["origins"].to_string().contains(r#""kind":"QueueAcl""#), "{data:#}");
         let changes = data["changes"].as_array().context("no changes")?;
         let by = |kind: &str, manager: &str| {

@@ -7,12 +7,19 @@ use clap::ValueEnum as _;
 
 use super::findings::plural;
 use super::input::source::shown;
-use super::query::SourceArgs;
+use super::query::cluster::{Cluster, context, objects_of};
 use super::query::configuration::Configuration;
 use super::query::output::{self, Table, UNTIL};
+use super::query::{Session, SourceArgs};
 use super::{Console, Exit, Failure, atomic, clock};
-use queuewarden_api::answer::report::ReportAnswer;
+use queuewarden_api::answer::report::{ClusterAnswer, Made, ReportAnswer};
 use queuewarden_api::answer::{Answers, Named, WrittenIn, until};
+use queuewarden_api::convert;
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_operator::controller::call::call;
+use queuewarden_operator::controller::world::api;
+use queuewarden_plan::ResourceKind;
+use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
 use yunikorn_access::{Tree, who_can};
@@ -139,7 +146,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let format = output.format(args.format)?;
     let session = args.source.open(console)?;
     let tree = session.tree()?;
-    let written = written(args, &session.configuration, tree, format)?;
+    let made = || made(args, &session, tree);
+    let written = written(&session.configuration, tree, format, made)?;
     match output {
         Output::Stdout(_) => console.out(&written)?,
         Output::File(path) => atomic::write(path, written.as_bytes())
@@ -161,7 +169,65 @@ fn others<'c>(configuration: &'c Configuration, tree: &'c Tree) -> impl Iterator
     })
 }
 
-fn answer(configuration: &Configuration, tree: &Tree, made: String) -> ReportAnswer {
+/// Returns the origin of the report, with notes about its gaps.
+fn made(args: &Args, session: &Session, tree: &Tree) -> Made {
+    let mut notes = session.configuration.notes.clone();
+    notes.extend(others(&session.configuration, tree));
+    let now = args.source.files.now;
+    let about = Made {
+        made: now.unwrap_or_else(clock).to_string(),
+        program: concat!("queuewarden ", env!("CARGO_PKG_VERSION")).to_owned(),
+        ..Made::default()
+    };
+    let Some(cluster) = session.cluster() else {
+        return Made { scheduler: "these are files, and no scheduler was asked".to_owned(), notes, ..about };
+    };
+    let (context, name) = context(&args.source.cluster.server).unzip();
+    let (runs, scheduler) = verified(cluster, &mut notes);
+    let (scheduler_runs, scheduler) = if args.source.cluster.live {
+        (Some(true), "the scheduler itself sent this configuration".to_owned())
+    } else if now.is_some() {
+        (None, "this is the configuration at another time".to_owned())
+    } else {
+        (runs, scheduler)
+    };
+    let unread = cluster.run(async |client| objects_of(client, ResourceKind::AdmissionPolicy).await.err());
+    notes.extend(unread.map(|error| {
+        format!("objects of kind AdmissionPolicy are missing here, because they cannot be read: {error}")
+    }));
+    let cluster = ClusterAnswer { context, name: name.flatten(), server: cluster.server.clone() };
+    Made { cluster: Some(cluster), scheduler_runs, scheduler, notes, ..about }
+}
+
+/// Returns whether the operator has verified that the scheduler runs the written text, and the reason.
+fn verified(cluster: &Cluster, notes: &mut Vec<String>) -> (Option<bool>, String) {
+    let read = cluster
+        .run(async |client| call(api(ResourceKind::YuniKornConfig, client.clone()).get(SINGLETON)).await);
+    let meta = match read {
+        Ok(object) => convert::yunikorn_config(&object).meta,
+        Err(error) if error.is_not_found() => {
+            let why = "there is no YuniKornConfig, so nothing compares this with the scheduler";
+            return (None, why.to_owned());
+        }
+        Err(error) => {
+            let why = format!("the YuniKornConfig cannot be read: {error}");
+            notes.push(format!("whether the scheduler runs this is not known: {why}"));
+            return (None, why);
+        }
+    };
+    let Some(loaded) = find(&meta.conditions, Type::Loaded) else {
+        return (None, "the YuniKornConfig has no status".to_owned());
+    };
+    let runs = match loaded.status {
+        _ if loaded.observed_generation != meta.generation => None,
+        Status::True => Some(true),
+        Status::False => Some(false),
+        Status::Unknown => None,
+    };
+    (runs, format!("{}: {}", loaded.reason, loaded.message))
+}
+
+fn answer(configuration: &Configuration, tree: &Tree, made: Made) -> ReportAnswer {
     let beside = Beside {
         partition: configuration.config.partition(tree.partition()),
         diagnostics: configuration.diagnostics.clone(),
@@ -175,12 +241,11 @@ fn answer(configuration: &Configuration, tree: &Tree, made: String) -> ReportAns
 }
 
 fn written(
-    args: &Args,
     configuration: &Configuration,
     tree: &Tree,
     format: Format,
+    made: impl Fn() -> Made,
 ) -> Result<String, Failure> {
-    let made = || args.source.files.now.unwrap_or_else(clock).to_string();
     let answer = || answer(configuration, tree, made());
     match format {
         // Nobody reads the JSON inside the page: without spaces it is half as long.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::*;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
-use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, Phase, QueueAclSpec, Snapshot, Touch};
+use queuewarden_plan::snapshot::{
+    BaseAcl, ConfigMapState, Entry, Grant, Meta, Phase, QueueAclSpec, Snapshot, Touch,
+};
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
 use yunikorn_access::testing::text;
@@ -158,6 +160,43 @@ fn objects_without_effect_are_listed_with_their_reason() {
         without_effect(&snapshot).into_iter().map(|object| (object.name, object.message)).collect();
     let expected = [("lost", "QueueNotFound it is"), ("redundant", "AncestorAllowsEveryone it is")];
     assert_eq!(found, expected.map(|(name, message)| (name.to_owned(), message.to_owned())));
+}
+
+#[test]
+fn an_object_for_nobody_has_an_effect_where_it_closes_a_queue() {
+    let base = ConfigMapState {
+        name: "yunikorn-defaults".to_owned(),
+        data: [(
+            "queues.yaml".to_owned(),
+            text(&[("root", "", ""), ("root.open", "sue", ""), ("root.shut", " ", "")]),
+        )]
+        .into(),
+        ..ConfigMapState::default()
+    };
+    let object = |(name, queue, submit, base_acl): (&str, &str, Grant, BaseAcl)| {
+        let spec = QueueAclSpec { queue: queue.to_owned(), submit: Some(submit), base_acl, ..spec() };
+        Arc::new(Entry {
+            meta: Meta { name: name.into(), ..Meta::default() },
+            spec: Ok(spec),
+            in_force: None,
+        })
+    };
+    let objects = [
+        ("closes", "root.open", Grant::Nobody, BaseAcl::Replace),
+        ("adds-nobody", "root.open", Grant::Nobody, BaseAcl::Extend),
+        ("empty", "root.shut", Grant::Nobody, BaseAcl::Replace),
+        ("grants", "root.shut", Grant::Raw("zoe".to_owned()), BaseAcl::Replace),
+        ("lost", "root.none", Grant::Nobody, BaseAcl::Replace),
+    ];
+    let snapshot = Snapshot {
+        defaults: Some(Arc::new(base.clone())),
+        base: Some(Arc::new(base)),
+        queue_acls: objects.map(object).into(),
+        ..snapshot()
+    };
+    let found: Vec<_> =
+        without_effect(&snapshot).into_iter().map(|object| (object.name, object.reason)).collect();
+    assert_eq!(found, ["adds-nobody", "empty"].map(|name| (name.to_owned(), "GrantsNobody".to_owned())));
 }
 
 #[test]

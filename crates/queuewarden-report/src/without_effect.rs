@@ -1,8 +1,16 @@
-//! Lists the objects that change nothing: refused, planned, expired or redundant ones.
+//! Lists the objects that change nothing: refused, planned, expired or redundant ones, and those that give
+//! their rights to nobody and close nothing.
 
 use queuewarden_plan::conditions::{Status, Type, find};
-use queuewarden_plan::snapshot::{Meta, QueueAclSpec, Snapshot};
+use queuewarden_plan::snapshot::{BaseAcl, Meta, Phase, QueueAclSpec, Snapshot};
+use queuewarden_plan::{grant_acl, merged, merged_alone};
+use yunikorn::acl;
+use yunikorn::config::{Config, verdict};
 use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// The reason for an object that gives its rights to nobody, and replaces no ACL of the base.
+const GRANTS_NOBODY: &str = "GrantsNobody";
 
 /// An object whose current version changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,19 +21,62 @@ pub struct WithoutEffect {
     pub name: String,
     /// The partition and the queue; `None` for an object about none, and if its spec cannot be read.
     pub queue: Option<(String, QueuePath)>,
-    /// The reason, as its condition has it.
+    /// The reason, as its condition has it, or `GrantsNobody`.
     pub reason: String,
     /// The message of that condition.
     pub message: String,
 }
 
-/// Returns these objects of a snapshot, by their conditions.
+/// Returns these objects of a snapshot, by their conditions and by what the base has on their queues.
 pub fn without_effect(snapshot: &Snapshot) -> Vec<WithoutEffect> {
+    let base = base(snapshot);
     let acls = snapshot.queue_acls.iter().filter_map(|entry| {
-        object("QueueAcl", &entry.meta, entry.spec.as_ref().ok().and_then(QueueAclSpec::target))
+        let spec = entry.spec.as_ref().ok();
+        let queue = spec.and_then(QueueAclSpec::target);
+        object("QueueAcl", &entry.meta, queue.clone()).or_else(|| {
+            spec.filter(|spec| spec.phase(snapshot.now) == Phase::Current && is_empty(spec, base.as_ref()))
+                .map(|_| WithoutEffect {
+                    kind: "QueueAcl",
+                    name: entry.meta.name.to_string(),
+                    queue,
+                    reason: GRANTS_NOBODY.to_owned(),
+                    message:
+                        "it gives its rights to nobody, and the base has no ACL of the queue that it replaces"
+                            .to_owned(),
+                })
+        })
     });
     let policies = snapshot.policies.iter();
     acls.chain(policies.filter_map(|entry| object("AdmissionPolicy", &entry.meta, None))).collect()
+}
+
+/// Returns the queues of the base, if it can be read.
+fn base(snapshot: &Snapshot) -> Option<Config> {
+    let spec = snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    let key = spec.and_then(|spec| spec.base_key.clone());
+    let key = key.unwrap_or_else(|| merged(snapshot).queues_key());
+    let text = merged_alone(snapshot.base.as_deref()?).get(&key)?.text.clone();
+    verdict(&text, &[], snapshot.version()).config
+}
+
+/// Returns whether an object gives each of its rights to nobody and leaves the base's ACLs of its queue as
+/// they are, because they are empty or because it extends them.
+fn is_empty(spec: &QueueAclSpec, base: Option<&Config>) -> bool {
+    let Some(queue) = base.and_then(|base| {
+        let (partition, path) = spec.target()?;
+        base.partition(&partition)?.queue(&path)
+    }) else {
+        return false;
+    };
+    let grants = [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)];
+    let mut rights =
+        grants.into_iter().filter_map(|(right, grant)| Some((right, grant.as_ref()?))).peekable();
+    rights.peek().is_some()
+        && rights.all(|(right, grant)| {
+            let keeps = spec.base_acl == BaseAcl::Extend
+                || acl::parse(&queue.acl(right).value).is_ok_and(|own| own.is_nobody());
+            keeps && grant_acl(grant).0.is_some_and(|acl| acl.is_nobody())
+        })
 }
 
 fn object(kind: &'static str, meta: &Meta, queue: Option<(String, QueuePath)>) -> Option<WithoutEffect> {

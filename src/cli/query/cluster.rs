@@ -531,6 +531,19 @@ fn of_namespace(settings: ConfigSpec, namespace: Option<&str>) -> ConfigSpec {
     ConfigSpec { namespace, ..settings }
 }
 
+/// Returns the context of the kubeconfig that is used, and the name of its cluster; `None` without one, as in
+/// a pod.
+pub fn context(args: &ServerArgs) -> Option<(String, Option<String>)> {
+    let kubeconfig = match &args.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = kubeconfig.ok()?;
+    let context = args.context.clone().or(kubeconfig.current_context)?;
+    let named = kubeconfig.contexts.into_iter().find(|named| named.name == context)?;
+    Some((context, named.context.map(|context| context.cluster)))
+}
+
 async fn config(args: &ServerArgs) -> Result<Config, Failure> {
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
     let config = match (&args.kubeconfig, &args.context) {

@@ -29,8 +29,9 @@ pub struct ReportAnswer {
     /// The header.
     #[serde(flatten)]
     pub about: About,
-    /// The time at which it was made, in RFC 3339, UTC.
-    pub made: String,
+    /// The origin of the report.
+    #[serde(flatten)]
+    pub made: Made,
     /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
     pub subjects: Vec<Named>,
     /// The queues, each in front of those below it; the first is the root.
@@ -51,8 +52,37 @@ pub struct ReportAnswer {
     /// The QueueAcls that grant nothing now because of their time: planned ones first, each by its time.
     pub outside: Vec<OutsideAnswer>,
     /// The QueueAcls and AdmissionPolicy objects that change nothing: refused, planned, expired, and
-    /// redundant ones.
+    /// redundant ones, and objects for nobody that close nothing.
     pub without_effect: Vec<WithoutEffectAnswer>,
+}
+
+/// The origin of a report.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Made {
+    /// The time at which it was made, in RFC 3339, UTC.
+    pub made: String,
+    /// The program that made it, with its version.
+    pub program: String,
+    /// The cluster; null for files.
+    pub cluster: Option<ClusterAnswer>,
+    /// Whether the scheduler is verified to run this configuration; null when that is not known.
+    pub scheduler_runs: Option<bool>,
+    /// The reason for that, in one sentence.
+    pub scheduler: String,
+    /// Parts of the configuration that are missing here, and what could not be read.
+    pub notes: Vec<String>,
+}
+
+/// The cluster of a report.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ClusterAnswer {
+    /// The context of the kubeconfig; null without one.
+    pub context: Option<String>,
+    /// The cluster's name in the kubeconfig; null without one.
+    pub name: Option<String>,
+    /// The URL of the API server.
+    pub server: String,
 }
 
 /// One queue.
@@ -211,7 +241,8 @@ pub struct WithoutEffectAnswer {
     pub name: String,
     /// The number of its queue; null when there is none.
     pub queue: Option<usize>,
-    /// The reason, as in its conditions: `Expired`, `QueueNotFound`, `AncestorAllowsEveryone`.
+    /// The reason, as in its conditions: `Expired`, `QueueNotFound`, `AncestorAllowsEveryone`; or
+    /// `GrantsNobody`.
     pub reason: String,
     /// The same in a sentence.
     pub message: String,
@@ -236,7 +267,7 @@ impl<'t> Origins<'t> {
 
 impl<'a> Answers<'a> {
     /// Builds the report.
-    pub fn report(&self, beside: &Beside<'_>, made: String) -> ReportAnswer {
+    pub fn report(&self, beside: &Beside<'_>, made: Made) -> ReportAnswer {
         let subjects = all_named(self.tree);
         let numbers: HashMap<Match<'_>, usize> = subjects.iter().map(Subject::entry).zip(0..).collect();
         let mut origins = Origins::default();
@@ -415,7 +446,7 @@ mod tests {
 
     /// Returns the report as programs read it.
     fn read(tree: &Tree, beside: &Beside<'_>) -> Value {
-        serde_json::to_value(Answers { configuration: &ByteOffsets, tree }.report(beside, String::new()))
+        serde_json::to_value(Answers { configuration: &ByteOffsets, tree }.report(beside, Made::default()))
             .unwrap()
     }
 

@@ -227,12 +227,17 @@ class Page {
 
     drawHead() {
         const { report } = this.model;
-        document.title = `Queue access: ${visible(report.source)}`;
+        const where = report.cluster ? report.cluster.context ?? report.cluster.server : report.source;
+        document.title = `Queue access: ${visible(where)}`;
         byId('source').replaceChildren(name(report.source), ' · partition ', name(report.partition), ' · ', time(report.made));
-        for (const [view, findings, others] of [['admission', this.model.admissionFindings, []], ['findings', report.findings, report.withoutEffect]]) {
+        byId('origin').replaceChildren(...originWords(report));
+        byId('notes').replaceChildren(...report.notes.map((note) => h('li', null, prose(note))));
+        byId('notes').hidden = report.notes.length === 0;
+        const badges = [['admission', this.model.admissionFindings, trusted(report)], ['findings', report.findings, report.findings.length + report.withoutEffect.length]];
+        for (const [view, findings, shown] of badges) {
             const number = byId(`tab-${view}-number`);
             const errors = findings.some((finding) => finding.severity === 'error');
-            number.textContent = numbers.format(findings.length + others.length);
+            number.textContent = numbers.format(shown);
             number.className = `number ${errors ? 'error' : findings.length > 0 ? 'warning' : ''}`;
         }
         byId('tab-subjects-number').textContent = numbers.format(report.subjects.length);
@@ -256,6 +261,16 @@ class Page {
             this.show();
         }
     }
+}
+
+/** Where the report comes from, and whether the scheduler runs what it shows. */
+function originWords(report) {
+    const { cluster, program, scheduler, schedulerRuns } = report;
+    const place = cluster
+        ? [cluster.context !== null && h('span', null, 'context ', name(cluster.context)), h('span', null, 'cluster ', name(cluster.name ?? cluster.server), cluster.name !== null && [' at ', name(cluster.server)])]
+        : [h('span', null, 'from files')];
+    const known = schedulerRuns === null ? ['unverified', 'not verified'] : schedulerRuns ? ['runs', 'verified: the scheduler runs this'] : ['differs', 'the scheduler does not run this'];
+    return [...place, h('span', null, name(program)), h('span', { class: known[0], title: visible(scheduler) }, known[1], h('span', { class: 'unseen' }, ': ', name(scheduler)))].filter(Boolean);
 }
 
 new Page(JSON.parse(byId('report').textContent));

@@ -1,7 +1,7 @@
 // Elements without markup: every text of the document becomes a text node, never HTML.
 
 /** Characters that reorder or hide what stands around them, and controls. */
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** A name as it is to be read: what cannot be seen is written out, so that no name passes for another. */
 function visible(text) {

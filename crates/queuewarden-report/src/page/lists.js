@@ -44,10 +44,20 @@ function changeCard(page, change) {
         h('p', { class: 'places' }, change.fields.map((field) => h('bdi', { class: 'place' }, visible(field)))));
 }
 
+/** When an object begins or ended, if that is why it changes nothing. */
+function when(page, object) {
+    const outside = object.kind === 'QueueAcl' && page.model.report.outside.find((each) => each.name === object.name);
+    if (!outside || outside.suspended) {
+        return null;
+    }
+    const [word, at] = outside.expired ? ['ended', outside.expiresAt] : ['begins', outside.notBefore];
+    return at && h('span', { class: 'how' }, `${word} `, time(at));
+}
+
 /** One object that changes nothing. */
 function objectCard(page, object) {
     return h('li', { class: 'card' },
-        h('p', { class: 'card-head' }, h('strong', null, name(`${object.kind} ${object.name}`)), visible(object.reason), object.queue !== null && h('span', { class: 'where' }, queueLink(page, object.queue))),
+        h('p', { class: 'card-head' }, h('strong', null, name(`${object.kind} ${object.name}`)), visible(object.reason), when(page, object), object.queue !== null && h('span', { class: 'where' }, queueLink(page, object.queue))),
         h('p', null, prose(object.message)));
 }
 
@@ -73,7 +83,7 @@ function found(page, all, objects) {
     const shown = left(page, all, (finding) => [finding.code, finding.title, finding.message, finding.help, finding.writtenIn?.name]);
     const idle = left(page, objects, (object) => [object.kind, object.name, object.reason, object.message]);
     return [
-        ...cards(page, byCause(shown), (alike) => findingCard(page, alike), all.length === 0 ? 'Nothing was found.' : 'No finding matches.'),
+        ...(shown.length === 0 && idle.length > 0 ? [] : cards(page, byCause(shown), (alike) => findingCard(page, alike), all.length === 0 ? 'Nothing was found.' : 'No finding matches.')),
         idle.length > 0 && h('h2', null, 'Objects without effect'),
         ...(idle.length > 0 ? cards(page, idle, (object) => objectCard(page, object)) : []),
     ];
@@ -83,10 +93,27 @@ function findingsList(page) {
     return found(page, page.model.report.findings, page.model.report.withoutEffect);
 }
 
+/** Settings whose values are lists of expressions for the names of those who may act as others. */
+const LISTS = ['systemUsers', 'externalUsers', 'externalGroups'];
+
+function settingName({ key }) {
+    return key.split('.').at(-1);
+}
+
+/** How many names and expressions are trusted to submit in other people's names. */
+function trusted(report) {
+    return report.admission.reduce((sum, setting) => {
+        if (LISTS.includes(settingName(setting))) {
+            return sum + setting.value.split(',').filter((each) => each.trim() !== '').length;
+        }
+        return sum + (settingName(setting) === 'bypassAuth' && setting.value.trim() === 'true' ? 1 : 0);
+    }, 0);
+}
+
 /** Who may submit in other people's names: the settings, what is wrong with them, and the policies that do not count. */
 function admissionList(page) {
     const { admission, withoutEffect } = page.model.report;
-    const row = ({ key, value, writtenIn }) => h('tr', null, h('th', { scope: 'row' }, h('code', null, name(key.split('.').at(-1)))),
+    const row = ({ key, value, writtenIn }) => h('tr', null, h('th', { scope: 'row' }, h('code', null, name(settingName({ key })))),
         h('td', null, h('code', null, name(value))), h('td', null, h('bdi', { class: 'place' }, writtenIn ? place(writtenIn) : '')));
     const settings = left(page, admission, ({ key, value, writtenIn }) => [key, value, writtenIn?.name]);
     const head = ['Setting', 'Value', 'Written in'];

@@ -153,12 +153,12 @@ function asked(text) {
 /** Whether a subject is one that is searched for. */
 function isAsked(query, subject) {
     const needle = query[subject.kind];
-    return needle !== null && needle !== undefined && subject.name.toLowerCase().includes(needle);
+    return needle !== null && needle !== undefined && visible(subject.name).toLowerCase().includes(needle);
 }
 
 /** What a search finds: the numbers of queues by their paths, and of subjects by their names. */
 function find(model, query) {
-    const byPath = query.queue === null ? [] : model.queues.filter((queue) => queue.path.toLowerCase().includes(query.queue));
+    const byPath = query.queue === null ? [] : model.queues.filter((queue) => visible(queue.path).toLowerCase().includes(query.queue));
     const byName = model.subjects.filter((subject) => isAsked(query, subject));
     return { queues: byPath.map((queue) => queue.number), subjects: byName.map((subject) => subject.number) };
 }

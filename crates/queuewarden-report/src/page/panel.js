@@ -123,7 +123,7 @@ function subjectPanel(page, number) {
             }
             return section(title, ...long(page, starts, (start) => startItem(page, start, number, verb), (items) => h('ul', { class: 'holders' }, items)));
         }),
-        h('p', null, h('button', { type: 'button', class: 'plain', click: () => page.search(subject.kind === 'everyone' ? 'everyone' : `${subject.kind}:${subject.name}`, 'matrix') }, 'Show in the matrix')),
+        h('p', null, h('button', { type: 'button', class: 'plain', click: () => page.search(subject.kind === 'everyone' ? 'everyone' : `${subject.kind}:${visible(subject.name)}`, 'matrix') }, 'Show in the matrix')),
     ];
 }
 
@@ -139,7 +139,7 @@ function startItem(page, start, subject, verb) {
 
 /** An object that changes nothing. */
 function idleItem(page, object) {
-    return h('li', null, h('div', null, name(`${object.kind} ${object.name}`), object.queue !== null && [' ', queueLink(page, object.queue)]), h('span', { class: 'how' }, visible(object.reason)));
+    return h('li', null, h('div', null, name(`${object.kind} ${object.name}`), object.queue !== null && [' ', queueLink(page, object.queue)]), h('span', { class: 'how' }, visible(object.reason)), when(page, object));
 }
 
 /** What there is, and what the signs mean. */
@@ -157,7 +157,9 @@ function overview(page) {
         section('Open to everyone', open.length === 0
             ? h('p', null, 'No queue lets everyone submit.')
             : long(page, open.map((start) => ({ ...start, subject: model.everyone })), (start) => startItem(page, start, model.everyone, SUBMIT), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
-        model.admissionFindings.length > 0 && section('In the names of others', ...long(page, byCause(model.admissionFindings), (alike) => findingCard(page, alike), (items) => h('ul', { class: 'cards' }, items), AT_A_GLANCE)),
+        model.report.admission.length > 0 && section(['In the names of others', h('span', { class: 'number' }, numbers.format(trusted(model.report)))],
+            h('dl', { class: 'written' }, model.report.admission.map((setting) => [h('dt', null, name(settingName(setting))), h('dd', null, h('code', null, name(setting.value)))]))),
+        model.admissionFindings.length > 0 && section('Findings about them', ...long(page, byCause(model.admissionFindings), (alike) => findingCard(page, alike), (items) => h('ul', { class: 'cards' }, items), AT_A_GLANCE)),
         latest.length > 0 && section('Changed last', h('ul', { class: 'cards' }, latest.map((change) => changeCard(page, change)))),
         withoutEffect.length > 0 && section('Without effect', ...long(page, withoutEffect, (object) => idleItem(page, object), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
         page.view in SIGNS && legend(page.view),

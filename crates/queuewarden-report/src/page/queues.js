@@ -9,8 +9,28 @@ const PAPER_ROWS = 1000;
 /** In a narrower view the columns stand below each other, in rows of this height. */
 const NARROW = 700;
 const STACKED_ROW = 86;
-/** A chip is never wider, in characters: longer names are cut by the style sheet. */
-const CHIP_CHARACTERS = 22;
+/** A chip is never wider, in px: longer names are cut by the style sheet. */
+const CHIP = 190;
+/** What a chip has beside its name, with the gap to the next: icon, padding and border; and its clock. */
+const CHIP_FRAME = 37;
+const CLOCK = 16;
+/** The number of those who do not fit. */
+const MORE = 34;
+
+/** The width of a name in a chip. */
+const widths = new Map();
+let pen;
+function width(text) {
+    if (!widths.has(text)) {
+        if (!pen) {
+            pen = document.createElement('canvas').getContext('2d');
+            // The font of a chip (style.css), in its boldest form.
+            pen.font = `600 12.5px ${getComputedStyle(document.body).fontFamily}`;
+        }
+        widths.set(text, pen.measureText(text).width);
+    }
+    return widths.get(text);
+}
 
 /** A subject as a chip; `inherited` where a queue above grants it, `until` the end of that grant. */
 function chip(subject, inherited, until, needle) {
@@ -29,9 +49,9 @@ function chips(model, holders, queue, { room, query, none }) {
     for (const [index, start] of holders.entries()) {
         const subject = model.subjects[start.subject];
         const until = model.until(start);
-        left -= Math.min(subject.name.length, CHIP_CHARACTERS) + (until ? 7 : 5);
+        left -= Math.min(width(visible(subject.name)) + CHIP_FRAME + (until ? CLOCK : 0), CHIP + 5);
         // What is left must take the number of the others, unless there are none.
-        if (left < (index === holders.length - 1 ? 0 : 4) && shown.length > 0) {
+        if (left < (index === holders.length - 1 ? 0 : MORE) && shown.length > 0) {
             break;
         }
         const needle = query && isAsked(query, subject) ? query.any : null;
@@ -84,11 +104,11 @@ function treeSource(page, fixed, columns) {
 }
 
 /** The queues with who may do what there. */
-function queuesSource(page, width) {
+function queuesSource(page, wide) {
     const { model, tree, query } = page;
-    const stacked = width < NARROW;
-    // Three columns share what the findings' leaves, or one has all but its label (style.css); a character of a chip is some 7 px wide.
-    const room = (stacked ? width - 120 : (Math.max(width, 760) - 84) / 3 - 20) / 7.2;
+    const stacked = wide < NARROW;
+    // Three columns share what the findings' leaves, or one has all but its label (style.css).
+    const room = stacked ? wide - 120 : Math.min((Math.max(wide, 760) - 84) / 3, (Math.max(wide, 760) - 84 - 240) / 2) - 20;
     const brief = page.paper && tree.rows().length > BRIEF_FROM;
     const holders = (queue, verb) => {
         const all = model.holders(queue, verb);
