@@ -129,8 +129,9 @@ vocabulary! {
         Suspended,
         /// A grant that the object no longer makes is still written, or the scheduler may still run it.
         WithdrawalPending,
-        /// `Effective=False`: it names users or groups that only an alias can name, and the user-info webhook
-        /// does not write aliases.
+        /// `Accepted=False` or `Effective=False`: it names users or groups that only an alias can name, and
+        /// the user-info webhook does not write aliases. Refused if it names no others and was never in
+        /// force.
         IdentityWebhookMissing,
         /// It is in the name of someone who may not write it: delegation is off, or they do not administer
         /// the queue.

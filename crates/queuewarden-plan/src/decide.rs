@@ -86,7 +86,7 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let recorded = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
     let record = Record { output: snapshot.output.as_deref(), tree: recorded };
     let no_aliases = policy::aliases(snapshot).err();
-    let mut objects = objects(snapshot, tree, &record, no_aliases.is_none());
+    let mut objects = objects(snapshot, tree, &record, no_aliases.as_deref());
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
     let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
@@ -211,14 +211,14 @@ fn objects<'a>(
     snapshot: &'a Snapshot,
     queues: Result<&Config, &str>,
     record: &Record<'_>,
-    has_aliases: bool,
+    no_aliases: Option<&str>,
 ) -> Vec<Resolved<'a>> {
     let dynamic = |partition: &str, queue: &QueuePath| {
         let live = &snapshot.observed.live_queues;
         live.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
     };
     let resolve = |entry: &'a Arc<QueueAclEntry>| match queues {
-        Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic, has_aliases),
+        Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic, no_aliases),
         Err(why) => resolve::without_queues(entry, why),
     };
     snapshot.queue_acls.iter().map(resolve).collect()

@@ -29,6 +29,10 @@ pub(super) enum PlantedFault {
     GroupAtOnce,
     /// The operator does not notice that the scheduler refuses a text.
     RefusalUnnoticed,
+    /// An object that only aliases would fill replaces the base's ACL although it was never in force.
+    AliasesReplace,
+    /// The base's ACL comes back when nothing writes aliases any more.
+    AliasesForget,
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub fn user_info(snapshot: &Snapshot) -> user_info::Settings {
 pub(super) fn aliases(snapshot: &Snapshot) -> Result<(), String> {
     if !is_strict(&user_info(snapshot)) {
         return Err(
-            "no AdmissionPolicy in force sets spec.userInfo to mode Enforce and profile strict: set it"
+            "it also needs an AdmissionPolicy in force with spec.userInfo.mode: Enforce and profile: strict"
                 .to_owned(),
         );
     }

@@ -4,7 +4,7 @@
 //! The schema's CEL rules check much of this at admission, with shorter messages. It is checked again here,
 //! because objects also come from files, from older schemas, and from API servers that skipped validation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ use yunikorn::config::{Config, Partition, Queue};
 use yunikorn::identity::Identity;
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
-use yunikorn_access::alias;
+use yunikorn_access::alias::{self, Aliased, Kind};
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
 pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
@@ -82,20 +82,31 @@ impl Contribution {
         Self { by_right: self.by_right.map(|acl| acl.map(|_| Acl::nobody())), ..self }
     }
 
-    /// Returns the same without the aliases.
-    fn without_aliases(self) -> Self {
+    /// Returns the same without the aliases, after `before` was in force; `None` if nothing is left of it. A
+    /// right that only aliases hold is left alone, so that nobody loses access to a grant that nobody gets.
+    /// If it was in force, it stays set: the base's own ACL must not come back.
+    fn without_aliases(self, before: Option<&QueueAclInForce>) -> Option<Self> {
         if !self.acls().any(|(_, acl)| alias::may_name(acl.groups().as_str())) {
-            return self;
+            return Some(self);
         }
+        let before = before.filter(|before| {
+            *self.partition == *before.partition
+                && self.queue.as_str() == before.queue
+                && (before.base_acl == BaseAcl::Replace || self.base_acl == BaseAcl::Extend)
+        });
         let mut left_out = Acl::nobody();
         let by_right = Right::ALL.map(|right| {
             let acl = self.grant(right)?;
             let aliases: Vec<_> = acl.groups().iter().filter(|group| alias::is_alias(group)).collect();
             let aliases = Acl::named(&[""; 0], &aliases).unwrap_or_default();
             left_out = left_out.union(&aliases);
-            Some(acl.lost(&aliases))
+            let rest = acl.lost(&aliases);
+            let was_set = before.is_some_and(|before| before.acl(right).is_some());
+            let was_set = (was_set || is_planted(PlantedFault::AliasesReplace))
+                && !is_planted(PlantedFault::AliasesForget);
+            (aliases.is_nobody() || !rest.is_nobody() || was_set).then_some(rest)
         });
-        Self { by_right, left_out, ..self }
+        by_right.iter().any(Option::is_some).then_some(Self { by_right, left_out, ..self })
     }
 
     /// Returns the same, limited to what `tree` grants at the queue.
@@ -174,6 +185,28 @@ impl Resolved<'_> {
         self.outcome.as_ref().ok().or(self.last_valid.as_deref())
     }
 
+    /// Leaves the aliases out because of `why`, after `before` was in force. An object that grants nothing
+    /// else, and was not in force, is refused.
+    fn leave_out_aliases(&mut self, before: Option<&QueueAclInForce>, why: &str) {
+        let rest = |kept: Box<Contribution>| kept.without_aliases(before).map(Box::new);
+        self.last_valid = self.last_valid.take().and_then(rest);
+        let late = |refusal: &Refusal| matches!(refusal.reason, Reason::NotYetValid | Reason::Suspended);
+        let granted = match &self.outcome {
+            Ok(contribution) => Some(contribution.clone()),
+            Err(refusal) if late(refusal) => self.lapsed.as_deref().cloned(),
+            Err(_) => None,
+        };
+        let Some(granted) = granted else { return };
+        match granted.without_aliases(before) {
+            Some(rest) if self.outcome.is_ok() => self.outcome = Ok(rest),
+            Some(_) => {}
+            None => {
+                let message = dropped_of(self.entry, why);
+                self.refuse(Refusal { reason: Reason::IdentityWebhookMissing, message });
+            }
+        }
+    }
+
     /// Refuses it, so that nothing of it stays in force.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.outcome = Err(refusal);
@@ -189,14 +222,15 @@ pub(super) struct Intent {
 }
 
 /// Resolves one object against the base's queues. `record` returns the version in force, `dynamic` whether
-/// the scheduler has a queue that is not configured. Aliases are left out unless pods get them.
+/// the scheduler has a queue that is not configured. Aliases are left out if there is a reason why pods get
+/// none.
 pub(super) fn resolve<'a>(
     entry: &'a QueueAclEntry,
     tree: &Config,
     record: &Record<'_>,
     now: Timestamp,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
-    has_aliases: bool,
+    no_aliases: Option<&str>,
 ) -> Resolved<'a> {
     let mut warnings = Vec::new();
     let mut lapsed: Option<Box<Contribution>> = None;
@@ -219,9 +253,8 @@ pub(super) fn resolve<'a>(
         _ => None,
     };
     let mut resolved = Resolved { entry, outcome, last_valid, lapsed, warnings };
-    if !has_aliases {
-        resolved.outcome = resolved.outcome.map(Contribution::without_aliases);
-        resolved.last_valid = resolved.last_valid.map(|kept| Box::new(kept.without_aliases()));
+    if let Some(why) = no_aliases {
+        resolved.leave_out_aliases(record.in_force(entry), why);
     }
     if entry.meta.deleting || entry.spec.as_ref().is_ok_and(|spec| spec.suspend) {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
@@ -229,6 +262,49 @@ pub(super) fn resolve<'a>(
         resolved.warnings.clear();
     }
     resolved
+}
+
+/// The number of dropped names that a message explains.
+const EXPLAINED: usize = 5;
+
+/// Names the users and groups that only an alias can name, while pods get none because of `why`.
+pub(super) fn dropped(aliases: &Acl, aliased: &Aliased, why: &str) -> String {
+    let real: BTreeSet<_> = aliases.entries().map(|entry| aliased.real(entry)).collect();
+    let users = real.iter().filter_map(|entry| Some((Kind::User, "user", entry.user()?)));
+    let groups = real.iter().filter_map(|entry| Some((Kind::Group, "group", entry.group()?)));
+    let names: Vec<_> = users.chain(groups).collect();
+    let explained = names.iter().take(EXPLAINED).map(|(kind, noun, name)| {
+        // Without its object nothing but the alias is known.
+        let obstacle = alias::obstacle(*kind, name).filter(|_| !alias::is_alias(name));
+        format!("{noun} {} {}", alias::shown(name), obstacle.as_deref().unwrap_or("needs an alias"))
+    });
+    let mut text = explained.collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = names.len().checked_sub(EXPLAINED) {
+        text.push_str(&format!(", and {more} more"));
+    }
+    let (drops, them) = if names.len() > 1 {
+        ("; YuniKorn drops such names", "them")
+    } else {
+        (", which YuniKorn drops", "it")
+    };
+    // Kubernetes makes these names.
+    let fixed = names.iter().all(|(.., name)| name.starts_with("system:"));
+    let install = if fixed { "Install".to_owned() } else { format!("Rename {them}, or install") };
+    format!("{text}{drops}. {install} the user-info webhook: kubectl apply -k manifests/user-info ({why})")
+}
+
+/// Returns the same for the names of an object.
+fn dropped_of(entry: &QueueAclEntry, why: &str) -> String {
+    let mut aliased = Aliased::default();
+    let mut all = Acl::nobody();
+    let spec = entry.spec.as_ref().ok();
+    for grant in spec.into_iter().flat_map(|spec| [&spec.submit, &spec.admin]).flatten() {
+        if let Grant::Lists { users, groups } = grant {
+            aliased.add(users, groups);
+            all = all.union(&grant_acl(grant).0.unwrap_or_default());
+        }
+    }
+    dropped(&all, &aliased, why)
 }
 
 /// Refuses objects that set an ACL which cannot be written into the base's text at that location.

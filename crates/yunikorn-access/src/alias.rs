@@ -334,6 +334,30 @@ fn dropped(kind: Kind, name: &str) -> Option<Diagnostic> {
     Acl::named(users, groups).err()?.into_iter().next()
 }
 
+/// Returns why an ACL cannot hold a name, in words that follow it: `has a dot`. `None` if it can.
+pub fn obstacle(kind: Kind, name: &str) -> Option<String> {
+    if kind.is_plain(name) {
+        return None;
+    }
+    // A character may be wrong at the beginning or before the end only.
+    let wrong = name.chars().find(|c| !kind.is_plain(&format!("a{c}")));
+    Some(match wrong {
+        Some('.') => "has a dot".to_owned(),
+        Some(':') => "has a colon".to_owned(),
+        Some('@') => "has an at sign".to_owned(),
+        Some('/') => "has a slash".to_owned(),
+        Some(',') => "has a comma".to_owned(),
+        Some('=') => "has an equals sign".to_owned(),
+        Some(' ') => "has a space".to_owned(),
+        Some(c) => format!("has the character {}", quoted(&c.to_string())),
+        None => match name.chars().next() {
+            Some(c) if !kind.is_plain(&c.to_string()) => format!("begins with {}", quoted(&c.to_string())),
+            Some(_) => "has a dollar sign before its end".to_owned(),
+            None => "is empty".to_owned(),
+        },
+    })
+}
+
 /// Returns whether a name can be granted: Kubernetes can authenticate one like it.
 pub fn can_be_granted(kind: Kind, name: &str) -> bool {
     problem(kind, name).is_none()
@@ -396,6 +420,26 @@ mod tests {
         assert_eq!((all, is_cut), (vec![alias(Kind::Group, "a.b")], false));
         let real = alias(Kind::Group, "a.b");
         assert_eq!(aliases(&identity("sue", &[&real]), |_| true).0, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_keeps_a_name_out_of_an_acl_is_named() {
+        let cases = [
+            (Kind::Group, "data.eng", Some("has a dot")),
+            (Kind::User, "system:serviceaccount:spark:driver", Some("has a colon")),
+            (Kind::User, "CN=Ann Smith", Some("has an equals sign")),
+            (Kind::Group, "a@corp", Some("has an at sign")),
+            (Kind::Group, "1team", Some("begins with `1`")),
+            (Kind::User, "a$b", Some("has a dollar sign before its end")),
+            (Kind::Group, "データ", Some("has the character `デ`")),
+            (Kind::Group, "", Some("is empty")),
+            (Kind::User, "bob@example.com", None),
+            (Kind::User, "host$", None),
+            (Kind::Group, "data-eng", None),
+        ];
+        for (kind, name, expected) in cases {
+            assert_eq!(obstacle(kind, name).as_deref(), expected, "{name}");
+        }
     }
 
     #[test]

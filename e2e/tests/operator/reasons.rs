@@ -174,8 +174,7 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
     }
     let account = "submit: {serviceAccounts: [{namespace: spark, name: driver}]}";
     apply(cluster, &acl("account", "root.prod", account)).await?;
-    seen.queue_acl("account", "Accepted", "True", "Accepted").await?;
-    for r#type in ["Effective", "Ready"] {
+    for r#type in ["Accepted", "Effective", "Ready"] {
         seen.queue_acl("account", r#type, "False", "IdentityWebhookMissing").await?;
     }
     delete(cluster, "queueacl", "account").await?;

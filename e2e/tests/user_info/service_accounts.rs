@@ -125,6 +125,44 @@ async fn an_account_that_is_granted_is_let_in() -> Result<()> {
     .await
 }
 
+/// Names that YuniKorn drops take access from nobody before the webhook is there, and give nothing back after
+/// it went.
+#[tokio::test]
+async fn names_that_cannot_be_written_lock_nobody_out() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !nobody_asked(cluster).await? {
+            return Ok(());
+        }
+        let (_operator, endpoints) = guard(cluster, &strict()).await?;
+        let open = closed(0).replace(r#""name":"prod""#, r#""name":"prod","submitacl":" devs""#);
+        ensure!(open.contains("devs"), "{open}");
+        cluster.set_base(&open).await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        let grant = json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "data"},
+            "spec": {"queue": "root.prod", "submit": {"groups": ["data.eng"]}},
+        });
+        cluster.apply_text(&grant.to_string(), "e2e").await?;
+        let refused = is_false("Accepted", "IdentityWebhookMissing");
+        let message = cluster.wait_for(Kind::QueueAcl, "data", refused, PATIENCE).await?.message;
+        ensure!(message.contains("group data.eng has a dot, which YuniKorn drops"), "{message}");
+        ensure!(message.contains("kubectl apply -k manifests/user-info"), "{message}");
+        let devs = async || anyhow::Ok(cluster.submit("ann", &["devs"], "root.prod").await?.is_allowed());
+        ensure!(devs().await?, "nobody is locked out");
+        ask(cluster, "user-info", &endpoints).await?;
+        cluster.wait_for(Kind::QueueAcl, "data", is_true("Ready"), PATIENCE).await?;
+        ensure!(!devs().await?, "the base gives way to a grant in force");
+        let webhook = "zz-queuewarden-user-info";
+        cluster.kubectl(&["delete", "mutatingwebhookconfiguration", webhook]).await?;
+        let missing = is_false("Effective", "IdentityWebhookMissing");
+        cluster.wait_for(Kind::QueueAcl, "data", missing, PATIENCE).await?;
+        cluster.wait_for(Kind::QueueAcl, "data", is_true("Accepted"), PATIENCE).await?;
+        ensure!(!devs().await?, "nothing comes back");
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test]
 async fn every_name_that_is_granted_is_placed_and_no_other() -> Result<()> {
     const QUEUES: usize = 120;

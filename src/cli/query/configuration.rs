@@ -107,7 +107,10 @@ fn without_webhook(settled: &Snapshot) -> Vec<String> {
     let lacking = metas.filter_map(|meta| {
         let effective = find(&meta.conditions, Type::Effective)?;
         let lacks = effective.reason == Reason::IdentityWebhookMissing.as_str();
-        lacks.then(|| format!("{}: {}", ResourceKind::QueueAcl.object(meta.name.clone()), effective.message))
+        // A refused object is reported with the other refused ones.
+        let is_accepted = find(&meta.conditions, Type::Accepted)?.status == Status::True;
+        (lacks && is_accepted)
+            .then(|| format!("{}: {}", ResourceKind::QueueAcl.object(meta.name.clone()), effective.message))
     });
     lacking.collect()
 }

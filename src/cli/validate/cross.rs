@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::cli::input::object::{Kind, Object};
 use crate::cli::input::{Inputs, SourceDiagnostic};
 use crate::cli::statuses::{ObjectConditions, objects};
@@ -10,6 +12,7 @@ use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::simulate::Settled;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ResourceKind, shared_application};
+use yunikorn_access::alias::Kind as Names;
 
 /// The object is not accepted, for a reason that only the other objects give.
 pub const NOT_ACCEPTED: Code = Code::new(6201, "not-accepted");
@@ -100,12 +103,28 @@ fn finding(
         _ => NOT_ACCEPTED,
     };
     let message = format!("{} ({}): {}", status.label(), condition.reason, condition.message);
-    let at = object.map(|object| object.document.span(field_of(status.kind, condition)));
+    let at = object.map(|object| match aliased_name(object) {
+        Some(name) if condition.has(Reason::IdentityWebhookMissing) => object.document.span(&name),
+        _ => object.document.span(field_of(status.kind, condition)),
+    });
     SourceDiagnostic {
         source: object.map(|object| object.document.source),
         object: None,
         diagnostic: Diagnostic { severity, ..Diagnostic::error(code, message).at(at) },
     }
+}
+
+/// Returns the JSON pointer of the first name in a `QueueAcl` that only an alias can hold.
+fn aliased_name(object: &Object) -> Option<String> {
+    const LISTS: [(&str, Option<Names>); 3] =
+        [("users", Some(Names::User)), ("groups", Some(Names::Group)), ("serviceAccounts", None)];
+    let lists = ["submit", "admin"].into_iter().flat_map(|right| LISTS.map(|list| (right, list)));
+    lists.into_iter().find_map(|(right, (list, kind))| {
+        let pointer = format!("/spec/{right}/{list}");
+        let names = object.document.value.pointer(&pointer)?.as_array()?;
+        let needs = |name: &Value| kind.is_none_or(|kind| name.as_str().is_some_and(|it| !kind.is_plain(it)));
+        Some(format!("{pointer}/{}", names.iter().position(needs)?))
+    })
 }
 
 /// Returns the JSON pointer of the field that a condition is about.

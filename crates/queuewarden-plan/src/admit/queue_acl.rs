@@ -8,7 +8,7 @@ use crate::attribution::returning;
 use crate::conditions::Reason;
 use crate::decide::{Decided, decided};
 use crate::parse_cache::ParseCache;
-use crate::report::queue_acl::{left_out, without_effect};
+use crate::report::queue_acl::without_effect;
 use crate::resolve::{self, Resolved};
 use crate::snapshot::Snapshot;
 use yunikorn::acl::codes::DROPS;
@@ -83,7 +83,7 @@ fn about(object: &Resolved<'_>, decided: &Decided<'_>) -> Vec<String> {
             let tree = decided.inputs.desired.as_ref();
             warnings.extend(tree.map(|tree| without_effect(tree, contribution)).unwrap_or_default());
             let why = decided.no_aliases.as_deref().filter(|_| !contribution.left_out.is_nobody());
-            warnings.extend(why.map(|why| left_out(contribution, &decided.aliased, why)));
+            warnings.extend(why.map(|why| resolve::dropped(&contribution.left_out, &decided.aliased, why)));
         }
     }
     warnings

@@ -3,18 +3,19 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::world::{Object, Spec};
+use super::world::{Object, Spec, TEAM_NAME};
 use crate::conditions::{Condition, Status};
 use crate::grants::acl_of;
-use crate::snapshot::BaseAcl;
+use crate::snapshot::{BaseAcl, QueueAclInForce};
 use yunikorn::acl;
 use yunikorn::config::verdict;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
+use yunikorn_access::alias::{self, Kind};
 
 /// Users and a group, one bit each, and how they are granted.
-pub(super) type Names = u8;
+pub(super) type Names = u16;
 const SUE: Names = 1;
 pub(super) const BOB: Names = 2;
 const EVE: Names = 4;
@@ -28,6 +29,10 @@ const ANN: Names = 32;
 const REPLACES: Names = 64;
 /// No name: eve, as long as ann administers the queue.
 const BY_ANN: Names = 128;
+/// The group that only an alias can name.
+const TEAM: Names = 256;
+/// No name: the base does not count once the object replaced it.
+const STAYS: Names = 512;
 
 /// The states that were declared, and the texts made of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -43,6 +48,8 @@ pub(super) struct Ghost {
     granted: [Names; 2],
     /// The names that objects granted which are deleted: no status mentions those.
     gone: Names,
+    /// True if the first object replaced the base, and was not recorded as anything else since.
+    replaces: bool,
     /// The oldest state that explains all texts that were written so far.
     explained: usize,
     /// The first thing that does not hold.
@@ -51,8 +58,10 @@ pub(super) struct Ghost {
 
 impl Ghost {
     /// The objects, or the time, have changed; the number of the state that they are in now.
-    pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool) -> usize {
+    pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool, aliases: bool) -> usize {
         self.begin();
+        let [before, _] = &self.valid;
+        self.replaces &= before.map(|(uid, ..)| uid) == objects[0].as_ref().map(|object| object.uid);
         let (mut state, mut frozen) = (0, 0);
         for ((valid, granted), object) in self.valid.iter_mut().zip(&mut self.granted).zip(objects) {
             let before = valid.take();
@@ -64,8 +73,8 @@ impl Ghost {
                 // A version that never came into force takes nothing of the base's place.
                 let replaced = object.in_force.as_ref().is_some_and(|kept| kept.base_acl == BaseAcl::Replace);
                 let kept = if replaced { kept } else { kept & !REPLACES };
-                let now = granted_by(object.spec, ticked).unwrap_or(kept);
-                (object.uid, now, ever | now | granted_by(object.spec, false).unwrap_or(0))
+                let now = granted_by(object.spec, ticked, aliases).unwrap_or(kept);
+                (object.uid, now, ever | now | granted_by(object.spec, false, true).unwrap_or(0))
             });
             state |= valid.map_or(0, |(_, names, _)| names);
             *granted |= valid.map_or(0, |(.., ever)| ever);
@@ -90,7 +99,7 @@ impl Ghost {
 
     /// Returns the names that may submit by now.
     pub(super) fn declared(&self) -> Names {
-        self.states.last().map_or(DEV, |(state, frozen)| together(state | (frozen & self.text)))
+        self.states.last().map_or(DEV, |(state, frozen)| self.together(state | (frozen & self.text)))
     }
 
     /// The operator wrote a text.
@@ -98,7 +107,7 @@ impl Ghost {
         self.begin();
         let names = names(text);
         let explains =
-            |(state, frozen): &(Names, Names)| names & !together(state | (frozen & self.text)) == 0;
+            |(state, frozen): &(Names, Names)| names & !self.together(state | (frozen & self.text)) == 0;
         match self.states.iter().skip(self.explained).position(explains) {
             Some(later) => self.explained += later,
             None => self.fails("a text grants what no state of the objects granted, in their order"),
@@ -113,27 +122,27 @@ impl Ghost {
         object: &Object,
         seen: &[Option<Object>; 2],
         answered: Option<&str>,
-        ticked: bool,
+        (ticked, aliases): (bool, bool),
     ) {
         let Some(ready) = ready(&object.conditions, object.generation) else { return };
         let runs = answered.map_or(DEV | MALLORY, names);
-        let own = granted_by(object.spec, ticked).unwrap_or(0);
+        let own = granted_by(object.spec, ticked, aliases).unwrap_or(0);
         let others = seen.iter().enumerate().filter(|(index, _)| *index != slot);
         let others = others.filter_map(|(_, other)| other.as_ref()).fold(0, |all, other| {
             let acls = other.in_force.iter().flat_map(|kept| [&kept.submit, &kept.admin]).flatten();
             let kept = acls.fold(0, |all, acl| all | names_of(acl));
-            all | granted_by(other.spec, ticked).unwrap_or(0) | kept
+            all | granted_by(other.spec, ticked, aliases).unwrap_or(0) | kept
         });
         // Why ann is an administrator may be noted beside the text alone, or be over since the plan was made.
         let lost = own & BY_ANN != 0 && (others | runs) & ANN == 0;
-        let all = together(own | others);
+        let all = self.together(own | others);
+        let replaced = if own & REPLACES == 0 { 0 } else { DEV };
         let own = if lost { 0 } else { each(own) };
         let all = all | own;
         let ever = self.valid[slot].filter(|(uid, ..)| *uid == object.uid).map_or(0, |(.., ever)| ever);
         // Former grants of another object are reported by that one.
         let of_others = self.granted.iter().enumerate().filter(|(index, _)| *index != slot);
         let of_others = of_others.fold(each(self.gone), |all, (_, ever)| all | each(*ever));
-        let replaced = if object.spec == Spec::Replace { DEV } else { 0 };
         let left = runs & (each(ever) | replaced) & !(all | of_others);
         // Where somebody else lets everyone in, nothing of that is the object's end.
         let open = runs & MALLORY != 0;
@@ -155,6 +164,24 @@ impl Ghost {
         }
     }
 
+    /// The operator has recorded which grants of the first object are in force, or the record was `lost`.
+    /// Without a name it replaces the base only if it did before.
+    pub(super) fn recorded(&mut self, record: Option<&QueueAclInForce>, lost: bool) {
+        match record {
+            Some(record) if record.base_acl == BaseAcl::Extend => self.replaces = false,
+            Some(record) => self.replaces |= record.submit.as_ref().is_some_and(|acl| names_of(acl) != 0),
+            None => self.replaces &= !lost,
+        }
+    }
+
+    /// Returns who may submit where the objects grant this together.
+    fn together(&self, granted: Names) -> Names {
+        let replaced = granted & REPLACES != 0 || granted & STAYS != 0 && self.replaces;
+        let base = if replaced { 0 } else { DEV };
+        let by_ann = if granted & ANN == 0 { 0 } else { granted & BY_ANN };
+        base | each(granted & !BY_ANN | by_ann)
+    }
+
     pub(super) fn fails(&mut self, wrong: &'static str) {
         self.wrong.get_or_insert(wrong);
     }
@@ -169,21 +196,14 @@ fn ready(conditions: &[Condition], generation: u8) -> Option<&Condition> {
     conditions.iter().find(is)
 }
 
-/// Returns who may submit where the objects grant this together.
-fn together(granted: Names) -> Names {
-    let base = if granted & REPLACES == 0 { DEV } else { 0 };
-    let by_ann = if granted & ANN == 0 { 0 } else { granted & BY_ANN };
-    base | each(granted & !BY_ANN | by_ann)
-}
-
 /// Returns the names.
 fn each(granted: Names) -> Names {
     let eve = if granted & BY_ANN == 0 { 0 } else { EVE };
-    (granted | eve) & !(REPLACES | BY_ANN)
+    (granted | eve) & !(REPLACES | BY_ANN | STAYS)
 }
 
 /// Returns the names that a spec grants access; `None` where it is invalid.
-fn granted_by(spec: Spec, ticked: bool) -> Option<Names> {
+fn granted_by(spec: Spec, ticked: bool, aliases: bool) -> Option<Names> {
     match spec {
         Spec::Users(users) => Some(names_of(users)),
         Spec::Temporary(users) => Some(if ticked { 0 } else { names_of(users) }),
@@ -191,15 +211,18 @@ fn granted_by(spec: Spec, ticked: bool) -> Option<Names> {
         Spec::Replace => Some(SUE | REPLACES),
         Spec::Admin => Some(SUE | ANN),
         Spec::ByAnn => Some(BY_ANN),
+        Spec::Team if aliases => Some(TEAM | REPLACES),
+        Spec::Team => Some(STAYS),
     }
 }
 
 fn names_of(acl: &str) -> Names {
     let acl = acl::parse(acl).unwrap_or_default();
     let bit = |user: &str, bit| if acl.allows(user, &[] as &[&str]) { bit } else { 0 };
-    let dev = if acl.allows("", &["dev"]) { DEV } else { 0 };
+    let group = |group: &str, bit| if acl.allows("", &[group]) { bit } else { 0 };
+    let groups = group("dev", DEV) | group(&alias::alias(Kind::Group, TEAM_NAME), TEAM);
     let users = [("sue", SUE), ("bob", BOB), ("eve", EVE), ("mallory", MALLORY), ("ann", ANN)];
-    users.into_iter().fold(dev, |all, (user, name)| all | bit(user, name))
+    users.into_iter().fold(groups, |all, (user, name)| all | bit(user, name))
 }
 
 /// Returns the names that may submit to the queue by a text.

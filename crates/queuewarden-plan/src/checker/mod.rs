@@ -17,8 +17,8 @@ use super::ParseCache;
 use super::planted::{PlantedFault, plant};
 use ghost::names;
 use world::{
-    Budget, COLD, DELEGATION, EMPTY_GROUP, GROUPS, LOSSES, PAUSES, Parts, REFUSALS, REPLACE, Spec, Step,
-    World,
+    ALIASES, Budget, COLD, DELEGATION, EMPTY_GROUP, GROUPS, LOSSES, PAUSES, Parts, REFUSALS, REPLACE, Spec,
+    Step, World,
 };
 use yunikorn::version::Version;
 
@@ -130,7 +130,7 @@ fn settled(world: &World) -> Option<&'static str> {
 fn schedule(cluster: &Cluster, number: u64, length: usize) -> Result<(), (Vec<Step>, &'static str)> {
     let mut random = fastrand::Rng::with_seed(number);
     let mut world = cluster.installed();
-    world.has &= random.u8(..);
+    world.has &= random.u16(..);
     let (mut taken, mut steps) = (Vec::new(), Vec::new());
     let mut cache = ParseCache::new(Version::V1_8);
     plant(cluster.planted);
@@ -202,7 +202,7 @@ fn random(planted: Option<PlantedFault>) -> Cluster {
 }
 
 /// The faults that the checker has to find.
-const PLANTED: [PlantedFault; 12] = [
+const PLANTED: [PlantedFault; 14] = [
     PlantedFault::WithdrawalsWait,
     PlantedFault::KeptByStatusAlone,
     PlantedFault::BuiltInDefault,
@@ -215,11 +215,13 @@ const PLANTED: [PlantedFault; 12] = [
     PlantedFault::DelegationLasts,
     PlantedFault::GroupAtOnce,
     PlantedFault::RefusalUnnoticed,
+    PlantedFault::AliasesReplace,
+    PlantedFault::AliasesForget,
 ];
 
 #[test]
 fn small_clusters_do_what_must_hold() {
-    for has in [0, REFUSALS | COLD | PAUSES, REPLACE | DELEGATION, GROUPS | LOSSES] {
+    for has in [0, REFUSALS | COLD | PAUSES, REPLACE | DELEGATION, GROUPS | LOSSES, REPLACE | ALIASES] {
         let (states, found) = explore(small(2, 1, 1, has), 8_000, Duration::from_secs(20));
         assert_eq!(found, None, "{has}");
         assert!(states > 1000, "{has}: {states}");
@@ -294,6 +296,7 @@ fn everything_in_small_clusters_does_what_must_hold() {
         (2, 1, 1, REPLACE | DELEGATION),
         (1, 2, 1, GROUPS),
         (2, 1, 1, LOSSES),
+        (2, 2, 1, REPLACE | ALIASES),
     ] {
         let cluster = small(changes, faults, ticks, has);
         let (states, found) = explore(cluster, 4_000_000, Duration::from_mins(6));

@@ -16,6 +16,7 @@ use crate::snapshot::*;
 use crate::{ConfigStatus, NewConfigMap, ParseCache, Plan, Write, merged, text_in_force};
 use yunikorn::config::BUILT_IN;
 use yunikorn::identity::Identity;
+use yunikorn_access::user_info;
 
 /// The base as it should be.
 pub(super) const GOOD: &str =
@@ -34,7 +35,7 @@ const SHADOW: &str = "queues.yaml.gz";
 
 /// Parts that a cluster may have beside the rest, one bit each. Small clusters leave most of it out, and each
 /// random schedule leaves out some.
-pub(super) type Parts = u8;
+pub(super) type Parts = u16;
 /// A scheduler that refuses some texts.
 pub(super) const REFUSALS: Parts = 1;
 /// A scheduler whose hot reload is switched off.
@@ -51,6 +52,10 @@ pub(super) const EMPTY_GROUP: Parts = 64;
 pub(super) const PAUSES: Parts = 32;
 /// Statuses that are lost, as when a backup is restored.
 pub(super) const LOSSES: Parts = 128;
+/// A group that only an alias can name, and a webhook that writes aliases, or does not.
+pub(super) const ALIASES: Parts = 256;
+/// The group.
+pub(super) const TEAM_NAME: &str = "data.eng";
 
 /// The spec of an object, as users write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,6 +72,8 @@ pub(super) enum Spec {
     Admin,
     /// Grants eve in the name of ann.
     ByAnn,
+    /// Grants a group that only an alias can name, and nobody by the base.
+    Team,
 }
 
 /// An object as the API server holds it.
@@ -108,6 +115,8 @@ pub(super) struct Held {
     group: Group,
     /// True if hot reload is switched off.
     cold: bool,
+    /// True if pods get their aliases.
+    pub(super) aliases: bool,
     pub(super) output: Option<Arc<ConfigMapState>>,
     /// Which state of the objects it is, in their order.
     state: usize,
@@ -184,6 +193,7 @@ pub(super) enum Step {
     HotReload(bool),
     PolicyGroup(Group),
     Refuses(bool),
+    Aliases(bool),
     StatusesLost,
     Tick,
     Pause,
@@ -282,6 +292,7 @@ impl World {
             base: BaseIs::Good,
             group: Group::Queues,
             cold: false,
+            aliases: false,
             output: None,
             state: 0,
         });
@@ -315,6 +326,7 @@ impl World {
                         (Spec::Typo, 0),
                         (Spec::Replace, REPLACE),
                         (Spec::Admin, DELEGATION),
+                        (Spec::Team, ALIASES),
                     ]
                 } else {
                     &[(Spec::Temporary("eve"), 0), (Spec::Users("bob"), 0), (Spec::ByAnn, DELEGATION)]
@@ -346,6 +358,9 @@ impl World {
             }
             if self.has(LOSSES) {
                 steps.push(Step::StatusesLost);
+            }
+            if self.has(ALIASES) {
+                steps.push(Step::Aliases(!self.held.aliases));
             }
             let groups = [(Group::Queues, GROUPS), (Group::Other, GROUPS), (Group::Empty, EMPTY_GROUP)];
             let groups =
@@ -442,6 +457,7 @@ impl World {
             | Step::HotReload(_)
             | Step::PolicyGroup(_)
             | Step::Refuses(_)
+            | Step::Aliases(_)
             | Step::StatusesLost
             | Step::SchedulerRestarts => self.budget.faults = self.budget.faults.saturating_sub(1),
             Step::Tick | Step::Pause => self.budget.ticks -= 1,
@@ -467,6 +483,7 @@ impl World {
             Step::OtherDeletes => {
                 self.next_version();
                 self.held_mut().output = None;
+                self.recorded(true);
             }
             Step::OtherShadows(on) => self.edit(|output| {
                 output.binary.clear();
@@ -481,6 +498,10 @@ impl World {
             }
             Step::PolicyGroup(group) => self.held_mut().group = group,
             Step::Refuses(on) => self.refuses = on,
+            Step::Aliases(on) => {
+                self.held_mut().aliases = on;
+                self.declared();
+            }
             Step::StatusesLost => self.lose_statuses(),
             Step::Tick => self.pass(end().max(self.clock + SignedDuration::from_mins(1)), cache),
             Step::Pause => self.pass(self.clock + SignedDuration::from_secs(31), cache),
@@ -592,11 +613,26 @@ impl World {
             }
         }
         self.held_mut().config = (ConfigStatus::default(), [].into());
+        self.recorded(true);
     }
 
     fn declared(&mut self) {
-        let state = self.ghost.declare(&self.held.objects, self.ticked);
+        let state = self.ghost.declare(&self.held.objects, self.ticked, self.held.aliases);
         self.held_mut().state = state;
+    }
+
+    /// Something is recorded about the first object, or was `lost`.
+    fn recorded(&mut self, lost: bool) {
+        let object = self.held.objects[0].as_ref();
+        let noted = |object: &Object| {
+            let output = self.held.output.as_ref()?;
+            output.in_force.get(&object.uid.to_string())
+        };
+        let record = object.and_then(|object| match noted(object) {
+            Some(noted) => noted.as_ref(),
+            None => object.in_force.as_deref(),
+        });
+        self.ghost.recorded(record, lost);
     }
 
     /// A write of this replica that is under way goes on without it.
@@ -641,6 +677,7 @@ impl World {
         if let Some(in_force) = &write.in_force {
             output.in_force.clone_from(in_force);
         }
+        self.recorded(false);
         for text in write.data.values().flatten() {
             self.ghost.written(text);
         }
@@ -786,10 +823,11 @@ impl World {
                 &object,
                 &replica.cache.objects,
                 replica.answered.as_deref(),
-                seen.now >= end(),
+                (seen.now >= end(), !seen.policies.is_empty()),
             );
             self.held_mut().objects[slot] = Some(object.clone());
             Arc::make_mut(&mut self.replicas[index].cache).objects[slot] = Some(object);
+            self.recorded(false);
         }
         if let Some(status) = &plan.config {
             self.ghost.configured(&status.conditions, replica.answered.as_deref());
@@ -838,13 +876,17 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
             Spec::Temporary(users) => (users, Some(end())),
             Spec::Replace | Spec::Admin => ("sue", None),
             Spec::ByAnn => ("eve", None),
+            Spec::Team => ("", None),
         };
+        let team = || Grant::Lists { users: Vec::new(), groups: vec![TEAM_NAME.into()] };
+        let grant = if object.spec == Spec::Team { team() } else { Grant::Raw(grant.into()) };
+        let replaces = matches!(object.spec, Spec::Replace | Spec::Team);
         let spec = QueueAclSpec {
             partition: "default".into(),
             queue: "root.q".into(),
-            submit: Some(Grant::Raw(grant.into())),
+            submit: Some(grant),
             admin: (object.spec == Spec::Admin).then(|| Grant::Raw("ann".into())),
-            base_acl: if object.spec == Spec::Replace { BaseAcl::Replace } else { BaseAcl::Extend },
+            base_acl: if replaces { BaseAcl::Replace } else { BaseAcl::Extend },
             not_before: None,
             expires_at,
             suspend: false,
@@ -860,7 +902,13 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
         };
         Some(Arc::new(Entry { meta, spec: Ok(spec), in_force: object.in_force.clone() }))
     });
+    let enforced = || {
+        let settings = user_info::Settings { mode: user_info::Mode::Enforce, ..Default::default() };
+        let spec = AdmissionPolicySpec { user_info: Some(settings), ..AdmissionPolicySpec::default() };
+        Entry { meta: Meta { name: "p".into(), ..Meta::default() }, spec: Ok(spec), in_force: None }
+    };
     let snapshot = Snapshot {
+        policies: held.aliases.then(enforced).into_iter().collect(),
         config: Some(Entry { meta, spec: Ok(spec), in_force: Some(in_force) }),
         queue_acls: objects.collect(),
         defaults: base.clone(),

@@ -11,7 +11,7 @@ use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of};
 use crate::planted::{PlantedFault, is_planted};
-use crate::resolve::{Acls, Contribution, Refusal, Resolved, granted as granted_by_content};
+use crate::resolve::{Acls, Contribution, Refusal, Resolved, dropped, granted as granted_by_content};
 use crate::running::Runs;
 use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
 use yunikorn::acl::Acl;
@@ -530,7 +530,7 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
     }
     if !contribution.left_out.is_nobody() {
-        let message = left_out(contribution, facts.aliased, facts.no_aliases);
+        let message = dropped(&contribution.left_out, facts.aliased, facts.no_aliases);
         return Finding::no(Type::Effective, Reason::IdentityWebhookMissing, message);
     }
     let Some(tree) = tree else {
@@ -549,14 +549,6 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'
     }
     let message = format!("{}; but {}", facts.effective.message, texts.join("; "));
     Finding { message: message.into(), ..facts.effective.clone() }
-}
-
-/// Names the people who get no access because no webhook writes their aliases, and why.
-pub(crate) fn left_out(contribution: &Contribution, aliased: &Aliased, why: &str) -> String {
-    format!(
-        "YuniKorn's ACLs can hold {} only by an alias, which needs the user-info webhook: {why}",
-        people(&contribution.left_out, aliased)
-    )
 }
 
 /// For each right of the contribution that changes nothing in `tree`, why.

@@ -114,6 +114,32 @@ proptest! {
     }
 
     #[test]
+    fn a_right_that_nobody_gets_takes_access_from_nobody(snapshot in random_cluster()) {
+        let fits = |grant: &Grant| match grant {
+            Grant::Lists { users, groups } => {
+                let plain = users.iter().any(|name| acl::user_name_ok(name))
+                    || groups.iter().any(|name| acl::group_name_ok(name));
+                plain || users.is_empty() && groups.is_empty()
+            }
+            _ => true,
+        };
+        let mut without = snapshot.clone();
+        without.queue_acls.retain_mut(|object| {
+            let spec = spec_of(object);
+            let had = spec.submit.is_some() || spec.admin.is_some();
+            spec.submit.take_if(|grant| !fits(grant));
+            spec.admin.take_if(|grant| !fits(grant));
+            !had || spec.submit.is_some() || spec.admin.is_some()
+        });
+        let [one, other] = [&snapshot, &without].map(|snapshot| tree(&settled(snapshot).snapshot));
+        for queue in QUEUES {
+            for right in Right::ALL {
+                prop_assert_eq!(acl_at(&one, queue, right), acl_at(&other, queue, right), "{} {:?}", queue, right);
+            }
+        }
+    }
+
+    #[test]
     fn no_queue_gets_more_than_the_base_and_the_objects_grant(snapshot in random_cluster()) {
         let base = config::verdict(BASE, &[], Version::V1_8).config.unwrap();
         let after = tree(&settled(&snapshot).snapshot);
