@@ -55,6 +55,30 @@ fn every_file_is_installed() {
     }
 }
 
+/// A single file can be applied, too, as `queuewarden check` advises: the uninstallation finds its objects by
+/// this label. Objects that are yours have none.
+#[test]
+fn every_object_has_its_label_in_its_file() {
+    let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests")).unwrap();
+    let folders = folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let names = folders.map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
+    let mut objects = 0;
+    for dir in names.map(|name| format!("manifests/{name}")).chain(["manifests".to_owned()]) {
+        for file in files(&dir).into_iter().filter(|name| !name.ends_with(".patch.yaml")) {
+            for object in read(&format!("{dir}/{file}")) {
+                let version = object["apiVersion"].as_str().unwrap_or_default();
+                if version.is_empty() || version.starts_with("queuewarden.dev/") {
+                    continue;
+                }
+                let label = &object["metadata"]["labels"]["app.kubernetes.io/name"];
+                assert_eq!(label, "queuewarden", "{dir}/{file}: {}", object["metadata"]["name"]);
+                objects += 1;
+            }
+        }
+    }
+    assert!(objects > 50, "{objects}");
+}
+
 /// Each endpoint has a component that serves it, and no other.
 #[test]
 fn each_endpoint_is_served_by_a_component() {
