@@ -691,6 +691,7 @@ mod tests {
         let rest = queuewarden_plan::QueueAclStatus {
             submit: "sue".into(),
             admin: "-".into(),
+            active: "True".into(),
             in_force: Some(in_force.clone()),
         };
         let status = status::whole(

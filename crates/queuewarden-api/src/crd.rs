@@ -19,6 +19,13 @@ const MESSAGE: Column = ("Message", "string", ".status.conditions[?(@.type=='Rea
 const ADMISSION_POLICY: &[Column] = &[
     ("Bypass", "boolean", ".spec.bypassAuth", false, "Whether all checks are off"),
     ("Controllers", "boolean", ".spec.trustControllers", false, "Whether systemUsers are trusted"),
+    (
+        "In Force",
+        "string",
+        ".status.conditions[?(@.type=='Programmed')].status",
+        false,
+        "Whether its keys, or the ones of its last valid version, are written",
+    ),
     READY,
     REASON,
     AGE,
@@ -34,10 +41,11 @@ const QUEUE_ACCESS_TEST: &[Column] = &[
 ];
 const QUEUE_ACL: &[Column] = &[
     ("Queue", "string", ".spec.queue", false, "The queue's full path"),
-    ("Submit", "string", ".status.submit", false, "Who this object lets submit"),
-    ("Admin", "string", ".status.admin", false, "Who this object makes administrator"),
+    ("Submit", "string", ".status.submit", false, "Who this object lets submit, or asks for"),
+    ("Admin", "string", ".status.admin", false, "Who this object makes administrator, or asks for"),
     ("From", "string", ".spec.notBefore", true, "The time from which it counts"),
     ("Until", "string", ".spec.expiresAt", false, "The time at which it ends"),
+    ("In Force", "string", ".status.active", false, "Whether a version of it is in force"),
     READY,
     REASON,
     AGE,

@@ -28,6 +28,8 @@ pub(super) struct Base {
     pub source: String,
     /// Its queues.
     pub tree: Arc<Config>,
+    /// The number of lines above the text: its header.
+    pub above: usize,
     /// Condition `BaseResolved`.
     pub finding: Finding,
 }
@@ -42,7 +44,9 @@ pub(super) fn resolve(
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = spec.base_name();
     if let Some(text) = snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
-        return read(header::strip(&text), format!("{map}, key {key}"), None, known);
+        let body = header::strip(&text);
+        let above = text.strip_suffix(body).map_or(0, |header| header.matches('\n').count());
+        return read((body, above), format!("{map}, key {key}"), None, known);
     }
     let missing = match &snapshot.base {
         None => format!("{map} does not exist"),
@@ -58,7 +62,7 @@ pub(super) fn resolve(
             "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
         );
     }
-    read(BUILT_IN, BUILT_IN_SOURCE.into(), Some(&missing), known)
+    read((BUILT_IN, 0), BUILT_IN_SOURCE.into(), Some(&missing), known)
 }
 
 /// Returns the queues of the base as it is now, without a fallback. `flat` has the merged ConfigMaps.
@@ -72,7 +76,7 @@ pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, known: &mut ParseCache) 
 /// Reads the last base from which a full text was written, for use while there is no other.
 pub(super) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> {
     let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
-    read(text, source.clone(), None, known).ok()
+    read((text, 0), source.clone(), None, known).ok()
 }
 
 /// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
@@ -107,8 +111,14 @@ impl Base {
     }
 }
 
-/// Reads the text of the base, or its substitute because of what is `missing`.
-fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCache) -> Result<Base, Finding> {
+/// Reads the text of the base, which has so many lines `above` it, or its substitute while the base is
+/// `missing`.
+fn read(
+    (text, above): (&str, usize),
+    source: String,
+    missing: Option<&str>,
+    known: &mut ParseCache,
+) -> Result<Base, Finding> {
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
     if contains_checksum_marker(text) {
         let message = format!(
@@ -118,16 +128,18 @@ fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCach
         return Err(invalid(message));
     }
     let read = known.read(text);
+    let located = |diagnostic: &Diagnostic| located(diagnostic, text, above);
     let (errors, warnings): (Vec<_>, Vec<_>) = read.diagnostics.iter().partition(|d| d.is_error());
     let tree = match (&read.tree, &read.refusal) {
         (Some(tree), None) => Arc::clone(tree),
         (_, refusal) => {
-            let why = if errors.is_empty() { refusal.clone().unwrap_or_default() } else { shown(&errors) };
+            let why =
+                if errors.is_empty() { refusal.clone().unwrap_or_default() } else { shown(&errors, located) };
             return Err(invalid(format!("{source}: {why}")));
         }
     };
     if let Some(found) = alias::named_in(&tree).first() {
-        return Err(invalid(format!("{source}: {found}")));
+        return Err(invalid(format!("{source}: {}", located(found))));
     }
     let mut message = format!("the queue tree comes from {source}");
     if let Some(missing) = missing {
@@ -135,15 +147,25 @@ fn read(text: &str, source: String, missing: Option<&str>, known: &mut ParseCach
     }
     if !warnings.is_empty() {
         message.push_str("; ");
-        message.push_str(&shown(&warnings));
+        message.push_str(&shown(&warnings, located));
     }
     let reason = if missing.is_some() { Reason::BuiltInDefault } else { Reason::BaseResolved };
-    Ok(Base { read, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+    Ok(Base { read, above, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+}
+
+/// Formats a diagnostic with its line in the base, which has so many lines `above` this text.
+pub(super) fn located(diagnostic: &Diagnostic, text: &str, above: usize) -> String {
+    let line = diagnostic.span.and_then(|span| span.line_in(text));
+    line.map_or_else(
+        || diagnostic.to_string(),
+        |line| format!("line {}: {diagnostic}", line.saturating_add(above)),
+    )
 }
 
 /// Formats the first few diagnostics in one line.
-fn shown(diagnostics: &[&Diagnostic]) -> String {
-    let mut text = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+fn shown(diagnostics: &[&Diagnostic], located: impl Fn(&Diagnostic) -> String) -> String {
+    let shown = diagnostics.iter().take(SHOWN).map(|diagnostic| located(diagnostic));
+    let mut text = shown.collect::<Vec<_>>().join("; ");
     if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let _ = write!(text, "; and {more} more (`queuewarden validate` shows all)");
     }

@@ -57,6 +57,11 @@ vocabulary! {
 }
 
 impl Status {
+    /// `True` or `False`.
+    pub(super) fn of(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+
     /// From Kubernetes' spelling; anything else is `Unknown`.
     pub fn parse(text: &str) -> Self {
         Self::ALL.iter().copied().find(|known| known.as_str() == text).unwrap_or(Self::Unknown)

@@ -175,7 +175,8 @@ fn agree(
         let grants = Arc::new(grants);
         let rendered = |base: &Base| {
             render::body(base, &grants, known).map_err(|diagnostic| {
-                let message = format!("the ACLs cannot be rendered into {}: {diagnostic}", base.source);
+                let found = base::located(&diagnostic, &base.read.text, base.above);
+                let message = format!("the ACLs cannot be rendered into {}: {found}", base.source);
                 Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
             })
         };
@@ -330,7 +331,7 @@ impl Decided<'_> {
                     report::queue_acl::report(object, &decided, noted, &facts)
                 } else {
                     let why = "there is no queue tree to write it into";
-                    report::queue_acl::waiting(object, why, snapshot.now, &self.aliased)
+                    report::queue_acl::waiting(object, why, &self.aliased)
                 };
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let about = || ResourceKind::QueueAcl.object(meta.name.clone());

@@ -48,6 +48,7 @@ mod withdraw;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -218,13 +219,19 @@ impl<S> ObjectStatus<S> {
 #[serde(rename_all = "camelCase")]
 pub struct QueueAclStatus {
     /// Holders of the right to submit by this object alone: "user sue and group devs", "everyone", "nobody",
-    /// or "-" when it says nothing about submitting.
+    /// or "-" when it says nothing about submitting. While the object is not in force, the names that it asks
+    /// for; "invalid" if these cannot be read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub submit: String,
     /// Holders of the right to administer by this object alone: "group ops", "everyone", "nobody", or "-"
-    /// when it says nothing about administration.
+    /// when it says nothing about administration. While the object is not in force, the names that it asks
+    /// for; "invalid" if these cannot be read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub admin: String,
+    /// Whether a version of this object is in force: True if the ConfigMap has its grants, or the scheduler
+    /// still runs them, False, or Unknown.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub active: Cow<'static, str>,
     /// The last version of this object that went into the ConfigMap. It stays in force while the object is
     /// Invalid, so that a typo neither widens nor takes away access. Absent when nothing of this object is in
     /// force.

@@ -332,17 +332,6 @@ pub(super) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolve
     Resolved { entry, outcome: Err(refusal), last_valid: None, lapsed: None, warnings: Vec::new() }
 }
 
-/// Returns the ACLs that an object grants by its own content at `now`, even if its queue does not exist:
-/// nothing outside its time window. If the content cannot be read, returns what its status records. `None` if
-/// there is nothing at all.
-pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<Acls> {
-    let spec = entry.spec.as_ref().ok();
-    if let Some((spec, intent)) = spec.and_then(|spec| Some((spec, read(spec).ok()?))) {
-        return in_time(spec, now).is_ok().then_some(intent.by_right);
-    }
-    entry.in_force.as_ref().map(|memory| Right::ALL.map(|right| memory.acl(right)))
-}
-
 /// Returns every error in the object's own content, and the names that `YuniKorn` would drop.
 pub(super) fn diagnostics(entry: &QueueAclEntry) -> Vec<Diagnostic> {
     match &entry.spec {

@@ -15,8 +15,7 @@ pub(super) fn plan(snapshot: &Snapshot) -> Plan {
     let aliased = snapshot.aliased();
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let object = resolve::without_queues(entry, why);
-        let Report { findings, status, .. } =
-            report::queue_acl::waiting(&object, why, snapshot.now, &aliased);
+        let Report { findings, status, .. } = report::queue_acl::waiting(&object, why, &aliased);
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, status, snapshot.now))
     });
     let resolved = policy::resolve(snapshot).objects;

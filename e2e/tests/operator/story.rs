@@ -29,6 +29,48 @@ async fn a_queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
     .await
 }
 
+/// The columns of `kubectl get`, and the category of all kinds.
+#[tokio::test]
+async fn columns_show_what_is_asked_for_and_what_is_in_force() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        let _operator = running(cluster).await?;
+        grant(cluster, "now", "root.prod", "submit: {users: [alice]}").await?;
+        apply(cluster, &acl("idle", "root.prod", "submit: {groups: [devs]}, suspend: true")).await?;
+        apply(cluster, &acl("lost", "root.nowhere", "admin: {users: [bob]}")).await?;
+        eventually("the columns of all objects", PATIENCE, || async {
+            let text = cluster.kubectl(&["get", "queueacls"]).await?;
+            let words = |name: &str| -> Vec<String> {
+                let row = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+                row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+            };
+            ensure!(text.lines().next().is_some_and(|head| head.contains("IN FORCE")), "{text}");
+            for (name, expected) in [
+                ("now", ["now", "root.prod", "user alice", "-", "True", "True", "Ready"]),
+                ("idle", ["idle", "root.prod", "group devs", "-", "False", "True", "Suspended"]),
+                ("lost", ["lost", "root.nowhere", "-", "user bob", "False", "False", "QueueNotFound"]),
+            ] {
+                ensure!(words(name).starts_with(&expected.map(str::to_owned)), "{name}: {text}");
+            }
+            Ok(Some(()))
+        })
+        .await?;
+        let all = cluster.kubectl(&["get", "queuewarden", "-o", "name"]).await?;
+        for object in ["queueacl.queuewarden.dev/now", "yunikornconfig.queuewarden.dev/default"] {
+            ensure!(all.contains(object), "{all}");
+        }
+        // The worst fact is the reason, with its line.
+        cluster.set_base("partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: 'a  b'\n").await?;
+        let wide = eventually("the line of the mistake", PATIENCE, || async {
+            let text = cluster.kubectl(&["get", "yunikornconfig", "-o", "wide"]).await?;
+            Ok(text.contains("BaseInvalid").then_some(text))
+        })
+        .await?;
+        ensure!(wide.contains("line 5: QW1"), "{wide}");
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test]
 async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -21,6 +21,7 @@ use yunikorn_access::{submission, user_info};
     plural = "admissionpolicies",
     shortname = "admpol",
     category = "yunikorn",
+    category = "queuewarden",
     status = "AdmissionPolicyStatus",
     doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation \
            of a workload."

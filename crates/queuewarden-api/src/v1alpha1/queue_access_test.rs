@@ -24,6 +24,7 @@ use yunikorn_access::expect::Queues;
     plural = "queueaccesstests",
     shortname = "qat",
     category = "yunikorn",
+    category = "queuewarden",
     status = "QueueAccessTestStatus",
     doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse \
            changes that would break it."

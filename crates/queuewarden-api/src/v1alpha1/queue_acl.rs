@@ -23,6 +23,7 @@ use yunikorn::identity::Identity;
     plural = "queueacls",
     shortname = "qacl",
     category = "yunikorn",
+    category = "queuewarden",
     status = "QueueAclStatus",
     doc = "QueueAcl grants users and groups the right to submit to, or to administer, one queue of Apache \
            YuniKorn.",

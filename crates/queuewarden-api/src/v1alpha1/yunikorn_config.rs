@@ -18,6 +18,7 @@ use queuewarden_plan::snapshot::{Adoption, Delegation, Mode, YUNIKORN_CONFIGS, Y
     plural = "yunikornconfigs",
     shortname = "ykc",
     category = "yunikorn",
+    category = "queuewarden",
     status = "YuniKornConfigStatus",
     doc = "YuniKornConfig names the YuniKorn that queuewarden manages and says how its configuration is \
            owned. There is one, named \"default\".",

@@ -12,7 +12,8 @@ use yunikorn::config::keys::missing_queues;
 use yunikorn::right::Right;
 
 /// All conditions of the object: `chain` is `BaseResolved`, `Applied` and `Loaded`. `Mirrored` matters to
-/// `Ready` only if there is to be a mirror, and `FailOpen` only if the root may not be open.
+/// `Ready` only if there is to be a mirror, and `FailOpen` only if the root may not be open. Then it is the
+/// reason of `Ready`, before everything else, because no other fact is worse.
 pub(crate) fn findings(
     chain: [Finding; 3],
     mirrored: Option<(Finding, bool)>,
@@ -30,7 +31,7 @@ pub(crate) fn findings(
         Finding::unknown(Type::Ready, Reason::WatchFailing, message)
     });
     let needed = [base, applied].into_iter().chain(Some(loaded).filter(|_| !unverified));
-    let ready = Finding::summary(needed.chain(mirror).chain(&open).chain(&blind), || {
+    let ready = Finding::summary(open.iter().chain(needed).chain(mirror).chain(&blind), || {
         if unverified {
             let message = format!("the ConfigMaps are in order; {}", loaded.message);
             return Finding::yes(Type::Ready, Reason::NotVerified, message);
@@ -169,6 +170,23 @@ pub(crate) fn status(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_root_is_the_reason_before_everything_else() {
+        let chain = || {
+            [
+                Finding::no(Type::BaseResolved, Reason::BaseInvalid, ""),
+                Finding::no(Type::Applied, Reason::ConfigNotReady, ""),
+                Finding::unknown(Type::Loaded, Reason::VersionUnproven, ""),
+            ]
+        };
+        let open = || Finding::yes(Type::FailOpen, Reason::OutputMissing, "everyone may submit");
+        for (accepted, reason) in [(false, Reason::OutputMissing), (true, Reason::BaseInvalid)] {
+            let found = findings(chain(), None, open(), accepted, Some("watch"));
+            let ready = found.last().unwrap();
+            assert_eq!((ready.type_, ready.status, ready.reason), (Type::Ready, Status::False, reason));
+        }
+    }
 
     #[test]
     fn a_mirror_that_is_to_go_is_reported_and_keeps_nothing_from_being_ready() {

@@ -11,7 +11,7 @@ use crate::effect::redundant;
 use crate::environment::{Environment, Source};
 use crate::grants::{Decided, Grants, acl_of};
 use crate::planted::{PlantedFault, is_planted};
-use crate::resolve::{Acls, Contribution, Refusal, Resolved, dropped, granted as granted_by_content};
+use crate::resolve::{Contribution, Refusal, Resolved, dropped, grant_acl};
 use crate::running::Runs;
 use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
 use yunikorn::acl::Acl;
@@ -73,12 +73,18 @@ pub(crate) struct Report {
 }
 
 /// Reports one object that there are no queues for; `why` explains that.
-pub(crate) fn waiting(object: &Resolved<'_>, why: &str, now: Timestamp, aliased: &Aliased) -> Report {
+pub(crate) fn waiting(object: &Resolved<'_>, why: &str, aliased: &Aliased) -> Report {
     let entry = object.entry;
-    let (submit, admin) = columns(granted_by_content(entry, now).as_ref(), aliased);
+    let (submit, admin) = columns(object, aliased);
+    let active = if entry.in_force.is_some() { Status::Unknown } else { Status::False };
     Report {
         findings: super::waiting_conditions(object.outcome.as_ref().err(), why),
-        status: QueueAclStatus { submit, admin, in_force: entry.in_force.clone() },
+        status: QueueAclStatus {
+            submit,
+            admin,
+            active: active.as_str().into(),
+            in_force: entry.in_force.clone(),
+        },
         takes: false,
         expiring: None,
     }
@@ -145,20 +151,43 @@ pub(crate) fn report(
         _ => entry.in_force.clone(),
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
-    let (submit, admin) = columns(contribution.map(|it| &it.by_right), facts.aliased);
+    let (submit, admin) = columns(object, facts.aliased);
+    let active = match (&withdrawal, &object.outcome) {
+        (Some(Withdrawal { by: GrantedBy::PerhapsRunning, .. }), _) => Status::Unknown,
+        (Some(_), _) => Status::True,
+        (None, Err(refusal)) if is_late(refusal) => Status::False,
+        (None, _) => Status::of(in_force.is_some()),
+    };
     let end = object.outcome.as_ref().ok().and_then(|contribution| contribution.expires_at);
     Report {
-        status: QueueAclStatus { submit, admin, in_force },
+        status: QueueAclStatus { submit, admin, active: active.as_str().into(), in_force },
         takes,
         expiring: end.filter(|end| is_news(entry, *end, facts)),
         findings: [accepted, programmed, effective, ready],
     }
 }
 
-/// Returns the grants of an object as the columns of its status show them: submit and admin.
-fn columns(granted: Option<&Acls>, aliased: &Aliased) -> (String, String) {
-    let column = |acl: &Option<Acl>| acl.as_ref().map_or_else(|| "-".into(), |acl| people(acl, aliased));
-    granted.map_or_else(Default::default, |[submit, admin]| (column(submit), column(admin)))
+/// Returns the columns of an object's status, submit and admin: the names in force, or else the requested
+/// ones.
+fn columns(object: &Resolved<'_>, aliased: &Aliased) -> (String, String) {
+    let QueueAclEntry { spec, in_force, .. } = object.entry;
+    let late = object.outcome.as_ref().err().is_some_and(is_late);
+    // A suspended object may replace the base's ACL, for nobody.
+    let in_place = object.contribution().filter(|_| !late);
+    let set = |acl: Option<&Acl>| acl.map_or_else(|| "-".to_owned(), |acl| people(acl, aliased));
+    let remembered = |right| in_force.as_ref().map(|memory| set(memory.acl(right).as_ref()));
+    let [submit, admin] = Right::ALL.map(|right| match (in_place, spec) {
+        (Some(contribution), _) => set(contribution.grant(right)),
+        (None, Ok(spec)) => {
+            let grant = if right == Right::Submit { &spec.submit } else { &spec.admin };
+            match grant.as_ref().map(|grant| grant_acl(grant).0) {
+                Some(None) => remembered(right).unwrap_or_else(|| "invalid".to_owned()),
+                asked => set(asked.flatten().as_ref()),
+            }
+        }
+        (None, Err(_)) => remembered(right).unwrap_or_default(),
+    });
+    (submit, admin)
 }
 
 /// Returns whether an object is valid and outside its time, or suspended.

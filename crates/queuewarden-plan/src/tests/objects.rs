@@ -503,3 +503,65 @@ fn a_last_valid_version_is_not_kept_where_it_could_not_be_written() {
         assert_at_rest(&settled);
     }
 }
+
+#[test]
+fn columns_show_what_an_object_asks_for_and_whether_it_is_in_force() {
+    let later = "2026-07-01T00:00:00Z".parse().unwrap();
+    let team = || submit("a", "root.prod", "ann devs");
+    let both = "user ann and group devs";
+    let cases = [
+        (team(), both, "True"),
+        (
+            with(team(), |spec| (spec.base_acl, spec.not_before) = (BaseAcl::Extend, Some(later))),
+            both,
+            "False",
+        ),
+        (with(team(), |spec| spec.suspend = true), both, "False"),
+        (with(team(), |spec| spec.queue = "root.gone".into()), both, "False"),
+        (submit("a", "root.prod", "ann  devs"), "invalid", "False"),
+        // The right is in order, and the object is not.
+        (with(team(), |spec| spec.not_before = Some(later)), both, "False"),
+        (
+            with(team(), |spec| {
+                let groups = vec!["data.eng".to_owned()];
+                spec.submit = Some(Grant::Lists { users: Vec::new(), groups });
+            }),
+            "group data.eng",
+            "False",
+        ),
+    ];
+    for (object, shown, active) in cases {
+        let mut snapshot = cluster(BASE);
+        snapshot.queue_acls = vec![object];
+        let columns = |plan: &Plan| {
+            let rest = &plan.queue_acls["a"].rest;
+            (rest.submit.clone(), rest.admin.clone(), rest.active.to_string())
+        };
+        let expected = |active: &str| (shown.to_owned(), "-".to_owned(), active.to_owned());
+        assert_eq!(columns(&settled(&snapshot).plan), expected(active), "{:?}", snapshot.queue_acls);
+        // While there are no queues, it is not known.
+        snapshot.config = None;
+        assert_eq!(columns(&plan(&snapshot)), expected("False"), "{:?}", snapshot.queue_acls);
+    }
+}
+
+#[test]
+fn columns_of_a_version_that_stays_or_is_left_show_that_it_is_in_force() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let good = settled(&snapshot).snapshot;
+    let of = |plan: &Plan| {
+        let rest = &plan.queue_acls["a"].rest;
+        (rest.submit.clone(), rest.active.to_string())
+    };
+    let mut typo = good.clone();
+    spec_of(&mut typo.queue_acls[0]).submit = Some(Grant::Raw("bob  x".into()));
+    assert_eq!(of(&settled(&typo).plan), ("user ann".to_owned(), "True".to_owned()));
+    let mut suspended = good.clone();
+    spec_of(&mut suspended.queue_acls[0]).suspend = true;
+    assert_eq!(of(&plan(&suspended)), ("user ann".to_owned(), "True".to_owned()), "not written yet");
+    assert_eq!(of(&settled(&suspended).plan), ("user ann".to_owned(), "False".to_owned()));
+    let mut unread = good;
+    unread.config = None;
+    assert_eq!(of(&plan(&unread)), ("user ann".to_owned(), "Unknown".to_owned()));
+}
