@@ -42,6 +42,8 @@ COPY crates crates
 COPY src src
 # `queuewarden codes CODE` has its words from there.
 COPY docs/codes docs/codes
+COPY docs/conditions.md docs/conditions.md
+COPY docs/object-conditions.md docs/object-conditions.md
 # `queuewarden check` asks for the rights that they give.
 COPY manifests manifests
 RUN find crates src -name '*.rs' -exec touch {} + \

@@ -1,9 +1,9 @@
-//! `queuewarden codes`: lists all diagnostics, and explains single ones.
+//! `queuewarden codes`: lists all diagnostics, and explains single ones, and reasons of conditions.
 
 use std::sync::LazyLock;
 
 use super::query::request::suggestion;
-use super::{Console, Exit, Failure, assemble, input, suppressions, validate};
+use super::{Console, Exit, Failure, assemble, input, reasons, suppressions, validate};
 use go_compat::diag::{Code, quoted};
 use queuewarden_operator::controller;
 use queuewarden_plan::conditions::Reason;
@@ -23,12 +23,25 @@ const PAGES: [&str; 7] = [
 const WIDTH: usize = 100;
 
 /// List the codes of all diagnostics with their titles, or explain some: the meaning, the reason, the fix,
-/// and an example
+/// and an example; or explain the reasons of conditions
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Codes to explain, such as QW1003, 1003 or too-many-lists
-    #[arg(value_name = "CODE", value_parser = code)]
-    codes: Vec<Code>,
+    /// Codes to explain, such as QW1003, 1003 or too-many-lists; or reasons of conditions, such as
+    /// QueueNotFound
+    #[arg(value_name = "CODE|REASON", value_parser = topic)]
+    topics: Vec<Topic>,
+}
+
+/// Something to explain.
+#[derive(Debug, Clone, Copy)]
+enum Topic {
+    Code(Code),
+    Reason(Reason),
+}
+
+/// Parses a code or a reason, for clap.
+fn topic(text: &str) -> Result<Topic, String> {
+    reasons::reason(text).map_or_else(|| code(text).map(Topic::Code), |reason| Ok(Topic::Reason(reason)))
 }
 
 /// Returns every code, in the order of the numbers.
@@ -71,9 +84,10 @@ pub(super) fn code(text: &str) -> Result<Code, String> {
     let wanted = digits.parse().ok().filter(|_| digits.len() == 4);
     let named = |code: &&Code| Some(code.number) == wanted || code.title.eq_ignore_ascii_case(text);
     SORTED.iter().find(named).copied().ok_or_else(|| {
-        if let Some(reason) = Reason::ALL.iter().find(|reason| reason.as_str().eq_ignore_ascii_case(text)) {
-            let page = format!("{}/blob/main/docs/conditions.md", env!("CARGO_PKG_REPOSITORY"));
-            return format!("{} is the reason of a condition, which {page} explains", reason.as_str());
+        if let Some(reason) = reasons::reason(text) {
+            return format!(
+                "{reason} is the reason of a condition: `queuewarden codes {reason}` explains it"
+            );
         }
         let hint = suggestion(SORTED.iter().map(|code| code.title), text);
         format!("there is no code {}{hint}", quoted(text))
@@ -123,17 +137,21 @@ pub(super) fn explained(code: Code) -> String {
 /// When the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let line = |code: &Code| format!("{code} {}\n", code.title);
-    let shown = if args.codes.is_empty() {
+    let explained = |topic: &Topic| match topic {
+        Topic::Code(code) => explained(*code),
+        Topic::Reason(reason) => reasons::explained(*reason),
+    };
+    let shown = if args.topics.is_empty() {
         all().iter().map(line).collect::<Vec<_>>().concat()
     } else {
-        args.codes.iter().copied().map(explained).collect::<Vec<_>>().join("\n")
+        args.topics.iter().map(explained).collect::<Vec<_>>().join("\n")
     };
     console.out(&shown)?;
     Ok(Exit::Clean)
 }
 
 /// Wraps text into lines of at most [`WIDTH`] characters, except for longer words.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut width = 0_usize;
     for word in text.split_whitespace() {
@@ -174,7 +192,9 @@ mod tests {
         }
         assert!(code("to-many-lists").unwrap_err().ends_with("did you mean `too-many-lists`?"));
         let reason = code("forbidden").unwrap_err();
-        assert!(reason.starts_with("Forbidden is the reason of a condition, which https://"), "{reason}");
+        assert!(reason.contains("`queuewarden codes Forbidden` explains it"), "{reason}");
+        assert!(matches!(topic("forbidden"), Ok(Topic::Reason(Reason::Forbidden))));
+        assert!(matches!(topic("1003"), Ok(Topic::Code(_))));
         for text in ["", "QW", "QW9999", "QW01003", "+1003"] {
             assert!(code(text).is_err(), "{text}");
         }

@@ -88,7 +88,7 @@ fn offering(command: Command) -> Command {
             "target" | "queue" | "to" => arg.add(ArgValueCompleter::new(queues)),
             "verb" => arg.add(ArgValueCandidates::new(move || verbs(asks_applications))),
             "object" => arg.add(ArgValueCompleter::new(objects)),
-            "codes" => arg.add(ArgValueCandidates::new(all_codes)),
+            "topics" => arg.add(ArgValueCandidates::new(all_codes)),
             _ => arg,
         })
     })

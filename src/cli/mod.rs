@@ -39,6 +39,7 @@ pub mod os_groups;
 pub mod past;
 pub mod place;
 pub mod query;
+pub mod reasons;
 pub mod render;
 pub mod report;
 pub mod review;
@@ -266,6 +267,8 @@ pub enum Exit {
     Clean,
     /// Errors were found, or the request was refused.
     Findings,
+    /// It could not be decided.
+    Undecided,
 }
 
 impl Exit {
@@ -289,6 +292,9 @@ pub enum Failure {
     /// A question cannot be answered, because something it depends on is unknown.
     #[error("{0}")]
     Undecided(String),
+    /// The same, because the API server forbids to read it.
+    #[error("{0}")]
+    Forbidden(String),
     /// The namespace has none of `YuniKorn`'s ConfigMaps.
     #[error("{0}")]
     NoConfigMaps(String),
@@ -473,13 +479,14 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(Exit::Clean) => ExitCode::SUCCESS,
         Ok(Exit::Findings) => ExitCode::from(1),
+        Ok(Exit::Undecided) => ExitCode::from(3),
         // A reader that closed the output has seen enough.
         Err(Failure::Stream(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             console.err(&format!("error: {failure}\n"));
             ExitCode::from(match failure {
                 Failure::Usage(_) => 2,
-                Failure::Undecided(_) | Failure::NoConfigMaps(_) => 3,
+                Failure::Undecided(_) | Failure::Forbidden(_) | Failure::NoConfigMaps(_) => 3,
                 Failure::Refused(_) | Failure::Output(_) | Failure::Stream(_) => 1,
             })
         }

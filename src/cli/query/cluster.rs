@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +11,23 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace};
-use kube::api::{DynamicObject, ListParams, PartialObjectMeta, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::api::{
+    ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PartialObjectMeta, PostParams,
+    TypeMeta,
+};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::configuration::{Around, Configuration, Written};
 use super::rendered::{Evidence, ObjectChange};
 use super::texts::Text;
 use super::{ClusterArgs, ServerArgs, files, live, rendered};
+use crate::cli::input::source;
 use crate::cli::{Console, Failure, clock};
-use go_compat::diag::Diagnostic;
+use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
 use queuewarden_operator::controller::call::{self, call};
@@ -35,6 +40,7 @@ use queuewarden_plan::snapshot::{
 use queuewarden_plan::{ObjectRef, ResourceKind, attribution, config_map_of, managed_keys, merged};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
+use yunikorn::right::Right;
 use yunikorn_access::placement::Live;
 
 /// Maximum number of objects in one response.
@@ -72,12 +78,12 @@ impl Cluster {
             .enable_all()
             .build()
             .map_err(|error| Failure::Undecided(format!("cannot start a runtime: {error}")))?;
-        let mut config = runtime.block_on(config(args))?;
+        let mut config = runtime.block_on(config(args)).map_err(|error| no_cluster(&*error, args))?;
         config.connect_timeout = Some(CONNECT);
         let server = config.cluster_url.to_string();
         let client = {
             let _context = runtime.enter();
-            Client::try_from(config).map_err(|error| no_cluster(&error))?
+            Client::try_from(config).map_err(|error| no_cluster(&error, args))?
         };
         Ok(Self { runtime, client, server })
     }
@@ -165,6 +171,23 @@ impl Cluster {
             .map_err(|error| self.failure("who you are", &error))?;
         let info = answer.status.and_then(|status| status.user_info).unwrap_or_default();
         Ok(Identity { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
+    }
+
+    /// Returns whether the kubeconfig's user has a right on a queue, and the reason, as queuewarden's served
+    /// API answers everyone about themselves. `None` if this API is not installed or does not answer.
+    pub fn own_access(&self, right: Right, queue: &str, partition: &str) -> Option<(bool, String)> {
+        let gvk = GroupVersionKind::gvk("access.queuewarden.dev", "v1alpha1", "SelfQueueAccessReview");
+        let kind = ApiResource::from_gvk_with_plural(&gvk, "selfqueueaccessreviews");
+        let reviews: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind);
+        let review = DynamicObject {
+            types: Some(TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() }),
+            metadata: ObjectMeta::default(),
+            data: json!({"spec": {"verb": right.verb(), "queue": queue, "partition": partition}}),
+        };
+        let answer = self.runtime.block_on(call(reviews.create(&PostParams::default(), &review))).ok()?;
+        let allowed = answer.data.pointer("/status/allowed")?.as_bool()?;
+        let reason = answer.data.pointer("/status/reason").and_then(Value::as_str).unwrap_or_default();
+        Some((allowed, reason.to_owned()))
     }
 
     /// Returns the annotations of a namespace; none, with a note, if they may not be read.
@@ -378,14 +401,36 @@ impl Cluster {
     /// Returns the failure to read something.
     pub(in crate::cli) fn failure(&self, what: &str, error: &call::Error) -> Failure {
         Failure::Undecided(match error {
+            call::Error::Refused { code: 403, message } => {
+                let ours = [SETTINGS, "the objects of kind ", "QueueAcl/", "the events"];
+                let help = if what.starts_with("ConfigMap ") {
+                    TO_READ_MAPS
+                } else if ours.iter().any(|ours| what.starts_with(ours)) {
+                    TO_READ_OBJECTS
+                } else {
+                    ""
+                };
+                return Failure::Forbidden(format!("cannot read {what}: {message}{help}"));
+            }
+            call::Error::Refused { code: 401, .. } => format!(
+                "cannot read {what}: the API server rejected the token, or client certificate, of the \
+                 kubeconfig ({}): log in again",
+                self.server
+            ),
             call::Error::Refused { message, .. } => format!("cannot read {what}: {message}"),
             call::Error::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
-            call::Error::Unreachable(cause) => {
-                format!("no answer from the API server {}: {}", self.server, chain(cause.as_ref()))
+            call::Error::Unreachable(why) => {
+                format!("no answer from the API server {}: {}", self.server, cause(why.as_ref()))
             }
         })
     }
 }
+
+/// The roles that let people read `YuniKorn`'s ConfigMaps.
+const TO_READ_MAPS: &str = "; help: have the ClusterRole view bound to you in YuniKorn's namespace, and \
+    queuewarden-viewer in the cluster";
+/// The role that lets people read queuewarden's objects.
+const TO_READ_OBJECTS: &str = "; help: have the ClusterRole queuewarden-viewer bound to you in the cluster";
 
 /// Returns the time at which an event was seen last.
 pub fn seen(event: &Event) -> Option<Timestamp> {
@@ -544,34 +589,77 @@ pub fn context(args: &ServerArgs) -> Option<(String, Option<String>)> {
     Some((context, named.context.map(|context| context.cluster)))
 }
 
-async fn config(args: &ServerArgs) -> Result<Config, Failure> {
+async fn config(args: &ServerArgs) -> Result<Config, Box<dyn std::error::Error>> {
     let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    let config = match (&args.kubeconfig, &args.context) {
-        (Some(path), _) => match Kubeconfig::read_from(path) {
-            Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
-            Err(error) => Err(error),
-        },
-        (None, Some(_)) => Config::from_kubeconfig(&options).await,
-        (None, None) => return Config::infer().await.map_err(|error| no_cluster(&error)),
-    };
-    config.map_err(|error| no_cluster(&error))
+    Ok(match (&args.kubeconfig, &args.context) {
+        (Some(path), _) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
+        (None, Some(_)) => Config::from_kubeconfig(&options).await?,
+        (None, None) => Config::infer().await?,
+    })
 }
 
-fn no_cluster(error: &dyn std::error::Error) -> Failure {
-    let why = chain(error);
-    Failure::Undecided(format!("no way to a cluster: {why}; -f FILE asks about files instead"))
+fn no_cluster(error: &(dyn std::error::Error + 'static), args: &ServerArgs) -> Failure {
+    let mut causes = iter::successors(Some(error), |error| error.source());
+    let why = causes.find_map(|error| error.downcast_ref()).map(|error| wrong(error, args));
+    let why = why.unwrap_or_else(|| cause(error));
+    Failure::Undecided(format!("cannot connect to a cluster: {why}; use -f to read files"))
 }
 
-/// Formats an error with its causes, as far as they add something.
-pub(in crate::cli) fn chain(error: &dyn std::error::Error) -> String {
-    let mut shown = error.to_string();
-    for cause in iter::successors(error.source(), |error| error.source()) {
-        let more = cause.to_string();
-        if !shown.contains(&more) {
-            shown.extend([": ", &more]);
+/// Describes the fault of a kubeconfig, without its content except names.
+fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
+    let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
+    match error {
+        KubeconfigError::ReadConfig(error, path) if args.kubeconfig.is_some() => {
+            format!("cannot read {}: {}", source::shown(path), cause(error))
+        }
+        KubeconfigError::ReadConfig(error, path) if error.kind() != io::ErrorKind::NotFound => {
+            format!("cannot read {}: {}", source::shown(path), cause(error))
+        }
+        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
+            "no kubeconfig: looked at $KUBECONFIG and ~/.kube/config".to_owned()
+        }
+        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => {
+            "no kubeconfig: looked at $KUBECONFIG, ~/.kube/config and the pod's account".to_owned()
+        }
+        KubeconfigError::Parse(_) => "the kubeconfig is not the YAML that kubectl writes".to_owned(),
+        KubeconfigError::CurrentContextNotSet => {
+            "the kubeconfig has no current context: name one by --context, or by kubectl config use-context"
+                .to_owned()
+        }
+        KubeconfigError::LoadContext(name) => {
+            format!("the kubeconfig has no context {}: kubectl config get-contexts lists them", quoted(name))
+        }
+        KubeconfigError::LoadClusterOfContext(name) => {
+            format!("the kubeconfig has no cluster {}, which its context names", quoted(name))
+        }
+        KubeconfigError::MissingClusterUrl => "the kubeconfig's cluster has no server".to_owned(),
+        KubeconfigError::ParseClusterUrl(_) => "the kubeconfig's server is not a URL".to_owned(),
+        KubeconfigError::ParseProxyUrl(_) => "the kubeconfig's proxy-url is not a URL".to_owned(),
+        KubeconfigError::LoadCertificateAuthority(_) | KubeconfigError::ParseCertificates(_) => {
+            unread("certificate-authority")
+        }
+        KubeconfigError::LoadClientCertificate(_) => unread("client-certificate"),
+        KubeconfigError::LoadClientKey(_) => unread("client-key"),
+        _ => "the kubeconfig cannot be used".to_owned(),
+    }
+}
+
+/// Returns the first cause of an error, which is the most precise, without the number of the operating
+/// system.
+pub(in crate::cli) fn cause(error: &dyn std::error::Error) -> String {
+    let shown = iter::successors(error.source(), |error| error.source()).last();
+    let shown = shown.map_or_else(|| error.to_string(), ToString::to_string);
+    let words = shown.split_once(" (os error").map_or(shown.as_str(), |(words, _)| words);
+    for (name, meaning) in [
+        ("UnknownIssuer", "no trusted authority signed its certificate"),
+        ("NotValidForName", "its certificate is for another name"),
+        ("certificate expired", "its certificate has expired"),
+    ] {
+        if words.contains(name) {
+            return meaning.to_owned();
         }
     }
-    shown
+    words.to_owned()
 }
 
 #[cfg(test)]

@@ -104,14 +104,16 @@ fn a_change_is_looked_at_in_its_moment() {
 
 #[test]
 fn who_may_not_read_all_sees_no_lost_grants() {
-    for (forbidden, why) in [
-        (CONFIG, "cannot read the YuniKornConfig: not you"),
-        (QUEUE_ACLS, "cannot read the objects of kind QueueAcl: not you"),
-        (BASE, "cannot read ConfigMap yunikorn/base: not you"),
+    for (forbidden, why, role) in [
+        (CONFIG, "cannot read the YuniKornConfig: not you; help: ", "queuewarden-viewer"),
+        (QUEUE_ACLS, "cannot read the objects of kind QueueAcl: not you; help: ", "queuewarden-viewer"),
+        (BASE, "cannot read ConfigMap yunikorn/base: not you; help: ", "the ClusterRole view"),
     ] {
         let cluster = cluster(forbidden);
         let failure = changed(&cluster, "2026-12-31T00:00:00Z").unwrap_err();
-        assert_eq!(failure.to_string(), why);
+        assert!(matches!(failure, Failure::Forbidden(_)), "{failure:?}");
+        let failure = failure.to_string();
+        assert!(failure.starts_with(why) && failure.contains(role), "{failure}");
         let stands = cluster.read(&ClusterArgs::default(), Console::silent()).unwrap();
         assert_eq!(stands.written(), TREE);
     }
@@ -152,4 +154,49 @@ fn findings_about_admission_settings_name_the_object_as_far_as_it_may_be_read() 
             (&Origin::Object { kind, name: name.to_owned(), until: None }, 4117)
         );
     }
+}
+
+#[test]
+fn errors_of_a_connection_are_in_plain_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut count = 0;
+    let mut file = |text: &str| {
+        count += 1;
+        let path = folder.path().join(format!("kubeconfig{count}"));
+        std::fs::write(&path, text).unwrap();
+        Some(path)
+    };
+    let user = "users: [{name: me, user: {token: SECRET}}]";
+    let context = "contexts: [{name: here, context: {cluster: c, user: me}}]";
+    let cluster = "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]";
+    let head = "apiVersion: v1\nkind: Config\n";
+    let known = ["gone", "here"];
+    let all = format!("{head}{context}\n{user}\n");
+    for (kubeconfig, named, why) in [
+        (Some(folder.path().join("none")), None, "/none: No such file or directory; use -f"),
+        (file("a: [SECRET"), None, "the kubeconfig is not the YAML that kubectl writes; use -f"),
+        (file(&format!("{all}{cluster}")), None, "the kubeconfig has no current context: name one by"),
+        (file(&format!("{all}{cluster}")), Some(known[0]), "the kubeconfig has no context `gone`: kubectl"),
+        (file(&all), Some(known[1]), "the kubeconfig has no cluster `c`, which its context names; use -f"),
+        (
+            file(&format!("{all}clusters: [{{name: c, cluster: {{server: 'SECRET %'}}}}]")),
+            Some(known[1]),
+            "the kubeconfig's server is not a URL; use -f",
+        ),
+    ] {
+        let args = ServerArgs { kubeconfig, context: named.map(str::to_owned) };
+        let failure = Cluster::connect(&args).unwrap_err().to_string();
+        assert!(failure.starts_with("cannot connect to a cluster: ") && failure.contains(why), "{failure}");
+        assert!(!failure.contains("SECRET"), "{failure}");
+    }
+}
+
+#[test]
+fn a_rejected_login_and_a_lost_connection_are_in_plain_words() {
+    let cluster = cluster("");
+    let rejected = call::Error::Refused { code: 401, message: "Unauthorized".to_owned() };
+    let failure = cluster.failure(SETTINGS, &rejected).to_string();
+    assert!(failure.contains("the API server rejected the token"), "{failure}");
+    let refused = std::io::Error::from_raw_os_error(111);
+    assert_eq!(cause(&kube::Error::ReadEvents(refused)), "Connection refused");
 }
