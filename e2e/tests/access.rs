@@ -13,6 +13,7 @@ use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
 use tokio::io::AsyncWriteExt as _;
 
+use crate::cli::ask;
 use crate::operator::{acl, config_is, open_base, refresh_no_more};
 
 /// A namespace that is deleted.
@@ -126,6 +127,29 @@ async fn kubectl_reads_queues() -> Result<()> {
         ] {
             let ended = kubectl(cluster, arguments, "").await?;
             ensure!(ended.code == Some(1) && ended.err.contains(part), "{arguments}: {ended}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Whoever may read nothing is answered about themselves by the same command.
+#[tokio::test]
+async fn who_may_read_nothing_asks_about_themselves() -> Result<()> {
+    on_a_cluster(async |cluster, _operator, _endpoints| {
+        for (user, groups, queue, code) in [
+            ("sue", ["people", "staff"], "root.prod", 0),
+            ("eve", ["people", "devs"], "root.prod", 0),
+            ("kim", ["people", "staff"], "root.prod", 1),
+        ] {
+            let kubeconfig = cluster.certified(user, groups)?;
+            let ended = ask(&kubeconfig, &format!("can-i submit {queue}")).await?;
+            ensure!(ended.code == Some(code), "{user}: {ended}");
+            ensure!(ended.err.contains("answered by queuewarden in the cluster"), "{user}: {ended}");
+            ask(&kubeconfig, &format!("can-i submit {queue} -q")).await?.expect(code, "")?;
+            // A question about somebody else needs the ACLs.
+            let ended = ask(&kubeconfig, "can-i submit root.prod --as sue").await?;
+            ensure!(ended.code == Some(3) && ended.err.contains("queuewarden-viewer"), "{user}: {ended}");
         }
         Ok(())
     })

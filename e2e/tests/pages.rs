@@ -32,10 +32,17 @@ const STORY: [(&str, &str); 17] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 10] = [
+const ELSEWHERE: [(&str, &str, &str); 13] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
+    (
+        "docs/delegation.md",
+        "kubectl create clusterrolebinding delegation-probe",
+        "it is refused: validating/delegation.rs waits for the same",
+    ),
+    ("docs/delegation.md", "kubectl delete clusterrolebinding delegation-probe", "as the last one"),
+    ("docs/delegation.md", "queuewarden grant", "the endpoints decide it: validating/delegation.rs"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints decide it: validating/delegation.rs"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (

@@ -3,6 +3,7 @@
 use super::application;
 use super::console::{Emphasis, Look};
 use super::past::PastArgs;
+use super::query::cluster::Cluster;
 use super::query::identity::IdentityArgs;
 use super::query::output::{self, AnswerFormat};
 use super::query::request::{self, AnyVerb};
@@ -78,7 +79,12 @@ impl RequestArgs {
 
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
         let queue = request::only_queue(&self.target, &self.application)?;
-        let session = self.past.open(&self.source, console)?;
+        let session = match self.past.open(&self.source, console) {
+            Err(failure @ Failure::Forbidden(_)) if !self.past.is_given() => {
+                return self.about_oneself(right, failure, show, console);
+            }
+            session => session?,
+        };
         let identity = match self.identity.resolve(&session, console) {
             Err(Failure::Refused(_)) if show == Show::Nothing => return Ok(Exit::yes(false)),
             resolved => resolved?,
@@ -99,10 +105,38 @@ impl RequestArgs {
                 console.note(&format!("the right ends at {end}"));
             }
             let text = || match show {
-                Show::Everything => explain::text(&answers, &decision, &answer, console.look_out().width),
+                Show::Everything => {
+                    let resolved = self.identity.groups.is_empty();
+                    explain::text(&answers, &decision, (&answer, resolved), console.look_out().width)
+                }
                 _ => line(allowed, &answer.reason, console.look_out()),
             };
             console.out(&self.format.show(text, || &answer)?)?;
+        }
+        Ok(Exit::yes(allowed))
+    }
+}
+
+impl RequestArgs {
+    /// Answers a question about oneself without the right to read the ACLs: queuewarden's served API answers
+    /// it. Returns `failure` if that is not possible.
+    fn about_oneself(
+        &self,
+        right: Right,
+        failure: Failure,
+        show: Show,
+        console: Console,
+    ) -> Result<Exit, Failure> {
+        let SourceArgs { cluster, files, partition, .. } = &self.source;
+        let other = cluster.live || files.now.is_some() || self.format != AnswerFormat::default();
+        if other || self.identity != IdentityArgs::default() || show == Show::Everything {
+            return Err(failure);
+        }
+        let answer = Cluster::connect(&cluster.server)?.own_access(right, &self.target, partition);
+        let Some((allowed, reason)) = answer else { return Err(failure) };
+        if show == Show::Line {
+            console.note("answered by queuewarden in the cluster: the ACLs may not be read by you");
+            console.out(&line(allowed, &reason, console.look_out()))?;
         }
         Ok(Exit::yes(allowed))
     }

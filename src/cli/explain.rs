@@ -36,17 +36,18 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     args.request.answer(Show::Everything, console)
 }
 
-/// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it.
+/// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it. The
+/// groups of the user were named, or `resolved`.
 pub(super) fn text(
     answers: &Answers<'_>,
     decision: &Decision,
-    answer: &DecisionAnswer,
+    (answer, resolved): (&DecisionAnswer, bool),
     width: Option<usize>,
 ) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = visible_lines(&format!("{verdict}: {}", answer.reason), 0, width);
     let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
-    let page = page(&reason, &facts(answers, answer), &steps(answers, decision), remedies, width);
+    let page = page(&reason, &facts(answers, answer, resolved), &steps(answers, decision), remedies, width);
     page + &command(answer).unwrap_or_default()
 }
 
@@ -82,10 +83,14 @@ fn visible_lines(text: &str, indent: usize, width: Option<usize>) -> String {
 }
 
 /// Formats the question: the user, the right and the queue.
-fn facts(answers: &Answers<'_>, answer: &DecisionAnswer) -> Table {
+fn facts(answers: &Answers<'_>, answer: &DecisionAnswer, resolved: bool) -> Table {
     let mut table = Table::new(["", ""]);
     table.row(["user", &answer.user]);
-    table.row(["groups", &groups(&answer.groups)]);
+    let mut named = groups(&answer.groups);
+    if resolved && answer.groups == [answer.user.as_str()] {
+        named.push_str(" (YuniKorn's default: a group of the user's name)");
+    }
+    table.row(["groups", &named]);
     table.row(["asks to", answer.verb.verb()]);
     let unknown = request::unknown(answers.tree, &answer.queue);
     let note = unknown.or_else(|| request::parent(answers.tree, answer.verb, &answer.queue));

@@ -11,7 +11,7 @@ use super::query::files::Given;
 use super::query::rendered::ObjectChange;
 use super::query::{Session, SourceArgs, request};
 use super::times::{self, Typed};
-use super::{Console, Exit, Failure, apply, clock, diff, findings, manifest, validate};
+use super::{Console, Exit, Failure, apply, clock, delegated, diff, findings, manifest, validate};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::{Grant, ServiceAccount};
@@ -60,6 +60,9 @@ pub struct Args {
     /// Change a QueueAcl of that name if there is one
     #[arg(long)]
     replace: bool,
+    /// Write it in your own name, as an administrator of the queue
+    #[arg(long, conflicts_with_all = ["filename", "base"])]
+    delegated: bool,
     /// Apply what would be printed to the cluster
     #[arg(long, conflicts_with_all = ["filename", "base", "live"])]
     apply: bool,
@@ -146,7 +149,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let Args { verb, queue, subjects, source, .. } = args;
     let now = source.files.now.unwrap_or_else(clock);
     let window = args.window(now)?;
-    let (object, manifest) = args.manifest(window)?;
+    let delegated_by = args.delegated.then(|| delegated::by(source, queue)).transpose()?;
+    let (object, manifest) = args.manifest(window, delegated_by)?;
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
     let nothing_applied = |why: &str| Failure::Refused(format!("nothing applied: {why}"));
     let Some(change) = checked(&text, source.files.now, console)? else {
@@ -197,7 +201,11 @@ impl Args {
         Ok((begin.transpose()?, end.transpose()?))
     }
 
-    fn manifest(&self, (begin, end): Window) -> Result<(ObjectRef, Value), Failure> {
+    fn manifest(
+        &self,
+        (begin, end): Window,
+        delegated_by: Option<Value>,
+    ) -> Result<(ObjectRef, Value), Failure> {
         let Self { verb, queue, subjects, source, .. } = self;
         subjects.acl()?;
         let grant = json!(subjects.grant());
@@ -209,7 +217,8 @@ impl Args {
             let parts = [queue, verb.field()].into_iter().chain(names.map(String::as_str));
             manifest::object_name(&parts.collect::<Vec<_>>().join("-"))
         });
-        let fields = std::iter::once((verb.field(), grant)).chain(times);
+        let delegated_by = delegated_by.map(|by| ("delegatedBy", by));
+        let fields = std::iter::once((verb.field(), grant)).chain(times).chain(delegated_by);
         let manifest = manifest::queue_acl(&name, (&source.partition, queue), BaseAcl::Extend, fields);
         Ok((ResourceKind::QueueAcl.object(name), manifest))
     }

@@ -20,6 +20,7 @@ pub mod codes;
 pub mod completion;
 pub mod console;
 pub mod crds;
+pub mod delegated;
 pub mod describe;
 pub mod diff;
 pub mod entries;

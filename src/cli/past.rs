@@ -21,6 +21,11 @@ pub struct PastArgs {
 }
 
 impl PastArgs {
+    /// Returns whether a time is given.
+    pub fn is_given(self) -> bool {
+        self.at.is_some()
+    }
+
     /// Reads the configuration: with the option from the history, and names the revision; otherwise as
     /// [`SourceArgs::open`].
     ///

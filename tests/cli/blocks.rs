@@ -327,7 +327,7 @@ fn kubectl(page: &str, words: &[&str]) {
                     None => patches(page, &rest, patch),
                 }
             }
-            "-n" | "--namespace" | "-o" | "-l" | "-c" | "--as" | "--as-group" | "--group"
+            "-n" | "--namespace" | "-o" | "-l" | "-c" | "--as" | "--as-group" | "--user" | "--group"
             | "--clusterrole" => {
                 words.next().unwrap();
             }

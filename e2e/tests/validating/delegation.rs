@@ -14,6 +14,7 @@ use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{ACLS, Answer, acl, create, decided, send};
+use crate::cli::ask;
 
 const BASE: &str = "\
 partitions:
@@ -322,6 +323,49 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
         what_they_may(cluster, &sue).await?;
         while_it_is_off(cluster, &sue).await?;
         without_the_webhook(cluster, &sue, &attempts).await
+    })
+    .await
+}
+
+/// A delegate who may read the ACLs grants by the command line, in their own name.
+#[tokio::test]
+async fn a_delegate_grants_by_the_command_line() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let (_operator, _) = decided(cluster, BASE, &json!({"delegation": "Enabled"})).await?;
+        prepared(cluster).await?;
+        let sue = cluster.certified("sue", ["queue-admins", "people"])?;
+        let command = "grant submit root.prod.etl --group night-shift --delegated";
+        let ended = ask(&sue, command).await?;
+        let roles = ["the ClusterRole view", "queuewarden-viewer"];
+        ensure!(ended.code == Some(3) && roles.iter().all(|role| ended.err.contains(role)), "{ended}");
+        let reads = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "queuewarden-e2e-reads"}, "rules": [
+                {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
+                {"apiGroups": ["queuewarden.dev"], "resources": ["*"], "verbs": ["get", "list"]},
+            ]});
+        cluster.apply_text(&reads.to_string(), "e2e").await?;
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "queuewarden-e2e-reads"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "queuewarden-e2e-reads"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "queue-admins"}]});
+        cluster.apply_text(&binding.to_string(), "e2e").await?;
+        let printed = eventually("sue to read the ACLs", PATIENCE, || async {
+            let ended = ask(&sue, command).await?;
+            Ok((ended.code == Some(0)).then_some(ended))
+        })
+        .await?;
+        ensure!(printed.out.contains("delegatedBy:\n    user: sue\n"), "{printed}");
+        let applied = ask(&sue, &format!("{command} --apply")).await?;
+        ensure!(applied.code == Some(0), "{applied}");
+        cluster.wait_for(Kind::QueueAcl, "prod-etl-submit-night-shift", is_true("Ready"), PATIENCE).await?;
+        let elsewhere = ask(&sue, "grant submit root.test --group night-shift --delegated").await?;
+        let refused = "sue does not administer root.test";
+        ensure!(elsewhere.code == Some(1) && elsewhere.err.contains(refused), "{elsewhere}");
+        cluster.kubectl(&["delete", "clusterrole,clusterrolebinding", "queuewarden-e2e-reads"]).await?;
+        Ok(())
     })
     .await
 }
