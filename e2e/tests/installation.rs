@@ -158,7 +158,7 @@ async fn what_is_broken_is_named() -> Result<()> {
         let text = until(admin, "ownership", "fail").await?;
         ensure!(text.contains("owned by argocd-controller"), "{text}");
         cluster.scheduler()?.kill()?;
-        until(admin, "scheduler", "warn").await?;
+        until(admin, "scheduler", "unknown").await?;
         let ended = ask(admin, "status").await?;
         ensure!(ended.code == Some(1) && ended.out.contains("no replica holds Lease"), "{ended}");
         Ok(())
@@ -212,24 +212,83 @@ async fn rights(cluster: &TestCluster, admin: &Path) -> Result<()> {
     ensure!(text.contains("watch configmaps yunikorn/yunikorn-defaults"), "{text}");
     cluster.apply_file("manifests/rbac.yaml").await?;
     let ended = ask(admin, "check --quiet --strict --wait 30s").await?;
-    ensure!(ended.code == Some(0) && ended.out.ends_with("0 worth a look, 0 broken\n"), "{ended}");
+    ensure!(ended.code == Some(0) && ended.out.ends_with("0 worth a look, 0 unknown, 0 broken\n"), "{ended}");
     Ok(())
 }
 
-/// A user without rights gets a message in each line, and gets what they may see.
+/// A user without rights gets a message in each line, and the lines that they may see. The role in the
+/// messages lets them see everything.
 #[tokio::test]
 async fn who_may_not_look_is_informed() -> Result<()> {
     TestCluster::with(async |cluster| {
-        cluster.install().await?;
-        configure(cluster, "").await?;
-        let kubeconfig = asker(cluster, false, true).await?;
-        let (code, levels, text) = checked(&kubeconfig).await?;
-        ensure!(code == Some(1), "{text}");
-        for check in ["definitions", "rights", "webhooks", "replicas", "leader"] {
-            ensure!(levels.get(check).map(String::as_str) == Some("warn"), "{check}: {text}");
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
         }
+        let (_operator, _endpoints) = installed(cluster).await?;
+        cluster.apply_file("manifests/users.yaml").await?;
+        for ours in [true, false] {
+            let kubeconfig = asker(cluster, false, ours).await?;
+            let (code, levels, text) = checked(&kubeconfig).await?;
+            ensure!(code == Some(3), "nothing fails, and much is unknown: {text}");
+            let unknown = ["definitions", "rights", "webhooks", "replicas", "leader", "configmaps"];
+            let objects = ["yunikornconfig", "objects"].into_iter().filter(|_| !ours);
+            for check in unknown.into_iter().chain(objects) {
+                ensure!(levels.get(check).map(String::as_str) == Some("unknown"), "{check}: {text}");
+            }
+            ensure!(text.contains("--clusterrole queuewarden-checker"), "{text}");
+            let ended = ask(&kubeconfig, "status").await?;
+            ensure!(ended.code == Some(3) && ended.out.contains("queuewarden-checker"), "{ended}");
+            ensure!(!ended.out.contains("no YuniKornConfig exists"), "{ended}");
+            ensure!(ours || ended.out.contains("YuniKornConfig   not known: "), "{ended}");
+            let ended = ask(&kubeconfig, "can-i submit root.prod").await?;
+            let roles = ["the ClusterRole view", "queuewarden-viewer"];
+            ensure!(ended.code == Some(3) && roles.iter().all(|role| ended.err.contains(role)), "{ended}");
+        }
+        let kubeconfig = asker(cluster, false, false).await?;
+        let user = format!("--serviceaccount={}:asker", queuewarden_e2e::test_cluster::NAMESPACE);
+        let role = "--clusterrole=queuewarden-checker";
+        cluster.kubectl(&["create", "clusterrolebinding", "e2e-checker", role, &user]).await?;
+        let done = eventually("the role to let them see everything", PATIENCE, || async {
+            let (code, levels, text) = checked(&kubeconfig).await?;
+            // They do not write QueueAcls, not even as a test.
+            let seen = levels.iter().all(|(check, level)| level == "ok" || check == "webhook-answers");
+            ensure!(code == Some(0) && seen, "{text}");
+            let ended = ask(&kubeconfig, "status").await?;
+            ensure!(ended.code == Some(0), "{ended}");
+            Ok(Some(()))
+        })
+        .await;
+        cluster.kubectl(&["delete", "clusterrolebinding", "e2e-checker"]).await?;
+        done?;
         let ended = ask(Path::new("/nonexistent"), "status").await?;
-        ensure!(ended.code == Some(3) && ended.err.contains("no way to a cluster"), "{ended}");
+        let none = "no kubeconfig: looked at $KUBECONFIG, ~/.kube/config and the pod's account";
+        ensure!(ended.code == Some(3) && ended.err.contains(none), "{ended}");
+        Ok(())
+    })
+    .await
+}
+
+/// A feature that lacks a part fails, with the command that installs it.
+#[tokio::test]
+async fn half_of_a_feature_is_a_failure() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let (_operator, _endpoints) = installed(cluster).await?;
+        let admin = cluster.kubeconfig();
+        let enable = r#"{"spec":{"delegation":"Enabled"}}"#;
+        cluster.kubectl(&["patch", "yunikornconfig", "default", "--type=merge", "-p", enable]).await?;
+        let text = until(admin, "features", "fail").await?;
+        ensure!(text.contains("ValidatingAdmissionPolicy queuewarden-delegation and its binding"), "{text}");
+        ensure!(text.contains("kubectl apply --server-side -k manifests/delegation"), "{text}");
+        for file in ["role", "policy"] {
+            cluster.apply_file(&format!("manifests/delegation/{file}.yaml")).await?;
+        }
+        until(admin, "features", "ok").await?;
+        cluster.kubectl(&["delete", "validatingwebhookconfiguration", "queuewarden"]).await?;
+        let text = until(admin, "features", "fail").await?;
+        ensure!(text.contains("without ValidatingWebhookConfiguration queuewarden"), "{text}");
         Ok(())
     })
     .await

@@ -219,6 +219,15 @@ pub struct OperatorState {
     /// True if its endpoints use a mounted certificate that somebody else manages; `None` if unknown.
     #[serde(skip)]
     pub mounted_certificate: Option<bool>,
+    /// True if the Deployment cannot be read.
+    #[serde(skip)]
+    pub unread: bool,
+    /// True if a right is missing to read some of this.
+    #[serde(skip)]
+    pub forbidden: bool,
+    /// True if it answers questions about applications; `None` if unknown.
+    #[serde(skip)]
+    pub applications: Option<bool>,
 }
 
 impl OperatorState {
@@ -246,13 +255,18 @@ async fn operator(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
             let container = container(&deployment);
             state.image = container.and_then(|container| container.image.clone());
             state.mounted_certificate = container.map(mounts_certificate);
+            state.applications = container.map(knows_applications);
             // The default is one.
             state.replicas = Some(deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1));
             state.ready_replicas =
                 Some(deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0));
         }
         Ok(None) => state.problems.push(format!("there is no Deployment {namespace}/{NAME}")),
-        Err(error) => state.problems.push(format!("Deployment {namespace}/{NAME} is not known: {error}")),
+        Err(error) => {
+            state.unread = true;
+            state.forbidden |= error.is_forbidden();
+            state.problems.push(format!("Deployment {namespace}/{NAME} is not known: {error}"));
+        }
     }
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
     match call(leases.get_opt(NAME)).await {
@@ -262,6 +276,7 @@ async fn operator(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
         },
         Err(error) => {
             state.unknown = true;
+            state.forbidden |= error.is_forbidden();
             state.problems.push(format!("Lease {namespace}/{NAME} is not known: {error}"));
         }
     }
@@ -274,10 +289,21 @@ fn container(deployment: &Deployment) -> Option<&Container> {
     containers.iter().find(|container| container.name == NAME).or_else(|| containers.first())
 }
 
+/// Returns the words of the command that a container runs.
+fn words(container: &Container) -> impl Iterator<Item = &String> {
+    container.command.iter().chain(&container.args).flatten()
+}
+
+/// Returns whether a container answers questions about applications.
+fn knows_applications(container: &Container) -> bool {
+    words(container).any(|word| matches!(word.strip_prefix("--applications="), Some("on" | "pods")))
+}
+
 /// Returns whether a container gets the path of a mounted certificate.
 fn mounts_certificate(container: &Container) -> bool {
-    let words = container.command.iter().chain(&container.args).flatten();
-    words.map(|word| word.split_once('=').map_or(word.as_str(), |(flag, _)| flag)).any(|flag| flag == MOUNTED)
+    words(container)
+        .map(|word| word.split_once('=').map_or(word.as_str(), |(flag, _)| flag))
+        .any(|flag| flag == MOUNTED)
 }
 
 /// Returns the holder of the Lease at `now`.
@@ -319,7 +345,7 @@ pub struct Attention {
 }
 
 impl ObservedObject {
-    fn new(kind: ResourceKind, object: DynamicObject) -> Self {
+    pub(super) fn new(kind: ResourceKind, object: DynamicObject) -> Self {
         let unreadable = convert::unreadable_conditions(&object);
         Self { kind, meta: convert::meta(&object), unreadable, object }
     }

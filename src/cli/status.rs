@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::check::{Level, Line, written};
+use super::check::{Level, Line, ROLE, Unread as _, written};
 use super::findings::by_cause;
 use super::installed::{
     Attention, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, State, queues,
@@ -27,7 +27,8 @@ const SHOWN: usize = 20;
 const NAMED: usize = 6;
 /// Exit codes of commands about an installation.
 pub const EXIT_CODES: &str = "\
-Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 the cluster does not answer.";
+Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 it is not known, or the cluster does not \
+answer.";
 
 /// Show what queuewarden manages in a cluster: whether the scheduler runs the text of the objects, which
 /// replica writes, how many objects are in force, and which need attention
@@ -53,9 +54,12 @@ pub struct StatusAnswer {
     /// True if the YuniKornConfig and all objects are Ready, a replica writes, and the scheduler runs the
     /// written text.
     pub ready: bool,
-    /// The YuniKornConfig; absent if there is none.
+    /// The YuniKornConfig; absent if it does not exist or is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<ConfigState>,
+    /// The reason why the YuniKornConfig is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_problem: Option<String>,
     /// The state of the scheduler.
     pub scheduler: SchedulerState,
     /// The state of the operator.
@@ -75,6 +79,9 @@ pub struct StatusAnswer {
     pub open: Vec<Line>,
     /// Things that could not be read.
     pub problems: Vec<String>,
+    /// What lets this user read them; absent if no right is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 /// The YuniKornConfig.
@@ -120,16 +127,36 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let state = cluster.run(async |client| Box::pin(args.reach.read(&cluster, client, &spec)).await);
     let answer = answer(&spec, state);
     console.out(&args.output.show(|| text(&answer, args.all, console.look_out().width), || &answer)?)?;
-    Ok(Exit::yes(answer.ready))
+    Ok(answer.exit())
+}
+
+impl StatusAnswer {
+    /// Returns the exit code: something that is not in order takes precedence over something unknown.
+    fn exit(&self) -> Exit {
+        let config = self.config.as_ref().map_or(self.config_problem.is_some(), |config| config.ready);
+        let leads = self.operator.leader.is_some() || self.operator.unknown;
+        if !config || !leads || !self.attention.is_empty() || self.scheduler.agrees() == Some(false) {
+            Exit::Findings
+        } else if self.ready {
+            Exit::Clean
+        } else {
+            Exit::Undecided
+        }
+    }
 }
 
 /// Builds the answer. A part that cannot be read is reported in its field.
 fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
     let State { snapshot, scheduler, operator, objects } = state;
     let mut problems = Vec::new();
-    let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
+    let mut forbidden = operator.forbidden;
+    let snapshot = snapshot.map_err(|failure| {
+        forbidden |= failure.is_forbidden();
+        problems.push(failure.to_string());
+    });
+    let snapshot = snapshot.ok();
     let (mut config, mut kinds, mut attention) = (None, Vec::new(), Vec::new());
-    let (mut open, mut next_end) = (Vec::new(), None);
+    let (mut open, mut next_end, mut config_problem) = (Vec::new(), None, None);
     for (kind, objects) in objects {
         match objects {
             Ok(objects) => {
@@ -144,11 +171,19 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
                 }
             }
             Err(error) => {
+                forbidden |= error.is_forbidden();
+                if kind == ResourceKind::YuniKornConfig {
+                    config_problem = Some(error.to_string());
+                }
                 problems.push(format!("the objects of kind {} are not known: {error}", kind.name()));
             }
         }
     }
     open.extend(snapshot.as_ref().map(written::admission).filter(|line| line.level > Level::Ok));
+    if config.is_none() && config_problem.is_none() {
+        // Without a YuniKornConfig nothing ends, because the written text stays.
+        next_end = None;
+    }
     let queues = snapshot.as_ref().and_then(queues);
     let ready = config.as_ref().is_some_and(|config| config.ready)
         && attention.is_empty()
@@ -159,6 +194,7 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
         version: VERSION,
         ready,
         config,
+        config_problem,
         scheduler,
         operator,
         queues,
@@ -167,6 +203,7 @@ fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
         attention,
         open,
         problems,
+        remedy: forbidden.then(|| ROLE.to_owned()),
     }
 }
 
@@ -207,7 +244,7 @@ fn kind_state(kind: ResourceKind, objects: &[ObservedObject]) -> KindState {
 fn text(answer: &StatusAnswer, all: bool, width: Option<usize>) -> String {
     // The first name is the longest.
     let fact = |name: &str, fact: &str| format!("{name:14}   {}\n", wrapped(&visible(fact), 17, width));
-    let mut head = fact("YuniKornConfig", &config_line(answer.config.as_ref()));
+    let mut head = fact("YuniKornConfig", &config_line(answer));
     head += &fact("Scheduler", &answer.scheduler.line());
     head += &fact("Operator", &answer.operator.line());
     let queues = answer.queues.map_or_else(
@@ -220,6 +257,9 @@ fn text(answer: &StatusAnswer, all: bool, width: Option<usize>) -> String {
     }
     for problem in &answer.problems {
         head += &fact("Problem", problem);
+    }
+    if let Some(remedy) = &answer.remedy {
+        head += &fact("Remedy", remedy);
     }
     let mut kinds = Table::new(["KIND", "TOTAL", "READY", "IN FORCE", "NOT READY"]);
     for kind in &answer.kinds {
@@ -237,9 +277,15 @@ fn text(answer: &StatusAnswer, all: bool, width: Option<usize>) -> String {
     format!("{head}\n{}{open}{}", kinds.text(true, width), attention(&answer.attention, all, width))
 }
 
-fn config_line(config: Option<&ConfigState>) -> String {
-    let Some(config) = config else {
-        return "there is none: nothing is written. Apply one: kubectl apply --server-side -k manifests/config".to_owned();
+fn config_line(answer: &StatusAnswer) -> String {
+    let config = match (&answer.config, &answer.config_problem) {
+        (Some(config), _) => config,
+        (None, Some(problem)) => return format!("not known: {problem}"),
+        (None, None) => {
+            return "no YuniKornConfig exists, so nothing is written. Apply one: kubectl apply --server-side -k \
+                manifests/config"
+                .to_owned();
+        }
     };
     let ready = if config.ready { "Ready" } else { "not Ready" };
     let revision = config.revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
@@ -274,6 +320,8 @@ fn attention(objects: &[Attention], all: bool, width: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewarden_operator::controller::call;
+    use queuewarden_plan::snapshot::Snapshot;
 
     fn object(kind: &str, name: &str, reason: &str, message: &str) -> Attention {
         Attention { kind: kind.into(), name: name.into(), reason: reason.into(), message: message.into() }
@@ -306,6 +354,44 @@ QueueAcl/lost: QueueNotFound
   mean `root.prod`?
 ";
         assert_eq!(attention(&objects, false, Some(40)), expected);
+    }
+
+    /// Returns the answer about an installation whose kinds are these.
+    fn answered(objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)>) -> StatusAnswer {
+        let leads = OperatorState { leader: Some("a".to_owned()), ..OperatorState::default() };
+        let snapshot = Ok(Snapshot::empty(Timestamp::UNIX_EPOCH));
+        let state = State { snapshot, scheduler: SchedulerState::default(), operator: leads, objects };
+        answer(&ConfigSpec::default(), state)
+    }
+
+    #[test]
+    fn what_is_forbidden_is_unknown_and_the_role_is_named() {
+        let forbidden = || call::Error::Refused { code: 403, message: "yunikornconfigs is forbidden".into() };
+        let unknown = answered(vec![(ResourceKind::YuniKornConfig, Err(forbidden()))]);
+        let shown = text(&unknown, false, None);
+        assert!(shown.starts_with("YuniKornConfig   not known: yunikornconfigs is forbidden\n"), "{shown}");
+        assert!(shown.contains("--clusterrole queuewarden-checker"), "{shown}");
+        assert_eq!(unknown.exit(), Exit::Undecided);
+        let none = answered(vec![(ResourceKind::YuniKornConfig, Ok(Vec::new()))]);
+        let shown = text(&none, false, None);
+        assert!(shown.starts_with("YuniKornConfig   no YuniKornConfig exists, so nothing"), "{shown}");
+        assert_eq!((none.exit(), none.remedy), (Exit::Findings, None));
+    }
+
+    #[test]
+    fn without_a_configuration_nothing_ends() {
+        let ends = || {
+            let object = serde_json::json!({
+                "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "a"},
+                "status": {"inForce": {"expiresAt": "2027-01-01T00:00:00Z"}},
+            });
+            let object = ObservedObject::new(ResourceKind::QueueAcl, serde_json::from_value(object).unwrap());
+            (ResourceKind::QueueAcl, Ok(vec![object]))
+        };
+        let end = |configs| answered(vec![(ResourceKind::YuniKornConfig, configs), ends()]).next_end;
+        assert_eq!(end(Ok(Vec::new())), None);
+        let unread = call::Error::Refused { code: 403, message: String::new() };
+        assert_eq!(end(Err(unread)), Some("2027-01-01T00:00:00Z".parse().unwrap()));
     }
 
     #[test]

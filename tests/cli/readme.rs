@@ -318,7 +318,7 @@ fn every_page_is_linked() {
 #[test]
 fn checks_of_an_installation_are_described() {
     let mut declared = BTreeSet::new();
-    for file in ["api", "https", "pods", "rights", "running", "written"] {
+    for file in ["api", "features", "https", "pods", "rights", "running", "written"] {
         let code = std::fs::read_to_string(root().join(format!("src/cli/check/{file}.rs"))).unwrap();
         let names = code.lines().filter_map(|line| line.strip_prefix("const ")?.split_once(": &str = \""));
         declared.extend(
@@ -339,7 +339,7 @@ fn checks_of_an_installation_are_described() {
 }
 
 /// Constants of the checks that are no names of checks.
-const NOT_CHECKS: [&str; 5] = ["KEEPER", "OF_OWN_KINDS", "PROBE", "VALIDATES", "YUNIKORN"];
+const NOT_CHECKS: [&str; 6] = ["KEEPER", "MUTATES", "OF_OWN_KINDS", "PROBE", "VALIDATES", "YUNIKORN"];
 
 /// The texts that pages explain are texts that the program prints.
 #[test]

@@ -6,7 +6,7 @@ use kube::runtime::wait::Condition as _;
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::Line;
+use super::{Line, page};
 use queuewarden_api::crd::crds;
 use queuewarden_operator::controller::call::call;
 
@@ -21,7 +21,7 @@ const APPLY: &str =
 pub(super) async fn check(client: &Client, server: &str) -> Vec<Line> {
     let version = match call(client.apiserver_version()).await {
         Ok(version) => Line::ok(SERVER, format!("Kubernetes {} at {server}", version.git_version)),
-        Err(error) => Line::unknown(SERVER, "the version of the API server", &error),
+        Err(error) => Line::unread(SERVER, "the version of the API server", &error),
     };
     vec![version, definitions(client).await, queue_operator(client).await]
 }
@@ -69,13 +69,14 @@ async fn queue_operator(client: &Client) -> Line {
             Ok(None) => {}
             Ok(Some(_)) => {
                 let found = format!(
-                    "CustomResourceDefinition {name} is installed; docs/install.md says how YuniKorn's queue operator and \
-                     queuewarden both run"
+                    "CustomResourceDefinition {name} is installed; YuniKorn's queue operator and queuewarden both run as in \
+                     {}",
+                    page("install.md")
                 );
                 return Line::ok(QUEUE_OPERATOR, found);
             }
             Err(error) => {
-                return Line::unknown(QUEUE_OPERATOR, &format!("CustomResourceDefinition {name}"), &error);
+                return Line::unread(QUEUE_OPERATOR, &format!("CustomResourceDefinition {name}"), &error);
             }
         }
     }

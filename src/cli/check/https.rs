@@ -13,7 +13,8 @@ use kube::{Api, Client};
 use serde::Deserialize as _;
 use serde_json::json;
 
-use super::Line;
+use super::features::Webhook;
+use super::{Line, page};
 use queuewarden_api::API_VERSION;
 use queuewarden_operator::controller::call::{self, call};
 use queuewarden_operator::controller::world::api;
@@ -48,14 +49,29 @@ struct Target {
     strict: bool,
 }
 
-/// Returns the lines, whether any endpoint is used, and whether the served API is.
-pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool, bool) {
+/// What is known of the endpoints.
+#[derive(Debug, Default)]
+pub(super) struct Endpoints {
+    /// The lines about them.
+    pub(super) lines: Vec<Line>,
+    /// True if any of them is used.
+    pub(super) https: bool,
+    /// True if the served API is used.
+    pub(super) access: bool,
+    /// The installed webhook configurations; `None` if they are unknown.
+    pub(super) webhooks: Option<Vec<Webhook>>,
+}
+
+/// Checks all endpoints.
+pub(super) async fn check(client: &Client, now: Timestamp) -> Endpoints {
     let targets = match webhooks(client).await {
         Ok(found) => found,
         Err(error) => {
-            return (vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)], false, false);
+            let lines = vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)];
+            return Endpoints { lines, ..Endpoints::default() };
         }
     };
+    let webhooks = targets.iter().map(|target| (target.by.clone(), target.strict)).collect();
     let validates = targets.iter().any(|target| target.by == OF_OWN_KINDS);
     let names: Vec<&str> = targets.iter().map(|target| target.by.as_str()).collect();
     let installed = if names.is_empty() {
@@ -77,7 +93,7 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool, 
     if validates {
         lines.push(answers(client).await);
     }
-    (lines, !targets.is_empty(), access)
+    Endpoints { lines, https: !targets.is_empty(), access, webhooks: Some(webhooks) }
 }
 
 /// Returns the endpoints of all our webhooks.
@@ -207,16 +223,20 @@ async fn behind(client: &Client, targets: &[Target]) -> Line {
     worst
 }
 
-/// Reports a Service without a ready endpoint: requests to its strict webhooks are rejected.
+/// Reports a Service without a ready endpoint: requests to its strict webhooks are rejected, and the others
+/// are not made.
 fn nobody(service: &(String, String), targets: &[Target]) -> Line {
     let (namespace, name) = service;
     let found = format!("nobody stands behind Service {namespace}/{name}");
-    let remedy = format!("kubectl -n {namespace} get pods, and whether the operator runs with --https");
+    let remedy = format!(
+        "kubectl -n {namespace} get pods; if the operator runs without --https, install the endpoints: {}",
+        page("webhooks.md")
+    );
     let strict = targets.iter().filter(|target| target.strict && target.service.as_ref() == Some(service));
     let mut names: Vec<&str> = strict.map(|target| target.by.as_str()).collect();
     names.dedup();
     if names.is_empty() {
-        return Line::warn(BEHIND, found, remedy);
+        return Line::fail(BEHIND, format!("{found}: its webhooks are not asked meanwhile"), remedy);
     }
     let refused = format!("what {} is asked about is refused meanwhile", names.join(", "));
     Line::fail(BEHIND, format!("{found}: {refused}"), remedy)
@@ -255,7 +275,7 @@ fn evaluate(result: Result<(), call::Error>) -> Line {
         ),
         Err(call::Error::Refused { message, .. }) if message.contains(&denied) => fine,
         // The API server itself, or somebody else's webhook, rejected the request before ours was called.
-        Err(error) => Line::unknown(ANSWERS, "whether the webhook answers", &error),
+        Err(error) => Line::unread(ANSWERS, "whether the webhook answers", &error),
     }
 }
 
@@ -324,7 +344,7 @@ mod tests {
             line.found,
             "nobody stands behind Service ns/a: what X is asked about is refused meanwhile"
         );
-        assert_eq!(nobody(&service, &[target("Y", "a", false), target("Z", "b", true)]).level, Level::Warn);
+        assert_eq!(nobody(&service, &[target("Y", "a", false), target("Z", "b", true)]).level, Level::Fail);
     }
 
     #[test]

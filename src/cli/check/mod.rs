@@ -1,9 +1,10 @@
 //! `queuewarden check`: finds problems of an installation, and says how to fix them.
 //!
-//! Each line has a stable name, a level, a finding, and a remedy. Something that may not be read is a
-//! warning, because it is neither in order nor broken.
+//! Each line has a stable name, a level, a finding, and a remedy. Something that cannot be read is unknown:
+//! not in order, and not broken.
 //!
 //! * [`api`]: the API server and the definitions of our kinds.
+//! * [`features`]: whether all parts of a feature are installed.
 //! * [`pods`]: the aliases in pods.
 //! * [`rights`]: the rights of the operator's `ServiceAccount`.
 //! * [`running`]: the Deployment and the Lease.
@@ -11,6 +12,7 @@
 //! * [`written`]: the `YuniKornConfig`, the ConfigMaps, their owners, and whether the scheduler runs them.
 
 pub mod api;
+pub mod features;
 pub mod https;
 pub mod pods;
 pub mod rights;
@@ -27,9 +29,9 @@ use serde::Serialize;
 use super::installed::ReachArgs;
 use super::query::cluster::Cluster;
 use super::query::output::{AnswerFormat, visible, wrapped};
-use super::status::EXIT_CODES;
 use super::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
+use queuewarden_operator::controller::call;
 use queuewarden_plan::snapshot::ConfigSpec;
 
 /// The time between two checks of `--wait`.
@@ -38,11 +40,24 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum number of objects that are named.
 const NAMED: usize = 5;
 
+/// The role that may read everything that is checked, and how to bind it.
+pub const ROLE: &str = "bind the role of manifests/users.yaml that may read it: kubectl create clusterrolebinding \
+    queuewarden-checker --clusterrole queuewarden-checker --user NAME";
+/// What to do about something that was not answered.
+const AGAIN: &str = "try again; is the API server in order?";
+/// The address of the documentation.
+const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs");
+
+/// Exit codes of the command.
+const CODES: &str = "\
+Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 a check that matters could not run, or \
+the cluster does not answer.";
+
 /// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
 /// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
 /// Changes nothing
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = CODES)]
 pub struct Args {
     #[command(flatten)]
     reach: ReachArgs,
@@ -66,8 +81,10 @@ pub struct Args {
 pub enum Level {
     /// In order.
     Ok,
-    /// Worth a look, or unknown.
+    /// Worth a look.
     Warn,
+    /// Unknown, because it cannot be read.
+    Unknown,
     /// Broken.
     Fail,
 }
@@ -102,10 +119,39 @@ impl Line {
         Self { level: Level::Fail, ..Self::warn(check, found, remedy) }
     }
 
-    /// Creates a line for something unknown, because it may not be read, or there is no answer.
-    pub fn unknown(check: &'static str, what: &str, error: &impl std::fmt::Display) -> Self {
-        Self::warn(check, format!("{what} is not known: {error}"), "run this as somebody who may read it")
+    /// Creates a line for something unknown, because it is forbidden to read it, or there is no answer.
+    pub fn unknown(check: &'static str, what: &str, error: &impl Unread) -> Self {
+        let remedy = if error.is_forbidden() { ROLE } else { AGAIN };
+        Self { level: Level::Unknown, ..Self::warn(check, format!("{what} is not known: {error}"), remedy) }
     }
+
+    /// Creates the same for something that matters less than the rest.
+    pub fn unread(check: &'static str, what: &str, error: &impl Unread) -> Self {
+        Self { level: Level::Warn, ..Self::unknown(check, what, error) }
+    }
+}
+
+/// A reason why something is unknown.
+pub trait Unread: std::fmt::Display {
+    /// Returns whether a right is missing.
+    fn is_forbidden(&self) -> bool;
+}
+
+impl Unread for call::Error {
+    fn is_forbidden(&self) -> bool {
+        self.is_forbidden()
+    }
+}
+
+impl Unread for Failure {
+    fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Forbidden(_))
+    }
+}
+
+/// Returns the address of a page of the documentation.
+fn page(name: &str) -> String {
+    format!("{DOCS}/{name}")
 }
 
 /// Output of `check -o json`.
@@ -124,26 +170,40 @@ pub struct CheckAnswer {
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let bad = if args.strict { Level::Warn } else { Level::Fail };
     let begin = Instant::now();
     let wait = args.wait.map_or(Ok(Duration::ZERO), Duration::try_from);
     let wait = wait.map_err(|_| Failure::Usage("--wait is a time from now on, such as 2m".to_owned()))?;
     let check =
         |console| args.reach.open(console).map(|(cluster, spec)| diagnose(&cluster, &spec, &args.reach));
     let mut checked = check(console);
-    while checked.as_ref().map_or(true, |answer| answer.level >= bad) && begin.elapsed() < wait {
+    let is_well = |answer: &CheckAnswer| answer.exit(args.strict) == Exit::Clean;
+    while !checked.as_ref().is_ok_and(is_well) && begin.elapsed() < wait {
         sleep(PAUSE);
         checked = check(Console::silent());
     }
     let answer = checked?;
     console.out(&args.output.show(|| text(&answer, args.quiet, console.look_out().width), || &answer)?)?;
-    Ok(Exit::yes(answer.level < bad))
+    Ok(answer.exit(args.strict))
+}
+
+impl CheckAnswer {
+    /// Returns the exit code. Something broken takes precedence over something unknown.
+    fn exit(&self, strict: bool) -> Exit {
+        let is = |level| self.checks.iter().any(|line| line.level == level);
+        if is(Level::Fail) || strict && is(Level::Warn) {
+            Exit::Findings
+        } else if is(Level::Unknown) {
+            Exit::Undecided
+        } else {
+            Exit::Clean
+        }
+    }
 }
 
 /// Runs all checks. Something that cannot be read makes a line, not an error.
 fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAnswer {
     let checks: Vec<Line> = cluster.run(async |client| {
-        let (state, api, (endpoints, https, access)) = tokio::join!(
+        let (state, api, endpoints) = tokio::join!(
             Box::pin(reach.read(cluster, client, spec)),
             api::check(client, &cluster.server),
             https::check(client, clock()),
@@ -151,14 +211,17 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
         let setting = rights::Setting {
             namespace: &reach.namespace,
             spec,
-            https,
-            access,
+            https: endpoints.https,
+            access: endpoints.access,
             output: state.snapshot.as_ref().ok().and_then(|snapshot| written::output(spec, snapshot)),
             mounted: state.operator.mounted_certificate,
+            owners: state.snapshot.as_ref().map(rights::owners).unwrap_or_default(),
         };
         let rights = rights::check(client, &setting).await;
         let pods = pods::check(cluster, client, state.snapshot.as_ref().ok()).await;
-        let mut lines = [api, vec![rights], running::check(&state.operator), endpoints].concat();
+        let features = features::check(client, spec, &state, endpoints.webhooks.as_deref()).await;
+        let mut lines =
+            [api, vec![rights], running::check(&state.operator), endpoints.lines, features].concat();
         lines.extend(written::check(spec, state));
         lines.extend(pods);
         lines
@@ -186,6 +249,7 @@ fn text(answer: &CheckAnswer, quiet: bool, terminal: Option<usize>) -> String {
         let level = match line.level {
             Level::Ok => "ok  ",
             Level::Warn => "warn",
+            Level::Unknown => "?   ",
             Level::Fail => "FAIL",
         };
         // The level has four columns, and each gap two.
@@ -199,9 +263,10 @@ fn text(answer: &CheckAnswer, quiet: bool, terminal: Option<usize>) -> String {
     });
     let count = |level| answer.checks.iter().filter(|line| line.level == level).count();
     let sum = format!(
-        "{} in order, {} worth a look, {} broken\n",
+        "{} in order, {} worth a look, {} unknown, {} broken\n",
         count(Level::Ok),
         count(Level::Warn),
+        count(Level::Unknown),
         count(Level::Fail)
     );
     lines.chain([sum]).collect()
@@ -221,7 +286,7 @@ mod tests {
             Line::ok("api-server", "v1.34.2"),
             Line::fail("lease", "nobody\nholds it", "start it"),
         ]);
-        let expected = "ok    api-server  v1.34.2\nFAIL  lease       nobody\\nholds it\n                  -> start it\n1 in order, 0 worth a look, 1 broken\n";
+        let expected = "ok    api-server  v1.34.2\nFAIL  lease       nobody\\nholds it\n                  -> start it\n1 in order, 0 worth a look, 0 unknown, 1 broken\n";
         assert_eq!(text(&all, false, None), expected);
         assert!(text(&all, true, None).starts_with("FAIL  lease  nobody"));
         let long =
@@ -233,6 +298,27 @@ mod tests {
 
     #[test]
     fn levels_are_in_order() {
-        assert!(Level::Ok < Level::Warn && Level::Warn < Level::Fail);
+        let levels = [Level::Ok, Level::Warn, Level::Unknown, Level::Fail];
+        assert!(levels.is_sorted());
+    }
+
+    #[test]
+    fn what_is_broken_takes_precedence_over_what_is_unknown() {
+        let forbidden = call::Error::Refused { code: 403, message: "is forbidden".to_owned() };
+        let unknown = || Line::unknown("rights", "it", &forbidden);
+        let (ok, warn, fail) = (Line::ok("a", ""), Line::warn("b", "", ""), Line::fail("c", "", ""));
+        for (lines, exits) in [
+            (vec![ok.clone()], [Exit::Clean, Exit::Clean]),
+            (vec![ok, warn.clone()], [Exit::Clean, Exit::Findings]),
+            (vec![unknown()], [Exit::Undecided, Exit::Undecided]),
+            (vec![warn, unknown()], [Exit::Undecided, Exit::Findings]),
+            (vec![unknown(), fail], [Exit::Findings, Exit::Findings]),
+        ] {
+            let answer = answer(lines);
+            assert_eq!([false, true].map(|strict| answer.exit(strict)), exits, "{answer:?}");
+        }
+        assert!(unknown().remedy.unwrap().contains("--clusterrole queuewarden-checker"));
+        let late = call::Error::Refused { code: 503, message: "later".to_owned() };
+        assert!(!Line::unknown("rights", "it", &late).remedy.unwrap().contains("clusterrole"));
     }
 }

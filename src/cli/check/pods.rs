@@ -16,7 +16,7 @@ pub(super) async fn check(cluster: &Cluster, client: &Client, snapshot: Option<&
         return None;
     }
     Some(match pods_with_wrong_aliases(cluster, client, &granted, None).await {
-        Err(failure) => Line::unknown(ALIASES, "which pods have wrong aliases", &failure),
+        Err(failure) => Line::unread(ALIASES, "which pods have wrong aliases", &failure),
         Ok(pods) if pods.is_empty() => {
             Line::ok(ALIASES, "all pods have those that grants need, and no others")
         }

@@ -2,6 +2,8 @@
 //! for the webhooks, of `manifests/https/rbac.yaml`, and for the served API of `manifests/access`. Not every
 //! installation needs all of them, and an installation that grants fewer is not advised to grant more.
 
+use std::collections::BTreeSet;
+
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -10,10 +12,11 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde::Deserialize;
 
-use super::{Line, list};
+use super::{Line, ROLE, list};
 use crate::cli::installed::{NAME, NAMESPACE};
 use queuewarden_operator::controller::call::{self, call};
-use queuewarden_plan::snapshot::{Adoption, ConfigSpec, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{Adoption, ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};
+use queuewarden_plan::user_info;
 
 const RIGHTS: &str = "rights";
 /// The rights of every installation.
@@ -33,7 +36,7 @@ const CONCURRENCY: usize = 8;
 const NAMED: usize = 6;
 
 /// Parts of an installation that decide which rights it needs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Setting<'s> {
     /// Namespace of the operator.
     pub(super) namespace: &'s str,
@@ -47,6 +50,8 @@ pub(super) struct Setting<'s> {
     pub(super) output: Option<bool>,
     /// True if its certificate is mounted, and managed by somebody else; `None` if unknown.
     pub(super) mounted: Option<bool>,
+    /// Kinds whose resources own the objects that operators create: API group and resource.
+    pub(super) owners: BTreeSet<(String, String)>,
 }
 
 /// A role in the manifests. A binding is read as a role without rules.
@@ -66,6 +71,8 @@ enum Purpose {
     Creation,
     /// Use and renewal of a certificate of its own.
     Certificate,
+    /// The names in the resources that own what operators create.
+    Owners,
 }
 
 /// A right to check by an access review.
@@ -101,7 +108,7 @@ impl Setting<'_> {
     /// Returns whether the installation needs a right; `None` if unknown.
     fn needs(&self, purpose: Purpose) -> Option<bool> {
         match purpose {
-            Purpose::Work => Some(true),
+            Purpose::Work | Purpose::Owners => Some(true),
             // Import creates a base, and Force a copy of the text it replaces.
             Purpose::Creation if self.spec.adoption != Adoption::IfUnowned => Some(true),
             Purpose::Creation => self.output.map(|there| !there),
@@ -131,6 +138,16 @@ impl Setting<'_> {
             let needed = role.rules.iter().filter(|rule| self.needs(role.purpose(rule)) != Some(false));
             requests.extend(needed.flat_map(|rule| self.requests_for(&role, rule)));
         }
+        requests.extend(self.owners.iter().map(|(group, resource)| RightRequest {
+            purpose: Purpose::Owners,
+            account: NAME,
+            attributes: ResourceAttributes {
+                group: Some(group.clone()),
+                resource: Some(resource.clone()),
+                verb: Some("get".to_owned()),
+                ..ResourceAttributes::default()
+            },
+        }));
         requests
     }
 
@@ -192,12 +209,7 @@ impl Setting<'_> {
         let named: Vec<String> = sure.iter().chain(&maybe).map(|request| missing_right(request)).collect();
         let found = format!("{user} may not: {}", list(&named, ", ", NAMED));
         if sure.is_empty() {
-            return Line::warn(
-                RIGHTS,
-                format!("{found}; whether it needs to is not known"),
-                "run this as somebody who may read the operator's Deployment, in the namespace that \
-                --operator-namespace names, and YuniKorn's ConfigMaps",
-            );
+            return Line::warn(RIGHTS, format!("{found}; whether it needs to is not known"), ROLE);
         }
         Line::fail(RIGHTS, found, self.remedy(&sure))
     }
@@ -205,6 +217,11 @@ impl Setting<'_> {
     /// Returns the remedy for missing rights. The files may hold more than is needed, so it does not say to
     /// apply them as they are.
     fn remedy(&self, missing: &[&RightRequest]) -> String {
+        if missing.iter().all(|request| request.purpose == Purpose::Owners) {
+            return "userInfo.operators needs them, to read the name in the resource that owns an object; \
+                kubectl apply the ClusterRole of the operator's file in examples/operators, or one like it"
+                .to_owned();
+        }
         let file = match (self.https, self.access) {
             (_, true) => "rbac.yaml of manifests, manifests/https and manifests/access",
             (true, false) => "manifests/rbac.yaml and manifests/https/rbac.yaml",
@@ -221,10 +238,18 @@ impl Setting<'_> {
             String::new()
         };
         format!(
-            "give it these, which stand in {file}: change the namespaces there to those of this \
+            "give it these, which are listed in {file}: change the namespaces there to those of this \
             installation, as the chart's values do{way}"
         )
     }
+}
+
+/// Returns the kinds whose resources are read for the names in them: if operators are named, the kinds of the
+/// templates.
+pub(super) fn owners(snapshot: &Snapshot) -> BTreeSet<(String, String)> {
+    let settings = user_info(snapshot);
+    let templates = settings.templates.into_iter().filter(|_| !settings.operators.is_empty());
+    templates.map(|template| (template.group, template.resource)).collect()
 }
 
 pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
@@ -287,6 +312,8 @@ fn words(request: &ResourceAttributes) -> String {
 mod tests {
     use super::*;
     use crate::cli::check::Level;
+    use queuewarden_plan::snapshot::{AdmissionPolicySpec, Entry, Meta};
+    use serde_json::json;
 
     #[test]
     fn every_rule_of_the_manifests_has_its_purpose() {
@@ -311,6 +338,7 @@ mod tests {
             access: true,
             output: Some(false),
             mounted: Some(false),
+            owners: BTreeSet::new(),
         }
     }
 
@@ -399,6 +427,33 @@ mod tests {
                 "{adoption:?} {output:?}: there is a way without the right"
             );
         }
+    }
+
+    #[test]
+    fn the_resources_that_operators_pass_names_on_from_are_read() {
+        let policy = |operators: &[&str]| {
+            let settings = json!({
+                "mode": "Enforce", "operators": operators,
+                "templates": [
+                    {"group": "ray.io", "resource": "rayclusters", "path": "spec.headGroupSpec.template"},
+                    {"group": "ray.io", "resource": "rayclusters", "path": "spec.workerGroupSpecs.*.template"},
+                ],
+            });
+            let spec = AdmissionPolicySpec {
+                user_info: Some(serde_json::from_value(settings).unwrap()),
+                ..AdmissionPolicySpec::default()
+            };
+            let policies = vec![Entry { meta: Meta::default(), spec: Ok(spec), in_force: None }];
+            owners(&Snapshot { policies, ..Snapshot::empty(jiff::Timestamp::UNIX_EPOCH) })
+        };
+        assert_eq!(policy(&[]), BTreeSet::new());
+        let spec = ConfigSpec::default();
+        let owners = policy(&["system:serviceaccount:kuberay:kuberay-operator"]);
+        let setting = Setting { owners, ..setting(&spec) };
+        let line = without(&setting, "rayclusters");
+        assert_eq!(line.level, Level::Fail);
+        assert!(line.found.ends_with("may not: get rayclusters"), "{line:?}");
+        assert!(line.remedy.unwrap().contains("examples/operators"));
     }
 
     #[test]

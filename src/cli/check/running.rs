@@ -1,6 +1,6 @@
 //! Checks the replicas, and which of them is the leader.
 
-use super::Line;
+use super::{AGAIN, Level, Line, ROLE};
 use crate::cli::installed::OperatorState;
 
 const REPLICAS: &str = "replicas";
@@ -17,6 +17,9 @@ fn replicas(state: &OperatorState) -> Line {
     let namespace = &state.namespace;
     let Some(wanted) = state.replicas else {
         let found = state.problems.first().cloned().unwrap_or_default();
+        if state.unread {
+            return unread(REPLICAS, found, state);
+        }
         return Line::warn(REPLICAS, found, "--operator-namespace names the namespace it is installed in");
     };
     let ready = state.ready_replicas.unwrap_or_default();
@@ -29,13 +32,18 @@ fn replicas(state: &OperatorState) -> Line {
     }
 }
 
+fn unread(check: &'static str, found: String, state: &OperatorState) -> Line {
+    let remedy = if state.forbidden { ROLE } else { AGAIN };
+    Line { level: Level::Unknown, ..Line::warn(check, found, remedy) }
+}
+
 fn leader(state: &OperatorState) -> Line {
     if let Some(leader) = &state.leader {
         return Line::ok(LEADER, format!("{leader} writes"));
     }
     let found = state.problems.last().cloned().unwrap_or_default();
     if state.unknown {
-        return Line::warn(LEADER, found, "run this as somebody who may read it");
+        return unread(LEADER, found, state);
     }
     let what = format!(
         "a replica that runs takes the Lease within 15 seconds, if it may: kubectl -n {} get lease \
@@ -63,7 +71,6 @@ fn version(image: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::check::Level;
 
     fn state(wanted: Option<i32>, ready: i32, leader: Option<&str>) -> OperatorState {
         OperatorState {
@@ -75,6 +82,7 @@ mod tests {
             leader: leader.map(str::to_owned),
             problems: vec!["why".into()],
             unknown: false,
+            ..OperatorState::default()
         }
     }
 
@@ -86,7 +94,9 @@ mod tests {
         assert_eq!(levels(&state(Some(2), 0, None)), [Level::Fail, Level::Fail]);
         assert_eq!(levels(&state(None, 0, Some("a"))), [Level::Warn, Level::Ok], "it may run elsewhere");
         let unknown = OperatorState { unknown: true, ..state(Some(2), 2, None) };
-        assert_eq!(levels(&unknown), [Level::Ok, Level::Warn], "what may not be read is not broken");
+        assert_eq!(levels(&unknown), [Level::Ok, Level::Unknown], "what may not be read is not broken");
+        let unread = OperatorState { unknown: true, unread: true, ..state(None, 0, None) };
+        assert_eq!(levels(&unread), [Level::Unknown, Level::Unknown]);
     }
 
     #[test]

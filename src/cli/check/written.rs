@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Line, NAMED, list};
+use super::{Level, Line, NAMED, list, page};
 use crate::cli::Failure;
 use crate::cli::installed::{ObservedObject, SchedulerState, State};
 use queuewarden_operator::controller::call;
@@ -73,7 +73,7 @@ pub(super) fn output(spec: &ConfigSpec, snapshot: &Snapshot) -> Option<bool> {
 fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
     let Some(config) = found else {
         let what = "kubectl apply --server-side -k manifests/config, or one of your own";
-        return vec![Line::fail(CONFIG, "there is none: nothing is written", what)];
+        return vec![Line::fail(CONFIG, "no YuniKornConfig exists, so nothing is written", what)];
     };
     let mut lines = vec![ready(config, spec)];
     let anew = "queuewarden writes them anew when it runs: who else writes the status?";
@@ -94,8 +94,8 @@ pub(in crate::cli) fn fail_open(config: &ObservedObject) -> Option<Line> {
 /// Creates the line for an open root that nobody accepted: the message names the cause, and then the remedy.
 fn open_root(message: &str) -> Line {
     let (found, remedy) = message.split_once("; ").unzip();
-    let runbook = "docs/runbooks/QueuewardenFailOpen.md";
-    let remedy = remedy.map_or_else(|| runbook.to_owned(), |remedy| format!("{remedy}; {runbook}"));
+    let runbook = page("runbooks/QueuewardenFailOpen.md");
+    let remedy = remedy.map_or_else(|| runbook.clone(), |remedy| format!("{remedy}; {runbook}"));
     Line::fail(OPEN, found.unwrap_or(message), remedy)
 }
 
@@ -122,7 +122,7 @@ fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
             "is it running, and may it watch yunikornconfigs?",
         );
     };
-    let what = format!("docs/conditions.md says what {reason} means");
+    let what = format!("`queuewarden codes {reason}` explains it");
     match status {
         Status::True => Line::ok(CONFIG, format!("Ready, {:?}: {message}", spec.mode)),
         _ if ready.has(Reason::ObserveMode) => {
@@ -191,9 +191,12 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     if !others.is_empty() {
         let found = format!("{place} is {}owned by {}", if owns { "also " } else { "" }, others.join(", "));
         let what = if others.contains(&QUEUE_OPERATOR) {
-            "one of the two owns this ConfigMap; docs/install.md says how YuniKorn's queue operator and queuewarden both run"
+            format!("one of the two owns this ConfigMap; how both run: {}", page("install.md"))
         } else {
-            "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the tools by name"
+            let tools = page("gitops.md");
+            format!(
+                "take the key out of their manifests, or choose spec.adoption; the tools by name: {tools}"
+            )
         };
         return if owns { Line::warn(OWNERS, found, what) } else { Line::fail(OWNERS, found, what) };
     }
@@ -241,8 +244,8 @@ fn starts(text: &str, version: Version) -> Line {
 fn size(snapshot: &Snapshot, text: &str) -> Line {
     let bytes = size_after(snapshot.output.as_deref(), &BTreeMap::new()).max(text.len());
     let found = format!("{bytes} of {MAX_BYTES} bytes");
-    let what =
-        "shorten the base, or grant to groups instead of users; docs/runbooks/QueuewardenOutputNearLimit.md";
+    let runbook = page("runbooks/QueuewardenOutputNearLimit.md");
+    let what = format!("shorten the base, or grant to groups instead of users; {runbook}");
     if bytes > WARN_BYTES { Line::warn(SIZE, found, what) } else { Line::ok(SIZE, found) }
 }
 
@@ -255,14 +258,19 @@ fn runs(state: &SchedulerState) -> Line {
             "wait some seconds after a change; then look for \"reload configuration failed\" in the \
             scheduler's log",
         ),
-        None if state.checksum.is_some() => {
-            Line::warn(SCHEDULER, state.line(), "docs/install.md says which versions are proven")
-        }
-        None => Line::warn(
+        None if state.checksum.is_some() => Line::warn(
             SCHEDULER,
             state.line(),
-            "is the scheduler running? --scheduler-url names another way to it",
+            format!("the versions that are proven: {}", page("install.md")),
         ),
+        None => Line {
+            level: Level::Unknown,
+            ..Line::warn(
+                SCHEDULER,
+                state.line(),
+                "is the scheduler running? --scheduler-url names another way to it",
+            )
+        },
     }
 }
 
@@ -295,7 +303,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::cli::check::Level;
     use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner, YUNIKORN_DEFAULTS};
     use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
 
@@ -322,12 +329,11 @@ mod tests {
     #[test]
     fn maps_that_may_not_be_read_are_not_known() {
         assert_eq!(unread(&Failure::NoConfigMaps("there is none".into())).level, Level::Fail);
-        let level = |why: &str| unread(&Failure::Undecided(why.into())).level;
-        assert_eq!(level("cannot read ConfigMap yunikorn/yunikorn-configs: it is forbidden"), Level::Warn);
-        assert_eq!(level("no answer from the API server https://x: refused"), Level::Warn);
-        let theirs =
-            "cannot read ConfigMap yunikorn/yunikorn-configs: sue has neither ConfigMap nor Secret rights";
-        assert_eq!(level(theirs), Level::Warn, "these are words of a webhook or an authorizer");
+        let forbidden = unread(&Failure::Forbidden("cannot read ConfigMap yunikorn/yunikorn-configs".into()));
+        assert_eq!(forbidden.level, Level::Unknown);
+        assert!(forbidden.remedy.unwrap().contains("queuewarden-checker"));
+        let silent = unread(&Failure::Undecided("no answer from the API server https://x".into()));
+        assert_eq!(silent.level, Level::Unknown);
     }
 
     #[test]
@@ -336,7 +342,9 @@ mod tests {
         assert_eq!(level(OWNERS, &snapshot(&["helm", "queuewarden"], &[])), Level::Warn);
         assert_eq!(level(OWNERS, &snapshot(&["helm"], &[])), Level::Fail);
         assert_eq!(level(OWNERS, &snapshot(&[], &[])), Level::Warn);
-        for (owner, page) in [("helm", "docs/gitops.md"), (QUEUE_OPERATOR, "docs/install.md")] {
+        for (owner, page) in
+            [("helm", "blob/main/docs/gitops.md"), (QUEUE_OPERATOR, "blob/main/docs/install.md")]
+        {
             let line = owners(&ConfigSpec::default(), &snapshot(&[owner], &[]), "queues.yaml");
             assert!(line.found.contains(owner) && line.remedy.unwrap().contains(page), "{owner}");
         }
@@ -407,8 +415,10 @@ mod tests {
     fn an_open_root_has_the_remedy_of_its_message() {
         let line = open_root("QueueAcl `all` lets everyone in; grant less there");
         assert_eq!((line.level, &*line.found), (Level::Fail, "QueueAcl `all` lets everyone in"));
-        assert_eq!(line.remedy.unwrap(), "grant less there; docs/runbooks/QueuewardenFailOpen.md");
-        assert_eq!(open_root("it is open").remedy.unwrap(), "docs/runbooks/QueuewardenFailOpen.md");
+        let runbook =
+            "https://github.com/queuewarden/queuewarden/blob/main/docs/runbooks/QueuewardenFailOpen.md";
+        assert_eq!(line.remedy.unwrap(), format!("grant less there; {runbook}"));
+        assert_eq!(open_root("it is open").remedy.unwrap(), runbook);
     }
 
     #[test]
