@@ -13,6 +13,7 @@ use std::io;
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kube::core::DynamicObject;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -123,8 +124,12 @@ pub fn meta(object: &DynamicObject) -> Meta {
     }
 }
 
+/// The bytes of `managedFields` that are the API server's own: of several programs with a few fields each.
+const MANAGED: usize = 8 << 10;
+
 /// Returns how many bytes of JSON the writers of an object choose: its spec and metadata. Its status is
-/// queuewarden's, and `managedFields` the API server's.
+/// queuewarden's. `managedFields` are the API server's, but it accepts any from a client, so those beyond
+/// [`MANAGED`] count.
 fn stored(object: &DynamicObject) -> usize {
     struct Counter(usize);
     impl io::Write for Counter {
@@ -136,11 +141,14 @@ fn stored(object: &DynamicObject) -> usize {
             Ok(())
         }
     }
+    fn size(part: &impl Serialize) -> usize {
+        let mut counter = Counter(0);
+        // There is no space for an object that cannot be measured.
+        serde_json::to_writer(&mut counter, part).map_or(usize::MAX, |()| counter.0)
+    }
     let meta::ObjectMeta { name, labels, annotations, finalizers, owner_references, .. } = &object.metadata;
     let chosen = (object.data.get("spec"), name, labels, annotations, finalizers, owner_references);
-    let mut counter = Counter(0);
-    // There is no space for an object that cannot be measured.
-    serde_json::to_writer(&mut counter, &chosen).map_or(usize::MAX, |()| counter.0)
+    size(&chosen).saturating_add(size(&object.metadata.managed_fields).saturating_sub(MANAGED))
 }
 
 /// Returns what is wrong with the conditions of an object; `None` if each of them can be read.
@@ -723,6 +731,17 @@ mod tests {
         let status = Reported { observed_generation: 1, rest: &rest };
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!(entry.in_force, Some(rest));
+    }
+
+    #[test]
+    fn managed_fields_beyond_those_of_a_few_programs_count_as_stored() {
+        let of = |count: usize| {
+            let entry = |number| json!({"manager": format!("m{number:0100}"), "operation": "Apply", "fieldsV1": {"f:spec": {}}});
+            let managed: Vec<_> = (0..count).map(entry).collect();
+            meta(&object(json!({"metadata": {"name": "x", "managedFields": managed}}))).stored
+        };
+        assert_eq!(of(0), of(40), "entries of the API server");
+        assert!(of(4000) > 400_000, "{}", of(4000));
     }
 
     #[test]

@@ -2,11 +2,17 @@
 //!
 //! What is kept of a pod is bounded: everyone who may create pods decides how much they hold.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
-use kube::core::Object;
-use serde::{Deserialize, Serialize};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::Resource;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, OLD_QUEUE, QUEUE, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
@@ -31,28 +37,104 @@ const MAX_OWNERS: usize = 16;
 
 /// A pod with the fields that are read. The others are not decoded: everyone who may create pods decides how
 /// large they are.
-pub type Decoded = Object<Spec, Status>;
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Decoded {
+    #[serde(deserialize_with = "metadata")]
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    status: Option<Status>,
+}
+
+impl Resource for Decoded {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn group((): &()) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "Pod".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "pods".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// Decodes metadata without `managedFields`: an API server stores a megabyte that a client writes there, and
+/// decoded it takes fifteen times as much.
+fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    struct Metadata;
+
+    impl<'de> Visitor<'de> for Metadata {
+        type Value = ObjectMeta;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the metadata of an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ObjectMeta, A::Error> {
+            ObjectMeta::deserialize(MapAccessDeserializer::new(WithoutManagedFields(map)))
+        }
+    }
+
+    deserializer.deserialize_map(Metadata)
+}
+
+struct WithoutManagedFields<A>(A);
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for WithoutManagedFields<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.0.next_key::<String>()? {
+            if key != "managedFields" {
+                return seed.deserialize(key.into_deserializer()).map(Some);
+            }
+            self.0.next_value::<IgnoredAny>()?;
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.0.next_value_seed(seed)
+    }
+}
 
 /// The part of `spec` that is read.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Spec {
     volumes: Option<Vec<Volume>>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Volume {
     name: String,
     config_map: Option<ConfigMapSource>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct ConfigMapSource {
     name: Option<String>,
 }
 
 /// The part of `status` that is read.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Status {
     phase: Option<String>,
 }
@@ -141,6 +223,16 @@ mod tests {
         assert_eq!((&*read.owners, read.ended), (&["u0".to_owned()][..], true));
         assert_eq!(read.spark_conf.as_deref(), Some("spark-drv-conf-map"));
         assert_eq!((read.workload.pod.labels.len(), read.workload.pod.annotations.len()), (2, 1));
+    }
+
+    #[test]
+    fn managed_fields_are_not_decoded() {
+        let pod: Decoded = serde_json::from_value(json!({"metadata": {"name": "p",
+            "managedFields": [{"manager": "m", "fieldsV1": {"f:a": {}}}], "uid": "u1", "labels": {"queue": "root.prod"}}}))
+        .unwrap();
+        assert!(pod.metadata.managed_fields.is_none());
+        let read = read(&pod);
+        assert_eq!((&*read.name, &*read.workload.pod.uid, read.workload.queue()), ("p", "u1", "root.prod"));
     }
 
     #[test]

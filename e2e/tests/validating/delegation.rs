@@ -90,6 +90,11 @@ fn attempts() -> Vec<Attempt> {
     if let Some(metadata) = annotated.get_mut("metadata") {
         *metadata = json!({"name": "x", "annotations": {"example.com/note": "x".repeat(66_000)}});
     }
+    let manager = |number: usize| {
+        json!({"manager": format!("{number:0100}"), "operation": "Apply", "apiVersion": "queuewarden.dev/v1alpha1",
+            "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:submit": {"f:users": {}}}}})
+    };
+    let managed = json!({"metadata": {"managedFields": (0..600).map(manager).collect::<Vec<_>>()}});
     let names = |list: &str| -> Vec<_> { (0..256).map(|name| format!("{list}{name:0140}")).collect() };
     let grant = |list: &str| json!({"users": names(list), "groups": names(&list.to_uppercase())});
     let later = x(
@@ -152,6 +157,8 @@ fn attempts() -> Vec<Attempt> {
             "everyone administrator",
         ),
         new("a finalizer", finalized, "finalizers"),
+        // The API server takes them from a client, and no schema bounds them.
+        webhook(change("many managedFields", "mine", managed, "more than 131072 bytes")),
         change(
             "a finalizer on one's own object",
             "mine",

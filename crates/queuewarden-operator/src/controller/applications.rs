@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use http::StatusCode;
 use k8s_openapi::api::core::v1 as core;
-use kube::api::ApiResource;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use moka::future::Cache;
@@ -132,10 +131,9 @@ impl Applications {
             let config = config.page_size(PAGE);
             // No plan depends on pods, so nobody waits for this.
             let changed = Arc::default();
-            let kind = ApiResource::erase::<core::Pod>(&());
             let pods = WatchInto::start(
                 client,
-                |client| Api::all_with(client, &kind),
+                Api::all,
                 config,
                 |object: pod::Decoded| pod::read(&object),
                 "pods",
