@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use http::StatusCode;
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1 as core;
 use kube::runtime::watcher;
 use kube::{Api, Client};
@@ -41,6 +42,9 @@ use yunikorn_access::user_info::wrong_aliases;
 const SPARK_CONF: &str = "spark.properties";
 /// The largest configuration that is read, in bytes.
 const MAX_CONF: usize = 1 << 20;
+/// The longest time between the creation of a driver's pod and of its configuration. Spark creates one after
+/// the other, and makes the configuration immutable (spark-kubernetes 3.5 `KubernetesClientUtils`).
+const CREATED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 /// The time for which a driver's configuration is cached. It does not change while the driver lives, but a
 /// failure to read it may pass.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
@@ -301,7 +305,11 @@ impl Inner {
         let read = async {
             let maps: Api<core::ConfigMap> = Api::namespaced(self.client.clone(), namespace);
             match call(maps.get(map)).await {
-                Ok(map) => settings(map.data.unwrap_or_default()),
+                Ok(map) if is_of(pod, &map) => settings(map.data.unwrap_or_default()),
+                Ok(_) => {
+                    tracing::info!(namespace, map, "The configuration of a Spark driver may be another's");
+                    Settings::default()
+                }
                 Err(error) => {
                     tracing::info!(%error, namespace, map, "The configuration of a Spark driver is not read");
                     Settings::default()
@@ -315,6 +323,14 @@ impl Inner {
 fn has_wrong_aliases(pod: &Pod, granted: &BTreeSet<String>) -> bool {
     let text = pod.workload.pod.annotations.get(USER_INFO);
     text.is_some_and(|text| wrong_aliases(text, granted).is_some())
+}
+
+/// Returns whether a driver began with this configuration: users who may write ConfigMaps could change it
+/// later, or replace it.
+fn is_of(driver: &Pod, map: &core::ConfigMap) -> bool {
+    let created = map.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    map.immutable == Some(true)
+        && created.is_some_and(|created| created.duration_since(driver.created) <= CREATED_WITHIN)
 }
 
 fn settings(mut data: BTreeMap<String, String>) -> Settings {
@@ -341,6 +357,7 @@ fn bytes(uid: &str, settings: &[(String, String)]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_scheduler_is_asked_about_ids_that_its_paths_can_have() {
@@ -351,6 +368,23 @@ mod tests {
             assert!(!is_label(id), "{id}");
         }
         assert_eq!(read_back::application_path("app_1.b"), "ws/v1/partition/default/application/app_1.b");
+    }
+
+    #[test]
+    fn a_configuration_that_was_written_after_the_beginning_gives_nobody_access() {
+        let driver = Pod { created: "2026-06-01T12:00:00Z".parse().unwrap(), ..Pod::default() };
+        for (immutable, created, expected) in [
+            (json!(true), json!("2026-06-01T12:00:10Z"), true),
+            (json!(true), json!("2026-06-01T11:00:00Z"), true),
+            (json!(true), json!("2026-06-01T12:00:11Z"), false),
+            (json!(true), json!(null), false),
+            (json!(false), json!("2026-06-01T12:00:00Z"), false),
+            (json!(null), json!("2026-06-01T12:00:00Z"), false),
+        ] {
+            let map = json!({"immutable": immutable, "metadata": {"creationTimestamp": created}});
+            let map = serde_json::from_value(map).unwrap();
+            assert_eq!(is_of(&driver, &map), expected, "{map:?}");
+        }
     }
 
     #[test]
