@@ -88,3 +88,47 @@ async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
     })
     .await
 }
+
+/// A grant of zoe that is there already, with this end.
+fn of_zoe(end: &str) -> String {
+    format!(
+        "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: zoe}}\nspec: {{queue: root.team, \
+         baseAcl: Extend, submit: {{users: [zoe]}}{end}}}\n"
+    )
+}
+
+#[tokio::test]
+async fn both_sides_are_of_the_same_time_and_another_end_is_a_change() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        cluster.install().await?;
+        let config = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{}'}}\n---\n{}",
+            cluster.scheduler_url(),
+            of_zoe(", expiresAt: '2099-01-01T00:00:00Z'")
+        );
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &config).await?;
+        let _operator = Operator::start(cluster).await?;
+        cluster.wait_for(Kind::QueueAcl, "zoe", is_true("Ready"), PATIENCE).await?;
+        let kubeconfig = asker(cluster, true, true).await?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("change.yaml");
+        let rows = async |options: &str, code| -> Result<String> {
+            let command = format!("diff -f {} -o csv --no-headers {options}", file.display());
+            let ended = ask(&kubeconfig, &command).await?;
+            ensure!(ended.code == Some(code), "{ended}");
+            Ok(ended.out)
+        };
+        std::fs::write(&file, of_zoe(""))?;
+        let extends = "extends,user zoe,submit,root.team and 2 below,submitacl,QueueAcl/zoe,2099-01-01T00:00:00Z → never\n";
+        ensure!(rows("--fail-on-widening", 1).await? == extends);
+        std::fs::write(&file, of_zoe(", expiresAt: '2098-01-01T00:00:00Z'"))?;
+        ensure!(rows("--fail-on-widening", 0).await?.starts_with("shortens,user zoe,"));
+        // Nothing is reported about zoe, whose grant has ended by then on both sides.
+        let of_bob = of_zoe("").replace("zoe", "bob");
+        std::fs::write(&file, of_bob)?;
+        let gains = "gains,user bob,submit,root.team and 2 below,submitacl,QueueAcl/bob\n";
+        ensure!(rows("--now 2099-06-01", 1).await? == gains);
+        Ok(())
+    })
+    .await
+}

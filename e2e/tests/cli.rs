@@ -428,7 +428,7 @@ async fn what_was_written_is_shown_and_compared() -> Result<()> {
         let mut lines = listed.out.lines();
         ensure!(lines.next().is_some_and(|line| line.starts_with("REVISION   WRITTEN")), "{listed}");
         let last = lines.next_back().unwrap_or_default();
-        let access = "grants submit on root.prod to user bob; takes submit on root.prod from user alice";
+        let access = "takes submit on root.prod from user alice; grants submit on root.prod to user bob";
         ensure!(
             last.starts_with("3 ") && last.contains("   QueueAcl/prod   ") && last.ends_with(access),
             "{listed}"

@@ -8,6 +8,7 @@ use super::times::Typed;
 use go_compat::diag::{listed, plural};
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::ahead::{Ahead, Moment};
+use yunikorn_access::until::in_words;
 
 /// Maximum number of objects that are listed at one moment; more are counted.
 const MAX_LISTED: usize = 6;
@@ -56,7 +57,12 @@ pub fn text<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
                 .collect()
         };
         let reported = [reported(begin, "begins"), reported(end, "ends")].concat();
-        format!("from {at}: {}\n\n{}", listed(&reported, MAX_LISTED, reported.len()), draw(findings))
+        format!(
+            "from {}: {}\n\n{}",
+            in_words(*at),
+            listed(&reported, MAX_LISTED, reported.len()),
+            draw(findings)
+        )
     };
     let more = match ahead.more {
         0 => String::new(),

@@ -12,6 +12,7 @@ use super::{Console, Exit, Failure, explain};
 use application::ApplicationArgs;
 use yunikorn::right::Right;
 use yunikorn_access::check::{self, Denial};
+use yunikorn_access::until::in_words;
 
 /// Check whether a user may submit to a queue, administer it, or act on an application; prints yes, or no and
 /// the reason
@@ -102,7 +103,7 @@ impl RequestArgs {
         if show != Show::Nothing {
             let answer = answers.decision(&decision);
             if let Some(end) = answer.until.filter(|_| show == Show::Line) {
-                console.note(&format!("the right ends at {end}"));
+                console.note(&format!("the right ends at {}", in_words(end)));
             }
             let text = || match show {
                 Show::Everything => {

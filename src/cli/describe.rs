@@ -15,6 +15,7 @@ use queuewarden_api::convert;
 use queuewarden_plan::snapshot::{Grant, Meta, QueueAclEntry, QueueAclSpec};
 use queuewarden_plan::{ObjectRef, ResourceKind, grant_acl};
 use yunikorn::right::Right;
+use yunikorn_access::until::in_words;
 
 /// Help text on the sections and the exit codes.
 const HELP: &str = "\
@@ -72,9 +73,7 @@ fn facts(QueueAclEntry { meta, spec, .. }: &QueueAclEntry) -> Table {
     fact("Name", meta.name.to_string());
     match spec {
         Ok(spec) => {
-            let time = |time: Option<Timestamp>, none: &str| {
-                time.map_or_else(|| none.to_owned(), |it| it.to_string())
-            };
+            let time = |time: Option<Timestamp>, none: &str| time.map_or_else(|| none.to_owned(), in_words);
             fact("Partition", spec.partition.clone());
             fact("Queue", spec.queue.clone());
             fact("Submit", words(spec.submit.as_ref()));

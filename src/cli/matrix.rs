@@ -14,6 +14,7 @@ use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::check::Subject;
 use yunikorn_access::tree::{Located, QueueId, Tree};
+use yunikorn_access::until::in_words;
 use yunikorn_access::{GrantingEntry, all_named, until};
 
 /// Meaning of the letters.
@@ -157,7 +158,7 @@ fn letters(rights: &[&Cell]) -> String {
 }
 
 fn words(rights: &[&Cell]) -> String {
-    let until = |cell: &Cell| cell.until.map(|end| format!(" until {end}")).unwrap_or_default();
+    let until = |cell: &Cell| cell.until.map(|end| format!(" until {}", in_words(end))).unwrap_or_default();
     rights.iter().map(|cell| format!("{}{}", cell.verb.verb(), until(cell))).collect::<Vec<_>>().join(" ")
 }
 

@@ -107,7 +107,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         "e2e/tests/cli.rs",
         &[
             "REVISION WRITTEN",
-            "grants submit on root.prod to user bob; takes submit on root.prod from user alice",
+            "takes submit on root.prod from user alice; grants submit on root.prod to user bob",
             "CHANGE WHO VERB QUEUES ACL WRITTEN IN",
         ],
     ),

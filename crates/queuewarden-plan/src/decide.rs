@@ -34,6 +34,7 @@ use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::alias::Aliased;
+use yunikorn_access::until::in_words;
 
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.
@@ -345,7 +346,11 @@ impl Decided<'_> {
                     events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
                 }
                 if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
-                    let note = format!("ends at {end}: {}", self.ending(contribution, end, contributions));
+                    let note = format!(
+                        "ends at {}: {}",
+                        in_words(end),
+                        self.ending(contribution, end, contributions)
+                    );
                     events.push(events::event(&about(), false, events::EXPIRING, &note));
                 }
                 let status = ObjectStatus::new(meta, findings, found.status, snapshot.now);

@@ -46,9 +46,9 @@ impl Replacement {
         Self { write: write.clone(), replaced, queues, contributions, aliased: Arc::new(aliased) }
     }
 
-    /// Describes in one line who gains and who loses access by the write at `now`, losses first, and the access
-    /// keys of the admission controller that it changes; `None` if it changed no queues and no keys. If it puts
-    /// back a change that someone else made, the line ends with how long that change was in the output.
+    /// Describes in one line who gains and who loses access by the write at `now`, losses first, and the
+    /// access keys of the admission controller that it changes; `None` if it changed no queues and no keys.
+    /// If it puts back a change that someone else made, the line ends with how long that was in the output.
     pub fn access(&self, now: Timestamp) -> Option<String> {
         let queues = self.queues.as_ref();
         let queues = queues.map(|(before, after)| {
@@ -95,7 +95,10 @@ impl Replacement {
     /// Returns the partitions, with the ends of the objects' grants.
     fn trees(&self, queues: Option<&Config>, contributions: &[Attribution]) -> Vec<Tree> {
         let mut trees = trees(queues, &self.aliased);
-        trees.iter_mut().for_each(|tree| attribution::mark(tree, contributions, None));
+        // Other ACLs have no entry that ends, and there may be many of them.
+        let ending = contributions.iter().filter(|acl| acl.objects.iter().any(|part| part.until.is_some()));
+        let ending: Vec<Attribution> = ending.cloned().collect();
+        trees.iter_mut().for_each(|tree| attribution::mark(tree, &ending, None));
         trees
     }
 

@@ -23,6 +23,7 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
 use yunikorn_access::alias::{self, Aliased, Kind};
+use yunikorn_access::until::in_words;
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
 pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
@@ -435,11 +436,12 @@ pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
     match (spec.phase(now), spec.not_before, spec.expires_at) {
         (Phase::Expired, _, Some(end)) => {
-            Err(Refusal { reason: Reason::Expired, message: format!("expired at {end}") })
+            Err(Refusal { reason: Reason::Expired, message: format!("expired at {}", in_words(end)) })
         }
-        (Phase::Planned, Some(start), _) => {
-            Err(Refusal { reason: Reason::NotYetValid, message: format!("not valid before {start}") })
-        }
+        (Phase::Planned, Some(start), _) => Err(Refusal {
+            reason: Reason::NotYetValid,
+            message: format!("not valid before {}", in_words(start)),
+        }),
         (Phase::Suspended, ..) => {
             let message = match spec.base_acl {
                 BaseAcl::Extend => "suspended",

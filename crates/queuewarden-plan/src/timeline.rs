@@ -1,5 +1,5 @@
-//! Compares two snapshots over time: finds the moments at which grants begin or end, and what is in force from
-//! each of them on.
+//! Compares two snapshots over time: finds the moments at which grants begin or end, and the access in force
+//! from each of them on.
 //!
 //! A plan is made for each moment, because more than the windows of the objects depends on time: delegated
 //! objects count while their writers administer their queues, and an object that became invalid ends, too.
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::ahead::window;
-use super::attribution::{self, Attribution};
+use super::attribution::Attribution;
 use super::decide::decided;
 use super::parse_cache::ParseCache;
 use super::resolve::read;
@@ -107,10 +107,7 @@ fn later(snapshot: &Snapshot, from: Timestamp, known: &mut ParseCache) -> Option
     let snapshot = Snapshot { now: from, ..snapshot.clone() };
     known.set_version(snapshot.version());
     let decided = decided(&snapshot, known)?;
-    let mut trees = trees(decided.queues(), &decided.aliased);
-    let attributions = decided.contributions();
-    let base = decided.inputs.from.as_ref().map(|base| &*base.tree);
-    trees.iter_mut().for_each(|tree| attribution::mark(tree, &attributions, base));
+    let (trees, attributions) = (trees(decided.queues(), &decided.aliased), decided.contributions());
     drop(decided);
     known.forget_unused();
     Some(Later { from, trees, attributions })
@@ -145,8 +142,8 @@ fn ends(entry: &QueueAclEntry) -> impl Iterator<Item = Timestamp> {
     [begin, end, kept].into_iter().flatten()
 }
 
-/// Returns the times at which the objects in force can differ between two snapshots, with the moments at which
-/// that begins and ends; `None` for all times. At all other times both have the same plan.
+/// Returns the times at which the objects in force can differ between two snapshots, with the moments at
+/// which that begins and ends; `None` for all times. At all other times both have the same plan.
 fn differing(old: &Snapshot, new: &Snapshot) -> Option<Vec<RangeInclusive<Timestamp>>> {
     if !same_ground(old, new) {
         return None;

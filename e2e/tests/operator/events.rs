@@ -117,7 +117,7 @@ async fn who_gains_and_who_loses_is_reported() -> Result<()> {
         let changed = reported(cluster, Kind::QueueAcl, "prod", "Normal", "AccessChanged").await?;
         let note = "grants submit to user bob on queue `root.prod`; takes submit from user alice on queue `root.prod`";
         ensure!(changed.iter().any(|event| event.2 == note), "{changed:?}");
-        let access = "grants submit on root.prod to user bob; takes submit on root.prod from user alice";
+        let access = "takes submit on root.prod from user alice; grants submit on root.prod to user bob";
         ensure!(operator.log().await?.contains(access), "{}", operator.log().await?);
         let open = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
         cluster.set_configs(open).await?;
@@ -125,6 +125,10 @@ async fn who_gains_and_who_loses_is_reported() -> Result<()> {
         let note = edited.iter().find(|event| event.1 == "OutputEdited").context("no event")?.2.as_str();
         ensure!(note.contains("changed `queues.yaml` in yunikorn-configs, which grants submit on root"), "{note}");
         ensure!(note.contains("everyone") && note.ends_with("it is put back"), "{note}");
+        // The history and the log have what was open, and for how long.
+        let log = operator.log().await?;
+        let repaired = log.lines().find(|line| line.contains("the change that is put back had been there for"));
+        ensure!(repaired.is_some_and(|line| line.contains("takes submit on root")), "{log}");
         Ok(())
     })
     .await

@@ -59,7 +59,7 @@ async fn each_text_that_is_written_becomes_a_revision() -> Result<()> {
             ("QueueAcl/prod", "grants submit on root.prod to user alice"),
             (
                 "QueueAcl/prod",
-                "grants submit on root.prod to user bob; takes submit on root.prod from user alice",
+                "takes submit on root.prod from user alice; grants submit on root.prod to user bob",
             ),
             ("QueueAcl/prod deleted", "takes submit on root.prod from user bob"),
         ];

@@ -30,8 +30,8 @@ pub struct DiffAnswer {
     pub from: String,
     /// The new configuration.
     pub to: String,
-    /// True if anyone may do more than before, now or at any later time, on an existing queue or on a new one;
-    /// also true if that cannot be excluded.
+    /// True if anyone may do more than before, now or at any later time, on an existing queue or on a new
+    /// one; also true if that cannot be excluded.
     pub widens: bool,
     /// The time from which on the configurations are not compared, because grants begin or end at too many
     /// moments; null if they are compared at all times.
@@ -160,6 +160,8 @@ pub struct SubtreeAnswer {
     pub extent: Extent,
     /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
     pub by: GrantedBy,
+    /// The time at which a right that is gained ends; null when it has no end, and for a loss.
+    pub until: Option<Timestamp>,
 }
 
 /// A subject without a change.
@@ -316,6 +318,7 @@ impl Compared<'_> {
                     acl: reached.acl.into(),
                     origins: answers.iter().flat_map(|answers| answers.origins(&reached.origins)).collect(),
                 },
+                until: change.periods.after.filter(|_| gains).and_then(|period| period.until),
             };
             let unchanged = change.unchanged.iter().map(|(subject, queues)| UnchangedAnswer {
                 subject: Named::from(subject),

@@ -84,7 +84,7 @@ impl Shown {
     fn change(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
         let subject = change.subject.words();
         let periods = [change.periods().from(), change.periods().until()].map(Option::unwrap_or_default);
-        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by }| {
+        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by, .. }| {
             let origins = WrittenIn::list(&by.origins);
             let cells = [word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins];
             (cells.map(str::to_owned), periods.clone())

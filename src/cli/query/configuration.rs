@@ -305,9 +305,11 @@ impl Configuration {
         verdict(&self.base.as_ref()?.text, &[], self.version).config
     }
 
-    /// Returns what it is at later moments, with the entries of the base attributed to it.
+    /// Returns its partitions at later moments, with each entry attributed to its writer.
     pub fn later(&self, moments: Vec<Later>) -> Vec<(Timestamp, Vec<Tree>)> {
         let attributed = |mut later: Later| {
+            let trees = later.trees.iter_mut();
+            trees.for_each(|tree| attribution::mark(tree, &later.attributions, None));
             self.attribute_base(&mut later.trees, &later.attributions);
             later.into_step()
         };

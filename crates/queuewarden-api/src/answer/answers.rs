@@ -14,6 +14,7 @@ use yunikorn::right::Right;
 use yunikorn_access::check::{Decision, Step};
 use yunikorn_access::reach::GrantingEntry;
 use yunikorn_access::tree::{Origin, QueueId, Tree};
+use yunikorn_access::until::in_words;
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
 
@@ -139,7 +140,7 @@ impl Answers<'_> {
         let entry = decision.granted_by().and_then(|step| step.entry.as_ref());
         let origins = entry.map(|entry| WrittenIn::list(&self.origins(&entry.origins))).unwrap_or_default();
         let origins = if origins.is_empty() { origins } else { format!(" ({origins})") };
-        let until = until.map(|end| format!(", until {end}")).unwrap_or_default();
+        let until = until.map(|end| format!(", until {}", in_words(end))).unwrap_or_default();
         format!("{sentence}{origins}{until}")
     }
 

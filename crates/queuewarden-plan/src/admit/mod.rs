@@ -304,8 +304,8 @@ fn obstacles(decided: &Decided<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Describes in one line the changes of access between two snapshots, each given with its decisions: now and at
-/// all later times.
+/// Describes in one line the changes of access between two snapshots, each given with its decisions: now and
+/// at all later times.
 fn access_changed(
     (before, was): (&Snapshot, Option<&Decided<'_>>),
     (after, is): (&Snapshot, &Decided<'_>),

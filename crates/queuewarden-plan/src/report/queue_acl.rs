@@ -20,6 +20,7 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::alias::Aliased;
 use yunikorn_access::diff::{Period, Periods};
+use yunikorn_access::until::in_words;
 
 /// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;
@@ -427,7 +428,7 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)], facts: &Facts<'_
 /// Returns the words about an end. They change once: when it is near, while grants end at all.
 fn until(end: Timestamp, facts: &Facts<'_>) -> String {
     let near = facts.target.mode == Mode::Enforce && end.duration_since(facts.now) <= NEAR;
-    format!(" until {end}{}", if near { IS_NEAR } else { "" })
+    format!(" until {}{}", in_words(end), if near { IS_NEAR } else { "" })
 }
 
 /// Returns whether an end is near, and the status of the object does not say so yet.
@@ -458,8 +459,8 @@ pub(crate) fn taken_in_words(decided: &[(Right, &Decided)], aliased: &Aliased) -
     text
 }
 
-/// Returns the people who gain or lose a right between two versions of an object, or have it for longer or for
-/// less time, in words.
+/// Returns the people who gain or lose a right between two versions of an object, or have it for longer or
+/// for less time, in words.
 pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce, aliased: &Aliased) -> String {
     let mut text = String::new();
     let same = (&before.partition, &before.queue) == (&now.partition, &now.queue);

@@ -367,8 +367,8 @@ impl<'t> Between<'_, 't> {
         both.map(|(has, from)| to(has).minus(&from.everyone)).collect()
     }
 
-    /// Returns the changes of a subject, which holds the right in `from` and in `to`, and holds `more` only in
-    /// `to`. `apart` selects the queues of one span to report.
+    /// Returns the changes of a subject, which holds the right in `from` and in `to`, and holds `more` only
+    /// in `to`. `apart` selects the queues of one span to report.
     fn of(
         &self,
         subject: Match<'t>,

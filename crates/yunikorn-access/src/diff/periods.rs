@@ -40,8 +40,8 @@ impl Periods {
         self.before.is_some() && self.after.is_some()
     }
 
-    /// Returns the beginning in words, if it is later than the change or moves: `2026-12-01T00:00:00Z`, or the
-    /// old one and the new one with an arrow between them.
+    /// Returns the beginning in words, if it is later than the change or moves: `2026-12-01T00:00:00Z`, or
+    /// the old one and the new one with an arrow between them.
     pub fn from(&self) -> Option<String> {
         self.edge(|period| period.from, "now")
     }
@@ -96,9 +96,10 @@ impl Span {
 /// A change: the span in which the right was to be held, and that in which it is to be held now.
 pub(super) type Spans = (Option<Span>, Option<Span>);
 
-/// Returns the queues of each change from `from` to `to`, of which `more` are the queues on which the right is
-/// held only in `to`, each with the span of that. The span before a change is the one that touches it: the
-/// right is held longer then. Where it touches on both sides, a gap is closed, which is a span of itself.
+/// Returns the queues of each change from `from` to `to`, each with the span in which it changes; `more` are
+/// the queues on which the right is held only in `to`. If the right is held in both just before or just after
+/// such a span, the change has the spans of both, and the right is held for longer. If it is held in both
+/// before and after, a gap is closed, and the change has the span of the gap alone.
 pub(super) fn changes(
     more: &[QueueSet],
     from: &[QueueSet],
@@ -125,8 +126,7 @@ pub(super) fn changes(
             for (was, part) in step.into_iter().flat_map(|step| around(&of_from, step, &touching)) {
                 for (is, part) in around(&of_to, span.first, &part) {
                     for (was, is, part) in between_gaps(was, is, part, &in_both) {
-                        // The edge by which the periods differ may be that of a gap, too, of which the subject
-                        // causes a part.
+                        // The edge that differs may be the edge of a gap, a part of which the subject causes.
                         let differ = if step == before { was.end != is.end } else { was.first != is.first };
                         add(if differ { (Some(was), Some(is)) } else { (None, Some(span)) }, part);
                     }
