@@ -32,7 +32,7 @@ const STORY: [(&str, &str); 17] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 13] = [
+const ELSEWHERE: [(&str, &str, &str); 15] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
@@ -54,6 +54,8 @@ const ELSEWHERE: [(&str, &str, &str); 13] = [
     ("docs/install.md", "", "chart/installed.rs"),
     ("docs/service-accounts.md", "", "user_info/spark.rs"),
     ("docs/tasks.md", "", "tasks.rs"),
+    ("docs/ask.md", "queuewarden who-can submit root.prod --at", "cli.rs asks about the past"),
+    ("docs/leaving.md", "", "cli.rs, for another user"),
 ];
 
 pub(crate) fn root() -> PathBuf {

@@ -256,8 +256,7 @@ pub fn left(found: &Found, entry: &Entry) -> String {
         ),
     };
     let help = match &entry.place {
-        Place::QueueAcl { unreadable: Some(why), .. } => format!("correct the object first: {why}"),
-        Place::Policy { is_exact: false, .. } => "it matches other names, too: change it".to_owned(),
+        Place::QueueAcl { locked: Some(why), .. } | Place::Policy { locked: Some(why), .. } => why.clone(),
         Place::Base { .. } => "change the base".to_owned(),
         Place::Text(_) => "it is in no object, and not in the base: see `queuewarden status`".to_owned(),
         Place::ConfigMap { .. } => "change the ConfigMap".to_owned(),

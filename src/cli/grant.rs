@@ -163,9 +163,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let is_planned = begin.is_some_and(|begin| begin > now);
     begin.filter(|_| is_planned).iter().for_each(|begin| console.note(&times::begins(*begin, now)));
     end.iter().for_each(|end| console.note(&times::ends(*end, now)));
-    if !is_planned || old.is_some() {
-        diff::show(&session.configuration, &after, console);
-    }
+    diff::show(&session.configuration, &after, console);
     if after.around.refused.contains_key(&object.to_string()) {
         return Err(nothing_applied(&format!("{object} would grant nothing")));
     }

@@ -1,6 +1,7 @@
 //! `queuewarden revoke`: takes users and groups out of the objects that name them.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ use go_compat::diag::plural;
 use queuewarden_api::answer::{Answers, WrittenIn};
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_plan::entries::{Entry, Names, Place, delegated, deletable, grants_nobody};
+use queuewarden_plan::snapshot::QueueAclEntry;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
@@ -66,8 +68,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let session = args.source.open(console)?;
     let mut found = entries::gather(&session, &args.source, &names)?;
     if let Some((right, queue)) = args.one() {
-        let is_wanted = |entry: &Entry| matches!(&entry.place, Place::QueueAcl { of, .. } if of.is(&args.source.partition, queue, right));
-        found.entries.retain(is_wanted);
+        let partition = &args.source.partition;
+        found.entries.retain(
+            |entry| matches!(&entry.place, Place::QueueAcl { of, .. } if of.is(partition, queue, right)),
+        );
     }
     let edited = |entry: &Entry| entry.place.is_editable() && has(&names, &entry.subject);
     if args.everywhere {
@@ -83,15 +87,20 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             true
         }
         Some(cluster) => {
-            let change = |edit: &Edit| match edit.is_deleted {
-                true => apply::delete(cluster, &edit.object, &edit.old, console),
-                false => apply::replace(cluster, &edit.object, &edit.new, console),
+            let change = |Edit { object, old, new, is_deleted }: &Edit| {
+                if *is_deleted {
+                    apply::delete(cluster, object, old, console)
+                } else {
+                    apply::replace(cluster, object, new, console)
+                }
             };
             let failures: Vec<Failure> = edits.0.iter().filter_map(|edit| change(edit).err()).collect();
             failures.iter().for_each(|failure| console.err(&format!("error: {failure}\n")));
             failures.is_empty()
         }
     };
+    let left: Vec<_> = found.entries.iter().filter(|entry| !edited(entry)).collect();
+    left.iter().for_each(|entry| console.note(&format!("left: {}", entries::left(&found, entry))));
     let gone = match args.one() {
         Some((right, queue)) => {
             if found.entries.is_empty() {
@@ -101,13 +110,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             args.left(&after, right, queue, console)?
         }
         None => {
-            let left: Vec<_> = found.entries.iter().filter(|entry| !edited(entry)).collect();
-            left.iter().for_each(|entry| console.note(&format!("left: {}", entries::left(&found, entry))));
             args.note_others(&found, &names, &after, console)?;
-            left.is_empty()
+            true
         }
     };
-    Ok(Exit::yes(applied && gone))
+    Ok(Exit::yes(applied && left.is_empty() && gone))
 }
 
 fn has(names: &Names, subject: &Subject) -> bool {
@@ -188,11 +195,10 @@ impl Edits {
         console: Console,
     ) -> Result<(), Failure> {
         let change = self.change(args, console)?;
-        let is_empty = |entry: &&std::sync::Arc<_>| is_empty(entry);
         let empty: Vec<ObjectRef> = change
             .queue_acls
             .iter()
-            .filter(is_empty)
+            .filter(|entry| is_empty(entry))
             .map(|entry| ResourceKind::QueueAcl.object(entry.meta.name.clone()))
             .collect();
         if empty.is_empty() {
@@ -202,7 +208,7 @@ impl Edits {
             |change: &ObjectChange| session.source.evaluate(args, &found.evidence, change, Console::silent());
         // What cannot be evaluated is not deleted.
         let Ok(kept) = evaluate(&change) else { return Ok(()) };
-        let widens = |deleted: &[ObjectRef]| -> Result<bool, std::convert::Infallible> {
+        let widens = |deleted: &[ObjectRef]| -> Result<bool, Infallible> {
             let mut change = change.clone();
             change.queue_acls.retain(|entry| !deleted.iter().any(|object| object.name == entry.meta.name));
             change.deleted = deleted.to_vec();
@@ -251,7 +257,8 @@ impl Edits {
     }
 }
 
-fn is_empty(entry: &queuewarden_plan::snapshot::QueueAclEntry) -> bool {
+/// Returns whether an object names nobody.
+fn is_empty(entry: &QueueAclEntry) -> bool {
     entry.spec.as_ref().is_ok_and(grants_nobody)
 }
 

@@ -94,8 +94,8 @@ pub enum Place {
         name: String,
         /// The right, with its queue.
         of: OfQueue,
-        /// The reason why it cannot be edited.
-        unreadable: Option<String>,
+        /// The reason why it cannot be edited, and what to do.
+        locked: Option<String>,
     },
     /// An ACL of the base.
     Base {
@@ -114,8 +114,8 @@ pub enum Place {
         field: &'static str,
         /// The element.
         element: String,
-        /// True if it matches this name only.
-        is_exact: bool,
+        /// The reason why it cannot be edited, and what to do.
+        locked: Option<String>,
     },
     /// An element of a list in a ConfigMap of `YuniKorn`, which no `AdmissionPolicy` wrote.
     ConfigMap {
@@ -153,8 +153,7 @@ impl Place {
     /// on other names.
     pub fn is_editable(&self) -> bool {
         match self {
-            Self::QueueAcl { unreadable, .. } => unreadable.is_none(),
-            Self::Policy { is_exact, .. } => *is_exact,
+            Self::QueueAcl { locked, .. } | Self::Policy { locked, .. } => locked.is_none(),
             Self::Base { .. } | Self::Text(_) | Self::ConfigMap { .. } => false,
         }
     }
@@ -250,7 +249,7 @@ fn in_queue_acl(entry: &QueueAclEntry, now: Timestamp, names: &Names) -> Vec<Ent
         place: Place::QueueAcl {
             name: entry.meta.name.to_string(),
             of: of.clone(),
-            unreadable: wrong.clone(),
+            locked: wrong.as_ref().map(|wrong| format!("correct the object first: {wrong}")),
         },
         state,
         until,
@@ -313,32 +312,50 @@ fn state(entry: &QueueAclEntry, spec: &QueueAclSpec, now: Timestamp) -> State {
 
 fn in_policies(snapshot: &Snapshot, names: &Names) -> Vec<Entry> {
     let counting = policy::resolve(snapshot).counting;
-    let found = snapshot.policies.iter().filter_map(|entry| Some((entry, entry.spec.as_ref().ok()?)));
-    let found = found.flat_map(|(entry, spec)| in_policy(entry, spec, counting.as_deref(), names));
-    found.collect()
+    snapshot.policies.iter().flat_map(|entry| in_policy(entry, counting.as_deref(), names)).collect()
 }
 
-fn in_policy(
-    entry: &PolicyEntry,
-    spec: &AdmissionPolicySpec,
-    counting: Option<&str>,
-    names: &Names,
-) -> Vec<Entry> {
-    let state = match counting {
+fn in_policy(entry: &PolicyEntry, counting: Option<&str>, names: &Names) -> Vec<Entry> {
+    let counts = match counting {
         Some(name) if *name == *entry.meta.name => State::InForce,
         Some(name) => State::NotInForce(format!("AdmissionPolicy/{name} is in force instead")),
         None => State::NotInForce("no AdmissionPolicy is in force".to_owned()),
     };
-    let found = |subject, field, element: &str, is_exact| Entry {
-        subject,
-        place: Place::Policy {
-            name: entry.meta.name.to_string(),
-            field,
-            element: element.to_owned(),
-            is_exact,
-        },
-        state: state.clone(),
-        until: None,
+    let name = &entry.meta.name;
+    // As with a QueueAcl: an invalid object is not edited, and its last valid version stays in force.
+    match entry.spec.as_ref().map_err(Clone::clone).and_then(|spec| policy::keys(spec).map(|_| spec)) {
+        Ok(spec) => in_lists(name, spec, &counts, None, names),
+        Err(problems) => {
+            let wrong = joined(&problems);
+            let old = entry.in_force.iter();
+            let old = old.flat_map(|spec| in_lists(name, spec, &counts, Some(&wrong), names));
+            let mut all: Vec<Entry> = old.collect();
+            let state = State::NotInForce(wrong.clone());
+            let new = entry.spec.iter();
+            let new = new.flat_map(|spec| in_lists(name, spec, &state, Some(&wrong), names));
+            let new: Vec<Entry> = new
+                .filter(|new| !all.iter().any(|old| (&old.subject, &old.place) == (&new.subject, &new.place)))
+                .collect();
+            all.extend(new);
+            all
+        }
+    }
+}
+
+/// Finds the names in the lists of an `AdmissionPolicy`.
+fn in_lists(
+    name: &str,
+    spec: &AdmissionPolicySpec,
+    state: &State,
+    wrong: Option<&String>,
+    names: &Names,
+) -> Vec<Entry> {
+    let found = |subject, field, element: &str, is_exact: bool| {
+        let shared = || (!is_exact).then(|| "it matches other names, too: change it".to_owned());
+        let locked = wrong.map(|wrong| format!("correct the object first: {wrong}")).or_else(shared);
+        let (name, element) = (name.to_owned(), element.to_owned());
+        let place = Place::Policy { name, field, element, locked };
+        Entry { subject, place, state: state.clone(), until: None }
     };
     let mut all = Vec::new();
     for (key, list) in spec.lists() {

@@ -217,7 +217,7 @@ pub(super) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
 }
 
 /// Returns the keys that a spec sets, and the warnings about them; all errors if there is one.
-fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub(super) fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (keys, found) = rendered(spec);
     let found = found.into_iter().map(|(.., found)| found);
     let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(Diagnostic::is_error);

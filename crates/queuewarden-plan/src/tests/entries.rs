@@ -102,6 +102,34 @@ fn an_entry_is_found_wherever_it_is_and_whether_it_is_in_force_or_not() {
     assert_eq!(found[7..], expected, "{found:#?}");
 }
 
+/// The last valid version stays in force, and nothing is edited: others could gain by what becomes valid.
+#[test]
+fn invalid_objects_are_not_edited() {
+    let mut snapshot = cluster(BASE);
+    let policy = |users: &[&str]| AdmissionPolicySpec {
+        external_users: Some(users.iter().map(|user| (*user).to_owned()).collect()),
+        ..AdmissionPolicySpec::default()
+    };
+    snapshot.queue_acls = vec![submit("prod", "root.prod", "bob")];
+    snapshot.policies = vec![entry("default", policy(&["^bob$"]))];
+    let mut snapshot = settle(snapshot).snapshot;
+    spec_of(&mut snapshot.queue_acls[0]).submit = Some(Grant::Raw("eve,1bad".into()));
+    snapshot.policies[0].spec = Ok(policy(&["^eve$", "("]));
+    let found = |user: &str| -> Vec<String> {
+        found(&settle(snapshot.clone()).snapshot, &names(&[user], &[])).iter().map(short).collect()
+    };
+    let expected = [
+        "user bob in prod root.prod submit: in force, not editable",
+        "user bob in default externalUsers ^bob$: in force, not editable",
+    ];
+    assert_eq!(found("bob"), expected);
+    let eve = found("eve");
+    assert!(
+        eve.len() == 2 && eve.iter().all(|it| it.contains(": not: QW") && it.ends_with(", not editable")),
+        "{eve:#?}"
+    );
+}
+
 #[test]
 fn what_no_object_accounts_for_is_found_in_the_text() {
     let mut snapshot = cluster(BASE);
