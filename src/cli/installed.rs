@@ -160,7 +160,10 @@ impl SchedulerState {
                 sum(&self.checksum),
                 sum(&self.expected)
             ),
-            None => self.problem.clone().unwrap_or_else(|| "nobody knows what it runs".to_owned()),
+            None => self.problem.clone().unwrap_or_else(|| match &self.checksum {
+                Some(_) => format!("runs {} ({source}); the ConfigMaps are not known", sum(&self.checksum)),
+                None => "nobody knows what it runs".to_owned(),
+            }),
         }
     }
 }

@@ -28,14 +28,13 @@ pub fn explained(reason: Reason) -> String {
     // Some rows name other reasons in their text.
     let named = format!("`{reason}`");
     let mentions = rows.iter().filter(|row| own.is_empty() && row.means.contains(&named));
-    let mut text = format!("{reason}\n");
-    for row in own.iter().copied().chain(mentions) {
-        text.push_str(&format!("\n{}", wrapped(&format!("{}, {}: {}", row.kind, row.condition, row.means))));
-        if !row.remedy.is_empty() {
-            text.push_str(&wrapped(&format!("To do: {}", row.remedy)));
-        }
-    }
-    text
+    let explained = own.iter().copied().chain(mentions).map(|row| {
+        let means = wrapped(&format!("{}, {}: {}", row.kind, row.condition, row.means));
+        let remedy = Some(&row.remedy).filter(|remedy| !remedy.is_empty());
+        let remedy = remedy.map(|remedy| wrapped(&format!("To do: {remedy}")));
+        format!("\n{means}{}", remedy.unwrap_or_default())
+    });
+    format!("{reason}\n{}", explained.collect::<String>())
 }
 
 /// Reads the rows of a table; a kind that is left out is that of the row above.

@@ -269,8 +269,8 @@ pub(super) fn resolve<'a>(
 const EXPLAINED: usize = 5;
 
 /// Names the users and groups that only an alias can name, while pods get none because of `why`.
-pub(super) fn dropped(aliases: &Acl, aliased: &Aliased, why: &str) -> String {
-    let real: BTreeSet<_> = aliases.entries().map(|entry| aliased.real(entry)).collect();
+pub(super) fn dropped(left_out: &Acl, aliased: &Aliased, why: &str) -> String {
+    let real: BTreeSet<_> = left_out.entries().map(|entry| aliased.real(entry)).collect();
     let users = real.iter().filter_map(|entry| Some((Kind::User, "user", entry.user()?)));
     let groups = real.iter().filter_map(|entry| Some((Kind::Group, "group", entry.group()?)));
     let names: Vec<_> = users.chain(groups).collect();
@@ -281,7 +281,7 @@ pub(super) fn dropped(aliases: &Acl, aliased: &Aliased, why: &str) -> String {
     });
     let mut text = explained.collect::<Vec<_>>().join(", ");
     if let Some(more @ 1..) = names.len().checked_sub(EXPLAINED) {
-        text.push_str(&format!(", and {more} more"));
+        text.extend([", and ", &more.to_string(), " more"]);
     }
     let (drops, them) = if names.len() > 1 {
         ("; YuniKorn drops such names", "them")

@@ -258,6 +258,10 @@ fn runs(state: &SchedulerState) -> Line {
             "wait some seconds after a change; then look for \"reload configuration failed\" in the \
             scheduler's log",
         ),
+        None if state.problem.is_none() && state.checksum.is_some() => Line {
+            level: Level::Unknown,
+            ..Line::warn(SCHEDULER, state.line(), format!("see check {MAPS}"))
+        },
         None if state.checksum.is_some() => Line::warn(
             SCHEDULER,
             state.line(),
@@ -334,6 +338,19 @@ mod tests {
         assert!(forbidden.remedy.unwrap().contains("queuewarden-checker"));
         let silent = unread(&Failure::Undecided("no answer from the API server https://x".into()));
         assert_eq!(silent.level, Level::Unknown);
+    }
+
+    #[test]
+    fn a_scheduler_that_cannot_be_compared_is_not_known() {
+        let state = SchedulerState { checksum: Some("AB".to_owned()), ..SchedulerState::default() };
+        let level = |state: &SchedulerState| runs(state).level;
+        assert_eq!(level(&state), Level::Unknown);
+        assert!(runs(&state).found.contains("the ConfigMaps are not known"));
+        assert_eq!(level(&SchedulerState::default()), Level::Unknown);
+        let expected = |text: &str| SchedulerState { expected: Some(text.to_owned()), ..state.clone() };
+        assert_eq!([level(&expected("AB")), level(&expected("CD"))], [Level::Ok, Level::Fail]);
+        let unproven = SchedulerState { problem: Some("no release".to_owned()), ..state.clone() };
+        assert_eq!(level(&unproven), Level::Warn);
     }
 
     #[test]

@@ -450,7 +450,7 @@ fn while_nothing_can_be_rendered_the_base_is_what_is_reported() {
     let mut forced = missing.clone();
     spec(&mut forced).adoption = Adoption::Force;
     for (snapshot, why) in [
-        (broken, "ConfigMap yunikorn/yunikorn-defaults, key queues.yaml: QW"),
+        (broken, "ConfigMap yunikorn/yunikorn-defaults, key queues.yaml: line 1: QW"),
         (missing, "ConfigMap yunikorn/tree does not exist; create it"),
         (forced, "ConfigMap yunikorn/tree does not exist; create it"),
     ] {

@@ -6,6 +6,8 @@ use yunikorn_access::user_info;
 
 const DRIVER: &str = "system:serviceaccount:spark:driver";
 
+/// A change of an object.
+type Edit = fn(&mut QueueAclSpec);
 /// A change of a cluster, and the reason that is reported then.
 type Change = (fn(&mut Snapshot), &'static str);
 
@@ -111,7 +113,7 @@ fn what_yunikorn_drops_is_named_with_the_command() {
     );
     assert_eq!(
         users(&[DRIVER], &[]),
-        format!("user {DRIVER} has a colon, which YuniKorn drops. I{}", &command[1..])
+        format!("user {DRIVER} has a colon, which YuniKorn drops. {}", command.replacen("install", "Install", 1))
     );
     assert_eq!(
         users(&["CN=Ann"], &[TEAM, "1a"]),
@@ -151,7 +153,7 @@ fn once_in_force_the_base_stays_replaced_while_no_alias_is_written() {
 
 #[test]
 fn what_was_in_force_before_an_edit_decides_whether_the_base_stays_replaced() {
-    let cases: [(&str, fn(&mut QueueAclSpec), &str); 4] = [
+    let cases: [(&str, Edit, &str); 4] = [
         ("the same queue, replaced", |_| (), " "),
         ("another queue", |spec| spec.queue = "root.test".into(), "sue dev"),
         ("the base was kept", |spec| spec.base_acl = BaseAcl::Extend, "sue dev"),
