@@ -56,7 +56,7 @@ fn every_file_is_installed() {
 }
 
 /// A single file can be applied, too, as `queuewarden check` advises: the uninstallation finds its objects by
-/// this label. Objects that are yours have none.
+/// this label. Objects of your own, such as the YuniKornConfig, do not have it.
 #[test]
 fn every_object_has_its_label_in_its_file() {
     let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests")).unwrap();

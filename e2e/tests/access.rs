@@ -147,7 +147,7 @@ async fn who_may_read_nothing_asks_about_themselves() -> Result<()> {
             ensure!(ended.code == Some(code), "{user}: {ended}");
             ensure!(ended.err.contains("answered by queuewarden in the cluster"), "{user}: {ended}");
             ask(&kubeconfig, &format!("can-i submit {queue} -q")).await?.expect(code, "")?;
-            // A question about somebody else needs the ACLs.
+            // A question about another user needs the ACLs.
             let ended = ask(&kubeconfig, "can-i submit root.prod --as sue").await?;
             ensure!(ended.code == Some(3) && ended.err.contains("queuewarden-viewer"), "{user}: {ended}");
         }

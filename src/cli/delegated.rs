@@ -27,8 +27,8 @@ pub fn by(source: &SourceArgs, queue: &str) -> Result<Value, Failure> {
     })
 }
 
-/// Returns the user, and if that name alone does not administer the queue, the first group that does. Nothing
-/// else is named: of each group, queuewarden knows only what was true when the object was written.
+/// Returns the user, and if that name alone does not administer the queue, the first group that does. No
+/// other group is named, because queuewarden does not notice when the user leaves it.
 fn named(tree: &Tree, queue: &str, own: &Identity) -> Option<Value> {
     let administers = |groups: &[String]| {
         let who = Identity { user: own.user.clone(), groups: groups.to_vec() };

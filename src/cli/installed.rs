@@ -162,7 +162,7 @@ impl SchedulerState {
             ),
             None => self.problem.clone().unwrap_or_else(|| match &self.checksum {
                 Some(_) => format!("runs {} ({source}); the ConfigMaps are not known", sum(&self.checksum)),
-                None => "nobody knows what it runs".to_owned(),
+                None => "its configuration is not known".to_owned(),
             }),
         }
     }

@@ -21,7 +21,7 @@ pub fn reason(name: &str) -> Option<Reason> {
     Reason::ALL.iter().copied().find(|reason| reason.as_str().eq_ignore_ascii_case(name))
 }
 
-/// Explains a reason: each condition that has it, what that means, and what to do.
+/// Explains a reason: lists each condition that has it, with the meaning and the remedy.
 pub fn explained(reason: Reason) -> String {
     let rows: Vec<Row> = PAGES.iter().flat_map(|page| rows(page)).collect();
     let own: Vec<&Row> = rows.iter().filter(|row| row.reason == reason.as_str()).collect();
@@ -37,7 +37,7 @@ pub fn explained(reason: Reason) -> String {
     format!("{reason}\n{}", explained.collect::<String>())
 }
 
-/// Reads the rows of a table; a kind that is left out is that of the row above.
+/// Reads the rows of a table; a row without a kind has the one above.
 fn rows(page: &str) -> Vec<Row> {
     let mut above = String::new();
     let table = page.lines().skip_while(|line| !line.starts_with("|---")).skip(1);

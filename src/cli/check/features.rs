@@ -54,7 +54,7 @@ const DELEGATION: Feature = Feature {
     value: "webhooks.delegation=true",
 };
 const STRICT: Feature = Feature {
-    setting: "spec.userInfo of the AdmissionPolicy says Enforce and strict",
+    setting: "spec.userInfo of the AdmissionPolicy is Enforce and strict",
     needs: &[
         Part::Webhook(MUTATES),
         Part::StrictWebhook("ValidatingWebhookConfiguration queuewarden-user-info"),
@@ -79,7 +79,7 @@ const SUBMISSION: Feature = Feature {
     value: "webhooks.submission=true",
 };
 const BLOCKING: Feature = Feature {
-    setting: "a QueueAccessTest says enforcement: Block",
+    setting: "a QueueAccessTest has enforcement: Block",
     needs: &[Part::StrictWebhook(OF_OWN_KINDS)],
     without: "a change that breaks it is not refused",
     folder: "validating",
@@ -95,7 +95,7 @@ const MIRROR: Feature = Feature {
 const APPLICATIONS: Feature = Feature {
     setting: "the operator runs with --applications",
     needs: &[Part::Policy("queuewarden-application-acls")],
-    without: "whoever may patch a pod decides who may view and modify its application",
+    without: "people who may patch a pod decide who may view and modify its application",
     folder: "applications",
     value: "webhooks.applications=on",
 };
@@ -145,7 +145,7 @@ async fn policy(client: &Client, name: &str) -> Result<bool, call::Error> {
     Ok(true)
 }
 
-/// Returns the features that the settings switch on, as far as these can be read.
+/// Returns the features that the readable settings switch on.
 fn switched_on(spec: &ConfigSpec, state: &State) -> Vec<&'static Feature> {
     let mut on = Vec::new();
     if spec.delegation == Delegation::Enabled {
@@ -196,7 +196,7 @@ fn lines(features: &[&'static Feature], lacks: impl Fn(&Part) -> bool) -> Vec<Li
     match (broken.is_empty(), features.is_empty()) {
         (false, _) => broken,
         (true, true) => Vec::new(),
-        (true, false) => vec![Line::ok(FEATURES, "all parts of what is switched on are installed")],
+        (true, false) => vec![Line::ok(FEATURES, "every part of each feature in use is installed")],
     }
 }
 
