@@ -258,10 +258,9 @@ fn runs(state: &SchedulerState) -> Line {
             "wait some seconds after a change; then look for \"reload configuration failed\" in the \
             scheduler's log",
         ),
-        None if state.problem.is_none() && state.checksum.is_some() => Line {
-            level: Level::Unknown,
-            ..Line::warn(SCHEDULER, state.line(), format!("see check {MAPS}"))
-        },
+        None if state.problem.is_none() && state.checksum.is_some() => {
+            Line { level: Level::Unknown, ..Line::warn(SCHEDULER, state.line(), format!("see check {MAPS}")) }
+        }
         None if state.checksum.is_some() => Line::warn(
             SCHEDULER,
             state.line(),

@@ -113,7 +113,10 @@ fn what_yunikorn_drops_is_named_with_the_command() {
     );
     assert_eq!(
         users(&[DRIVER], &[]),
-        format!("user {DRIVER} has a colon, which YuniKorn drops. {}", command.replacen("install", "Install", 1))
+        format!(
+            "user {DRIVER} has a colon, which YuniKorn drops. {}",
+            command.replacen("install", "Install", 1)
+        )
     );
     assert_eq!(
         users(&["CN=Ann"], &[TEAM, "1a"]),
