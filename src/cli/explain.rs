@@ -7,10 +7,10 @@ use super::query::output::{self, Table, UNTIL};
 use super::query::{DEFAULT_PARTITION, EXIT_CODES, request};
 use super::{Console, Exit, Failure};
 use go_compat::diag::listed;
-use queuewarden_api::answer::{About, Answers, DecisionAnswer, Named, RemedyKind, WrittenIn};
+use queuewarden_api::answer::{About, Answers, DecisionAnswer, WrittenIn};
 use yunikorn::identity::Identity;
 use yunikorn_access::check::{Decision, Step};
-use yunikorn_access::near_misses;
+use yunikorn_access::{Remedy, Tree, near_misses, remedies};
 
 /// Maximum length of an ACL in the output, in characters; longer ones are cut.
 const MAX_ACL: usize = 48;
@@ -18,6 +18,13 @@ const MAX_ACL: usize = 48;
 const NUMBER: usize = 3;
 /// Maximum number of groups that are listed; more are counted.
 const MAX_GROUPS: usize = 8;
+
+/// The commands that install the user-info webhook.
+pub(super) const WEBHOOK: &str = "
+The user-info webhook has to write aliases. `queuewarden check` shows whether it does; this turns it on:
+  helm upgrade queuewarden charts/queuewarden --namespace queuewarden-system --reuse-values --set webhooks.enabled=true,webhooks.userInfo=on
+  kubectl patch admissionpolicy default --type=merge --patch='{\"spec\": {\"userInfo\": {\"mode\": \"Enforce\"}}}'
+";
 
 /// Explain why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn evaluates,
 /// in order; or why a user may act on an application: every clause of the rules
@@ -48,17 +55,19 @@ pub(super) fn text(
     let reason = visible_lines(&format!("{verdict}: {}", answer.reason), 0, width);
     let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
     let page = page(&reason, &facts(answers, answer, resolved), &steps(answers, decision), remedies, width);
-    page + &command(answer).unwrap_or_default()
+    page + &command(answers.tree, decision).unwrap_or_default()
 }
 
-/// Names the command that makes the first grant among the remedies.
-fn command(answer: &DecisionAnswer) -> Option<String> {
-    let mut remedies = (1..).zip(&answer.remedies);
-    let (number, grant) = remedies.find(|(_, remedy)| matches!(remedy.kind, RemedyKind::Grant))?;
-    let Named { kind, name: Some(name) } = grant.subject.as_ref()? else { return None };
-    let (verb, queue) = (answer.verb.verb(), grant.queue.as_ref()?);
-    let option = kind.as_str().to_ascii_lowercase();
-    Some(format!("\n`queuewarden grant {verb} {queue} --{option} {name}` does number {number}.\n"))
+/// Names the command that makes the first grant among the remedies, and those that a name needs which no ACL
+/// can hold.
+fn command(tree: &Tree, decision: &Decision) -> Option<String> {
+    let remedies = remedies(tree, decision);
+    let (number, grant) = (1..).zip(&remedies).find(|(_, remedy)| matches!(remedy, Remedy::Grant { .. }))?;
+    let mut text = format!("\n`{}` does number {number}.\n", grant.command()?);
+    if grant.needs_webhook() {
+        text.push_str(WEBHOOK);
+    }
+    Some(text)
 }
 
 /// Joins the reason, the question, every step of the decision, and the changes that would allow it.

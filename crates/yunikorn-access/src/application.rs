@@ -14,16 +14,18 @@
 //! those who administer the existing one administer it.
 
 mod clauses;
+mod remedies;
 mod sentence;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use clauses::Context;
+pub use remedies::remedies;
 pub use sentence::sentence;
 
+use super::change::Change;
 use super::check::{self, Subject};
-use super::remedy;
 use super::tree::Tree;
 use yunikorn::application::{ApplicationAcl, Dialect};
 use yunikorn::identity::Identity;
@@ -155,16 +157,19 @@ pub struct List {
     pub entry: Option<Subject>,
 }
 
-/// A change that would allow the action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+/// Changes that together would allow the action.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "RemedyAnswer")]
 pub struct Remedy {
     /// The kind of change.
     pub kind: RemedyKind,
     /// The setting that an entry is missing in; null for other kinds.
     pub setting: Option<&'static str>,
-    /// The change in one sentence.
+    /// The changes in one sentence.
     pub words: String,
+    /// The changes.
+    #[serde(skip)]
+    pub changes: Vec<Change>,
 }
 
 /// Kind of change.
@@ -230,15 +235,6 @@ impl Decision {
             last => last.and_then(|requirement| requirement.steps.last()).map_or("acl", Step::label),
         }
     }
-
-    /// The changes that would meet the unmet requirement, the smallest first. Empty for a yes, and where
-    /// nothing would help. The tree must be the one of the decision.
-    pub fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
-        let steps = self.unmet().map(|unmet| unmet.steps.as_slice()).unwrap_or_default();
-        let mut remedies: Vec<Remedy> = steps.iter().flat_map(|step| step.remedies(tree)).collect();
-        remedies.sort_by_key(|remedy| remedy.kind);
-        remedies
-    }
 }
 
 impl Requirement {
@@ -265,42 +261,6 @@ impl Step {
             Clause::Owner(_) => "owner",
             Clause::ApplicationAcl(_) => "application_acl",
         }
-    }
-
-    /// The changes that would make this clause grant access. There is no remedy for an owner, who cannot be
-    /// changed, nor for a switch, which is for the whole cluster.
-    fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
-        let (kind, setting, words) = match &self.clause {
-            Clause::Switch(_) | Clause::Owner(_) => return Vec::new(),
-            Clause::ClusterAdministrators(list) => {
-                let words = list.entry_missing("which counts for all applications");
-                (RemedyKind::ClusterAdministrators, Some(list.key), words)
-            }
-            Clause::ApplicationAcl(list) => {
-                let words = list.entry_missing("which is set when the application is submitted");
-                (RemedyKind::ApplicationAcl, Some(list.key), words)
-            }
-            Clause::NoQueue(queue) => (RemedyKind::CreateQueue, None, format!("make the queue {queue}")),
-            Clause::Queue(decision) => {
-                let of_queue = |words| Remedy { kind: RemedyKind::Queue, setting: None, words };
-                let remedies = remedy::remedies(tree, decision);
-                return remedies.iter().map(|remedy| of_queue(remedy.to_string())).collect();
-            }
-        };
-        vec![Remedy { kind, setting, words }]
-    }
-}
-
-impl List {
-    /// Describes the entry that is missing. YARN's settings have users and groups, Spark has one for each.
-    fn entry_missing(&self, which: &str) -> String {
-        let key = self.key;
-        let who = match (key.starts_with("spark."), key.ends_with(".groups")) {
-            (true, true) => "one of the groups",
-            (true, false) => "the user",
-            (false, _) => "the user or one of the groups",
-        };
-        format!("name {who} in {key}, {which}")
     }
 }
 

@@ -8,7 +8,7 @@
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
 //! * [`sentence`](mod@sentence): a decision for people.
 //! * [`near_miss`], [`remedy`]: the reason why a user is denied in spite of a similar entry, and the changes
-//!   that would grant access.
+//!   that would grant access. A [`change`] is made and evaluated before it is offered.
 //! * `named`: the names in the ACLs and the queues where their rights begin, by which it decides.
 //! * [`reach`]: how far a grant reaches.
 //! * [`until`](mod@until): when a right ends.
@@ -28,6 +28,7 @@
 
 pub mod alias;
 pub mod application;
+pub mod change;
 pub mod check;
 pub mod diff;
 pub mod expect;

@@ -1,12 +1,15 @@
-//! Finds the changes that would turn a denial into a yes, the smallest first.
+//! Finds the changes that would turn a denial into a yes, the smallest first. Each is made and evaluated
+//! before it is offered.
 //!
 //! The smallest change is the one that opens least: nothing when another queue or name was meant, then one
 //! person on the queue, then one person on all queues that a group has, and last the members of a group, who
 //! are not counted here. Groups that administer least come first. Never `*`.
 
+use std::borrow::Cow;
 use std::{fmt, iter};
 
 use super::alias::{self, Kind};
+use super::change::{Case, Change};
 use super::check::{Decision, Step, Subject};
 use super::near_miss::in_another_case;
 use super::reach::{GrantingEntry, granted_on, reached_by, stops};
@@ -77,7 +80,16 @@ impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Grant { queue, right, subject, how, opens } => {
-                write!(f, "name {subject} in the {} of queue {queue}, ", right.key())?;
+                match account(subject) {
+                    Some((namespace, name)) => {
+                        let account = alias::shown(&format!("{namespace}:{name}")).into_owned();
+                        write!(f, "let service account {account} {} queue {queue}, ", may(*right))?;
+                    }
+                    None if subject.is_plain() => {
+                        write!(f, "name {subject} in the {} of queue {queue}, ", right.key())?;
+                    }
+                    None => write!(f, "let {subject} {} queue {queue}, ", may(*right))?,
+                }
                 match how {
                     How::Edit(objects) => {
                         let names: Vec<String> = objects.iter().map(ToString::to_string).collect();
@@ -85,6 +97,9 @@ impl fmt::Display for Remedy {
                     }
                     How::New { extend: false } => f.write_str("by a QueueAcl")?,
                     How::New { extend: true } => f.write_str("by a QueueAcl with `baseAcl: Extend`")?,
+                }
+                if account(subject).is_some() {
+                    f.write_str(" that names it under `serviceAccounts:`")?;
                 }
                 match opens {
                     0 | 1 => {}
@@ -104,6 +119,88 @@ impl fmt::Display for Remedy {
     }
 }
 
+/// The service account that a subject is.
+fn account(subject: &Subject) -> Option<(&str, &str)> {
+    match subject {
+        Subject::User(name) => alias::service_account(name),
+        _ => None,
+    }
+}
+
+/// What a right lets its holder do with a queue.
+fn may(right: Right) -> &'static str {
+    match right {
+        Right::Submit => "submit to",
+        Right::Admin => "administer",
+    }
+}
+
+/// A word of a command as a shell reads it.
+fn shell(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,+=%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+    }
+}
+
+impl Remedy {
+    /// The change that it is.
+    pub fn change(&self) -> Change {
+        match self {
+            Self::Grant { queue, right, subject, .. } => {
+                Change::Grant { queue: queue.clone(), right: *right, subject: subject.clone() }
+            }
+            Self::Join { group, .. } => Change::Join { group: group.clone() },
+            Self::Ask { queue } => Change::Ask { queue: queue.to_string() },
+            Self::Rename { name, .. } => Change::Rename { user: name.clone() },
+        }
+    }
+
+    /// The command that makes a grant; `None` for other remedies.
+    pub fn command(&self) -> Option<String> {
+        let Self::Grant { queue, right, subject, .. } = self else { return None };
+        let whom = match (account(subject), subject) {
+            (Some((namespace, name)), _) => {
+                format!("--serviceaccount {}", shell(&format!("{namespace}:{name}")))
+            }
+            (None, Subject::User(name)) => format!("--user {}", shell(name)),
+            (None, Subject::Group(name)) => format!("--group {}", shell(name)),
+            (None, Subject::Everyone) => return None,
+        };
+        Some(format!("queuewarden grant {} {queue} {whom}", right.verb()))
+    }
+
+    /// Returns whether it grants a name that no ACL can hold, and so needs the user-info webhook.
+    pub fn needs_webhook(&self) -> bool {
+        matches!(self, Self::Grant { subject, .. } if !subject.is_plain())
+    }
+
+    /// Returns whether it turns the denial into a yes.
+    fn helps(&self, tree: &Tree, decision: &Decision) -> bool {
+        // A grant is tried without a copy of the whole tree: an authorizer offers one with each denial.
+        let way = match self {
+            Self::Grant { .. } => decision.located.decides().map(|id| tree.bare_way(id)),
+            _ => None,
+        };
+        let case = Case::new(way.map_or(Cow::Borrowed(tree), Cow::Owned), &decision.identity, &decision.path);
+        let is_existing = matches!(
+            (decision.located, tree.locate(&decision.path)),
+            (Located::Below(_), Located::BelowLeaf(_))
+        );
+        case.after(&[self.change()]).is_some_and(|case| {
+            let located = if is_existing && case.queue == decision.path {
+                case.tree.locate_existing(&case.queue)
+            } else {
+                case.tree.locate(&case.queue)
+            };
+            let entry = |id| GrantingEntry::find(&case.tree, decision.right, id, &case.identity);
+            located.decides().is_some_and(|id| entry(id).is_some())
+        })
+    }
+}
+
 /// The changes that would grant it; none for a decision that grants it, and for the recovery queue, which
 /// nothing opens.
 pub fn remedies(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
@@ -117,7 +214,11 @@ pub fn first_remedy(tree: &Tree, decision: &Decision) -> Option<Remedy> {
 
 /// The remedies, each computed only when it is read: a denied user may try again and again, and reads only
 /// the first.
-fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item = Remedy> + 'a> {
+fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> impl Iterator<Item = Remedy> + 'a {
+    candidates(tree, decision).filter(move |remedy| remedy.helps(tree, decision))
+}
+
+fn candidates<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item = Remedy> + 'a> {
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
     match decides {
         _ if decision.allowed() => Box::new(iter::empty()),
@@ -217,15 +318,29 @@ fn how(grants: &Grants) -> How {
     if objects.is_empty() { How::New { extend: !grants.acl.is_nobody() } } else { How::Edit(objects) }
 }
 
+/// Returns whether someone can add this user to a group. Kubernetes gives its own users, such as service
+/// accounts, their groups.
+pub(crate) fn can_join(user: &str) -> bool {
+    !is_of_kubernetes(user)
+}
+
+/// Returns whether only Kubernetes makes users or groups of this name.
+pub(crate) fn is_of_kubernetes(name: &str) -> bool {
+    name.starts_with("system:")
+}
+
 /// The groups that have access, those that administer the fewest queues first, and of these those that have
 /// the right on the fewest.
 fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
+    if !can_join(&decision.identity.user) {
+        return Vec::new();
+    }
     let mut groups: Vec<(&str, &Step)> = Vec::new();
     for step in &decision.steps {
         let Some(node) = tree.find(&step.queue).and_then(|id| tree.node(id)) else { continue };
         let groups_named = node.grants(step.right).acl.groups().iter();
         for group in groups_named.filter_map(|group| tree.real(Match::Group(group)).group()) {
-            if alias::is_alias(group) {
+            if alias::is_alias(group) || is_of_kubernetes(group) {
                 continue;
             }
             if groups.len() < MOST_WEIGHED && !groups.iter().any(|(known, _)| *known == group) {
@@ -316,11 +431,8 @@ mod tests {
                 "system:serviceaccount:a:b",
                 &["system:serviceaccounts"]
             ),
-            [
-                "name user system:serviceaccount:a:b in the adminacl of queue root.prod.etl, by a QueueAcl; it \
-                 needs the user-info webhook",
-                "add the user to group ops, which the adminacl of queue root names",
-            ]
+            ["let service account a:b administer queue root.prod.etl, by a QueueAcl that names it under \
+                 `serviceAccounts:`; it needs the user-info webhook",]
         );
         assert_eq!(reported(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
     }

@@ -15,10 +15,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::decide;
+use super::placement::advice::Question;
 use super::placement::{
-    self, LandingEnd, Naming, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
+    self, LandingEnd, Live, Naming, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
 };
-use super::remedy::first_remedy;
 use super::review::answer::visible;
 use super::running::joins::{Objection, Running};
 use super::sentence::sentence;
@@ -372,10 +372,13 @@ fn of_identity(applied: &Applied<'_>, world: World<'_>, workload: &Workload, ide
     let user = quoted(&submission.identity.user);
     match &placement.outcome {
         placement::Outcome::Placed(queue) => {
-            let decision = match placement.steps.iter().find(|step| is_refused_request(step)) {
+            let decision = match placement.steps.iter().enumerate().find(|(_, step)| is_refused_request(step))
+            {
                 None => Decision::new(Outcome::Placed, "acl", ""),
-                Some(step) => {
-                    let why = why(world.tree, step).unwrap_or_default();
+                Some((at, step)) => {
+                    let none = Live::default();
+                    let question = Question::new(world.tree, &none, &submission, &placement);
+                    let why = why(world.tree, &question, at, step).unwrap_or_default();
                     let replayed = quoted(&submission.queue);
                     let reason = format!(
                         "YuniKorn will run this in {queue}, not in {replayed} as user {user} asks: {why}"
@@ -387,7 +390,7 @@ fn of_identity(applied: &Applied<'_>, world: World<'_>, workload: &Workload, ide
         }
         placement::Outcome::Rejected(message) => {
             let kind = &applied.request.kind;
-            let why = whys(world.tree, &placement, message);
+            let why = whys(world.tree, &submission, &placement, message);
             let reason = format!("YuniKorn would reject this {kind} of user {user}: {why}");
             let doubt = placement.steps.iter().any(|step| may_exist(world.tree, step, &submission));
             let outcome = if doubt { Outcome::Doubtful } else { Outcome::Refused };
@@ -437,14 +440,18 @@ fn clause(placement: &Placement) -> &'static str {
 }
 
 /// The results of each rule, as far as they matter to people; `YuniKorn`'s own words where none does.
-pub(super) fn whys(tree: &Tree, placement: &Placement, message: &str) -> String {
+pub(super) fn whys(tree: &Tree, submission: &Submission, placement: &Placement, message: &str) -> String {
     /// The most results that are shown.
     const MAX: usize = 3;
-    let reported: Vec<String> = placement.steps.iter().filter_map(|step| why(tree, step)).take(MAX).collect();
+    let none = Live::default();
+    let question = Question::new(tree, &none, submission, placement);
+    let steps = placement.steps.iter().enumerate();
+    let reported = steps.filter_map(|(at, step)| why(tree, &question, at, step)).take(MAX);
+    let reported: Vec<String> = reported.collect();
     if reported.is_empty() { message.to_owned() } else { reported.join("; ") }
 }
 
-fn why(tree: &Tree, step: &Step) -> Option<String> {
+fn why(tree: &Tree, question: &Question<'_>, at: usize, step: &Step) -> Option<String> {
     let Some(landing) = &step.landing else {
         return match &step.rule.end {
             RuleEnd::Missing(_) if step.rule.name == RuleName::Default => None,
@@ -456,7 +463,7 @@ fn why(tree: &Tree, step: &Step) -> Option<String> {
     let queue = quoted(&landing.queue);
     match (&landing.end, &landing.decision) {
         (LandingEnd::Denied, Some(decision)) => {
-            let help = first_remedy(tree, decision).map(|remedy| format!(" (what would help: {remedy})"));
+            let help = question.first_of(at).map(|advice| format!(" (what would help: {})", advice.words));
             let why = sentence(tree, decision);
             Some(format!("they may not submit to {queue}: {why}{}", help.unwrap_or_default()))
         }

@@ -3,6 +3,8 @@
 //!
 //! Queues are numbered in pre-order, each before its children, so a subtree is a range of numbers.
 
+mod edit;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -48,6 +50,10 @@ pub struct Node {
     pub parent: Option<QueueId>,
     /// True if applications run in the queue.
     pub is_leaf: bool,
+    /// True if it is declared a parent.
+    pub is_declared_parent: bool,
+    /// The most applications that may run in it; 0 for no limit.
+    pub max_applications: u64,
     /// The span in the text that names the queue, if it is known.
     pub head: Option<Span>,
     /// The ACLs of this queue, without those above it.
@@ -396,6 +402,8 @@ impl Node {
             path: queue.path.clone(),
             parent: queue.above.map(QueueId),
             is_leaf: queue.is_leaf,
+            is_declared_parent: queue.is_declared_parent,
+            max_applications: queue.max_applications,
             head: queue.head,
             grants: ByRight {
                 submit: Grants::written(queue, Right::Submit)?,

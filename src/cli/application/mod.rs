@@ -18,7 +18,7 @@ use go_compat::diag::Diagnostic;
 use yunikorn::application::properties;
 use yunikorn::application::settings::KEYS;
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
-use yunikorn_access::application::{Request, Verb, decide, sentence};
+use yunikorn_access::application::{Request, Verb, decide, remedies, sentence};
 
 /// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
 const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
@@ -106,8 +106,9 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
     let answers = session.answers()?;
     let tree = answers.tree;
     let acl = application.acl(console)?;
-    let decision =
-        decide(tree, Request { verb, target: move_to, application: &acl, queue: &queue }, &identity);
+    let question = Request { verb, target: move_to, application: &acl, queue: &queue };
+    let decision = decide(tree, question, &identity);
+    let remedies = remedies(tree, question, &identity);
     let allowed = decision.allowed();
     if show != Show::Nothing {
         if let Some(note) = request::unknown(tree, &queue) {
@@ -130,7 +131,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
             allowed,
             reason: sentence(tree, &decision),
             requirements: decision.requirements.iter().map(requirement).collect(),
-            remedies: decision.remedies(tree),
+            remedies,
         };
         let text = || match show {
             Show::Everything => text::everything(&answers, &decision, &answer, console.look_out().width),

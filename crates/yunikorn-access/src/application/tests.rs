@@ -258,26 +258,42 @@ fn nobody_owns_what_has_no_owner() {
 
 #[test]
 fn a_denial_tells_what_would_help_the_smallest_change_first() {
-    let remedies = |dialect, settings: &[_], verb, who| -> Vec<String> {
-        let decision = ask(tree(), &application(dialect, settings), verb, BETA, who);
-        decision.remedies(tree()).into_iter().map(|remedy| remedy.words).collect()
+    let remedies = |dialect, settings: &[_], verb: (Verb, &str), who| -> Vec<String> {
+        let application = application(dialect, settings);
+        let question = Request { verb: verb.0, target: verb.1, application: &application, queue: BETA };
+        super::remedies(tree(), question, &person(who)).into_iter().map(|remedy| remedy.words).collect()
     };
     let in_queue = |right, queue| -> Vec<String> {
         let decision = check::explain(tree(), right, queue, &person("ann"));
-        remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
+        crate::remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], KILL, "ann");
-    let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the \
-        application is submitted";
-    let last = "name the user or one of the groups in yarn.admin.acl, which counts for all applications";
+    let first =
+        "name user ann in mapreduce.job.acl-modify-job, which is set when the application is submitted";
+    let last = "name user ann in yarn.admin.acl, which is for all applications";
     let queues = in_queue(Right::Admin, BETA);
     assert!(!queues.is_empty());
     assert_eq!(kill, [&[first.to_owned()], queues.as_slice(), &[last.to_owned()]].concat());
     assert_eq!(remedies(Dialect::YuniKorn, &[], KILL, "ann"), queues);
     let moving = remedies(Dialect::YarnCloudera, &[ON, BOB], (Verb::Move, WAREHOUSE), "otto");
-    assert!(moving.len() > 1 && moving.last().is_some_and(|remedy| remedy == last), "{moving:?}");
+    let last = last.replace("ann", "otto");
+    assert!(moving.len() > 1 && moving.last().is_some_and(|remedy| *remedy == last), "{moving:?}");
     let nowhere = remedies(Dialect::YuniKorn, &[], (Verb::Move, "root.x"), "otto");
-    assert_eq!(nowhere, ["make the queue root.x"]);
+    assert_eq!(
+        nowhere,
+        ["make the queue root.x, and name user otto in the submitacl of queue root.x, by a QueueAcl"]
+    );
+    let spark = |settings: &[_], who| remedies(Dialect::Spark, settings, KILL, who);
+    let on = ("spark.acls.enable", "true");
+    // On the page of the application, who kills has to view it first.
+    assert!(spark(&[on], "ann").contains(
+        &"name user ann in spark.ui.view.acls, which is set when the application is submitted, and name user \
+          ann in spark.modify.acls, which is set when the application is submitted"
+            .to_owned()
+    ));
+    // Without a group there is none to name, and a list in commas cannot hold a name with one.
+    let of_user: Vec<String> = spark(&[on], "ann,x");
+    assert!(!of_user.iter().any(|words| words.contains("groups")), "{of_user:?}");
     let none: [String; 0] = [];
     assert_eq!(remedies(Dialect::Spark, &[("spark.acls.enable", "true")], (Verb::Move, BETA), "otto"), none);
     assert_eq!(remedies(Dialect::YuniKorn, &[], KILL, "otto"), none);
@@ -384,7 +400,9 @@ proptest! {
             }
             let last = decision.requirements.last().expect("something is needed");
             prop_assert_eq!(decision.allowed(), last.met());
-            prop_assert!(!decision.allowed() || decision.remedies(tree()).is_empty());
+            let question = Request { verb: verb.0, target: verb.1, application: &application, queue: BETA };
+            let remedies = super::remedies(tree(), question, &person(&who));
+            prop_assert!(!decision.allowed() || remedies.is_empty());
         }
     }
 

@@ -250,12 +250,12 @@ impl<'e> Evaluator<'e> {
             }
             (Outcome::Rejected(_), ExpectedPlacement::Nowhere) => CheckOutcome::Passed,
             (Outcome::Placed(queue), _) => {
-                let reason = whys(self.tree, &placement, "");
+                let reason = whys(self.tree, &submission, &placement, "");
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 CheckOutcome::Failed(format!("it runs in {queue}{because}").into())
             }
             (Outcome::Rejected(message), ExpectedPlacement::In(_)) => CheckOutcome::Failed(
-                format!("it is rejected: {}", whys(self.tree, &placement, message)).into(),
+                format!("it is rejected: {}", whys(self.tree, &submission, &placement, message)).into(),
             ),
         }
     }

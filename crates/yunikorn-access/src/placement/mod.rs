@@ -10,10 +10,12 @@
 //! * `landing`: the decision about a queue that a rule has named.
 //! * [`live`]: queues that exist beside the configuration.
 //! * [`trace`]: the result with its steps.
+//! * [`advice`]: the changes that would lead to another result.
 //!
 //! The steps after placement are not modelled: quotas and limits delay an application, and a gang that does
 //! not fit into its queue is rejected (`partition.go:371-381`).
 
+pub mod advice;
 mod filter;
 mod landing;
 pub mod live;

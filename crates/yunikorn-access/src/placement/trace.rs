@@ -114,6 +114,14 @@ impl RuleName {
             Self::Default => "default",
         }
     }
+
+    /// The tag of a `tag` rule, the queue of a `fixed` rule.
+    pub fn value(&self) -> Option<&str> {
+        match self {
+            Self::Tag(value) | Self::Fixed(value) => Some(value),
+            _ => None,
+        }
+    }
 }
 
 /// The result of a rule for an application.
@@ -132,6 +140,20 @@ pub struct RuleStep {
 }
 
 impl RuleStep {
+    /// Returns `tag namespace`, or `user below tag namespace` if the rule has a parent rule.
+    pub fn label(&self) -> String {
+        match &self.name {
+            RuleName::Default => "(no rule fits)".to_owned(),
+            RuleName::Provided if self.span.is_none() => "provided (no rules are configured)".to_owned(),
+            name => {
+                let value = name.value().map(|value| format!(" {value}")).unwrap_or_default();
+                let parent = self.parent.as_ref();
+                let below = parent.map(|parent| format!(" below {}", parent.label())).unwrap_or_default();
+                format!("{}{value}{below}", name.key())
+            }
+        }
+    }
+
     /// A rule that `YuniKorn` adds itself.
     pub(super) fn internal(name: RuleName, end: RuleEnd) -> Self {
         Self { name, create: false, span: None, parent: None, end }

@@ -80,10 +80,12 @@ go_compat::codes! {
     pub const PREFIX: Code = Code::new(1015, "prefix");
     /// A service account, `system:serviceaccount:<namespace>:<name>`. **Drops the name.**
     ///
-    /// [`super::USER_NAME`] has no colon, in all of 1.8 and 1.9, so no service account can be granted
-    /// anything by its name, nor by its `system:` groups. Let the workload carry a plain user or group in
-    /// `yunikorn.apache.org/user.info` (set by someone whom `externalUsers` or `externalGroups` of an
-    /// `AdmissionPolicy` admits), or grant `*` on a queue of its own.
+    /// [`super::USER_NAME`] has no colon, in all of 1.8 and 1.9, so no ACL can hold the name of a service
+    /// account, nor its `system:` groups. Name the account under `serviceAccounts:` of a `QueueAcl`:
+    /// queuewarden writes an alias into the ACL, and the user-info webhook writes it into the pods. Without
+    /// the webhook, let the workload carry a plain user or group in `yunikorn.apache.org/user.info` (set by
+    /// someone whom `externalUsers` or `externalGroups` of an `AdmissionPolicy` admits), or grant `*` on a
+    /// queue of its own.
     pub const SERVICE_ACCOUNT: Code = Code::new(1016, "service-account");
     /// A name of Kubernetes' own, `system:…`, such as `system:authenticated` or `system:masters`. **Drops the
     /// name.**

@@ -227,12 +227,12 @@ fn ldap_dn(list: List, form: Form, name: &str) -> Option<Diagnostic> {
 fn service_account(_: List, form: Form, name: &str) -> Option<Diagnostic> {
     name.starts_with("system:serviceaccount:").then(|| {
         let help = format!(
-            "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an \
-             AdmissionPolicy's \
-             externalUsers decide who may set it) and grant that, or grant {} on a queue of its own",
+            "grant it by a QueueAcl with `serviceAccounts:` and the user-info webhook, or else let the pods carry a \
+             plain user or group in `yunikorn.apache.org/user.info` (an AdmissionPolicy's externalUsers decide who \
+             may set it) and grant that, or grant {} on a queue of its own",
             form.everyone()
         );
-        reason(codes::SERVICE_ACCOUNT, whole(name), "service accounts cannot be granted by name", help)
+        reason(codes::SERVICE_ACCOUNT, whole(name), "an ACL cannot hold the name of a service account", help)
     })
 }
 

@@ -12,8 +12,8 @@ use super::codes;
 use super::dialect::{Dialect, Reading};
 use super::own::{self, MODIFY_ACL, OwnRules, VIEW_ACL};
 use super::yarn_acl::{YarnAcl, trim};
-use crate::acl::Match;
 use crate::acl::codes::MORE;
+use crate::acl::{Acl, Match};
 use crate::queue::nearest;
 use go_compat::diag::{Code, Diagnostic, Severity, quoted};
 
@@ -195,6 +195,82 @@ impl Rules {
             Dialect::Spark => Self::Spark(reader.spark()),
         };
         (rules, reader.findings)
+    }
+}
+
+/// Changes of what is written.
+impl Rules {
+    /// Adds a user or a group to the setting with this key, and returns whether the setting can hold the
+    /// name.
+    pub fn name(&mut self, key: &str, name: Match<'_>) -> bool {
+        match self {
+            Self::YuniKorn(rules) => {
+                let mut own = [&mut rules.view, &mut rules.modify].into_iter();
+                match own.find(|acl| acl.key == key) {
+                    Some(acl) => acl.name(name),
+                    None => rules.spark.as_mut().is_some_and(|rules| rules.name(key, name)),
+                }
+            }
+            Self::Yarn(reading, rules) => {
+                let mut acls = [&mut rules.admin, &mut rules.view, &mut rules.modify].into_iter();
+                acls.find(|acl| acl.key == key).is_some_and(|acl| acl.name(name, *reading))
+            }
+            Self::Spark(rules) => rules.name(key, name),
+        }
+    }
+}
+
+impl SparkRules {
+    fn name(&mut self, key: &str, name: Match<'_>) -> bool {
+        let lists = [&mut self.admin, &mut self.view, &mut self.modify];
+        let mut lists = lists.into_iter().flat_map(|lists| [&mut lists.users, &mut lists.groups]);
+        let (Match::User(name) | Match::Group(name)) = name else { return false };
+        lists.find(|list| list.key == key).is_some_and(|list| {
+            let text = if list.text.is_empty() { name.to_owned() } else { format!("{},{name}", list.text) };
+            let value = SparkList::parse(&text);
+            list.set_to(text, value)
+        })
+    }
+}
+
+impl<T> Written<T> {
+    /// Takes another text and its value, unless the text cannot be read.
+    fn set_to(&mut self, text: String, value: T) -> bool {
+        let is_readable = refusal(self.key, &text).is_none();
+        if is_readable {
+            *self = Self { key: self.key, text, set: true, value };
+        }
+        is_readable
+    }
+}
+
+impl Written<Acl> {
+    fn name(&mut self, name: Match<'_>) -> bool {
+        let named = match name {
+            Match::Everyone => return false,
+            Match::User(user) => Acl::named::<_, &str>(&[user], &[]),
+            Match::Group(group) => Acl::named::<&str, _>(&[], &[group]),
+        };
+        named.is_ok_and(|named| {
+            let acl = self.value.union(&named);
+            self.set_to(acl.canonical(), acl)
+        })
+    }
+}
+
+impl Written<YarnAcl> {
+    fn name(&mut self, name: Match<'_>, reading: Reading) -> bool {
+        let (users, groups) = (self.value.users().join(","), self.value.groups().join(","));
+        let with = |names: &str, name: &str| {
+            if names.is_empty() { name.to_owned() } else { format!("{names},{name}") }
+        };
+        let text = match name {
+            Match::Everyone => return false,
+            Match::User(user) => format!("{} {groups}", with(&users, user)),
+            Match::Group(group) => format!("{users} {}", with(&groups, group)),
+        };
+        let value = YarnAcl::parse(&text, reading);
+        self.set_to(text, value)
     }
 }
 

@@ -28,7 +28,7 @@ pub use flatten::{ConfigMapData, Flattened, flatten};
 pub use read::read;
 pub use tree::{ByPath, Config, Partition, Queue};
 pub use validate::NAME_REFUSED;
-pub use validate::validate;
+pub use validate::{rules_fit, validate};
 pub use verdict::{Assessment, BUILT_IN, verdict, verdict_of};
 
 #[cfg(test)]

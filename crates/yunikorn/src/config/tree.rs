@@ -53,6 +53,10 @@ pub struct Queue {
     pub admin_acl: Spanned,
     /// True if applications run in it: it is not declared a parent, and has no children (`queue.go:345`).
     pub is_leaf: bool,
+    /// True if it is declared a parent.
+    pub is_declared_parent: bool,
+    /// The most applications that may run in it; 0 for no limit.
+    pub max_applications: u64,
     /// The position of its mapping; `None` for a root that `YuniKorn` inserts because the text has none.
     pub location: Option<Location>,
     /// The span of its name, or of its mapping where that has none; `None` as [`Self::location`].
@@ -183,6 +187,8 @@ impl Queue {
             submit_acl: written.submit_acl,
             admin_acl: written.admin_acl,
             is_leaf: !written.parent && nested.is_empty(),
+            is_declared_parent: written.parent,
+            max_applications: written.max_applications,
             location: (!inserted).then_some(written.location),
             head,
             position,

@@ -11,6 +11,7 @@ mod queues;
 mod resources;
 mod size;
 
+pub use placement::rules_fit;
 pub(super) use placement::{RULE_NAMES, check_rule_name};
 pub use queues::NAME_REFUSED;
 
