@@ -91,7 +91,7 @@ fn object_name(text: &str) -> Result<String, String> {
 }
 
 /// Reads a service account as kubectl does, into the name of its user.
-fn service_account(text: &str) -> Result<String, String> {
+pub(super) fn service_account(text: &str) -> Result<String, String> {
     let parts = text.split_once(':').filter(|(namespace, name)| !namespace.is_empty() && !name.contains(':'));
     let (namespace, name) = parts.ok_or("write it as NAMESPACE:NAME, such as spark:driver")?;
     Ok(format!("{SERVICE_ACCOUNT}{namespace}:{name}"))

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{remedies, words};
+use super::words;
 use queuewarden_api::answer::{About, Answers, TraceStep, WrittenIn};
 use yunikorn_access::placement::{
-    Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
+    Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleStep, Step, Submission,
 };
 
 /// Maximum number of levels of new queues that are listed.
@@ -105,12 +105,23 @@ pub enum RuleResult {
 pub struct Context<'a> {
     /// The source of locations and decisions.
     pub answers: Answers<'a>,
-    /// The evaluator, to try other requests.
-    pub placer: &'a Placer<'a>,
     /// The submitted application.
     pub submission: &'a Submission,
     /// The outcome.
     pub placement: &'a Placement,
+    /// The refusal of the application before any rule is tried.
+    pub refused: Option<Refused>,
+    /// Changes that would lead to another outcome.
+    pub remedies: Vec<String>,
+}
+
+/// The refusal of an application before any rule is tried.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refused {
+    /// The scheduler refuses the name of the user.
+    User,
+    /// The admission controller refuses the pod, for this reason.
+    Pod(String),
 }
 
 impl Context<'_> {
@@ -141,7 +152,7 @@ impl Context<'_> {
             reason: words::outcome(self, &rules),
             message,
             rules,
-            remedies: remedies::remedies(self),
+            remedies: self.remedies.clone(),
         }
     }
 
@@ -167,7 +178,7 @@ impl Context<'_> {
         RuleAnswer {
             number: None,
             rule: step.name.key().to_owned(),
-            value: value(&step.name).map(str::to_owned),
+            value: step.name.value().map(str::to_owned),
             create: step.create,
             written_in: step.span.map(|span| self.answers.configuration.locate(Some(span))),
             parent: step.parent.as_ref().map(|parent| Box::new(self.rule_answer(parent))),
@@ -182,13 +193,6 @@ impl Context<'_> {
 /// Returns the number of a rule that the configuration contains.
 pub(super) fn number(at: usize, rule: &RuleStep) -> Option<usize> {
     rule.span.map(|_| at.saturating_add(1))
-}
-
-pub(super) fn value(name: &RuleName) -> Option<&str> {
-    match name {
-        RuleName::Tag(value) | RuleName::Fixed(value) => Some(value),
-        _ => None,
-    }
 }
 
 fn landed(landing: &Landing) -> RuleResult {

@@ -2,12 +2,14 @@
 //! would reject it.
 //!
 //! * [`workload`]: the pod of the question, from the command line or a manifest.
-//! * [`answer`]: output for programs; [`words`] has its sentences, [`remedies`] the changes to another
-//!   outcome.
+//! * [`operators`]: the pods that operators make of custom resources.
+//! * [`submitter`]: who submits the pod.
+//! * [`answer`]: output for programs; [`words`] has its sentences.
 //! * [`text`]: output for people.
 
 pub mod answer;
-pub mod remedies;
+pub mod operators;
+pub mod submitter;
 pub mod text;
 pub mod words;
 pub mod workload;
@@ -16,13 +18,16 @@ use super::query::identity::{IdentityArgs, unresolved};
 use super::query::output::AnswerFormat;
 use super::query::{Session, SourceArgs};
 use super::{Console, Exit, Failure, reads_standard_input_once};
-use answer::Context;
-use workload::WorkloadArgs;
-use yunikorn::admission::request::{USER_INFO, USERNAME};
-use yunikorn::admission::user_info::{Source, Submitter};
-use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use answer::{Context, Refused};
+use submitter::{Mended, Named, Question, resolver_is_not_asked};
+use workload::{Submitted, WorkloadArgs};
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, ResolverKind, identify};
 use yunikorn_access::alias;
-use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
+use yunikorn_access::placement::advice;
+use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Submission, Workload};
+
+/// Maximum number of remedies.
+const MAX_REMEDIES: usize = 5;
 
 /// Exit codes, for `--help`.
 const EXIT_CODES: &str = "\
@@ -51,25 +56,72 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let SourceArgs { filename, files, .. } = &args.source;
     reads_standard_input_once(filename.iter().chain(&files.base).chain(&args.workload.workload))?;
-    let mut workload = args.workload.read(console)?;
+    let mut submitted = args.workload.read(console)?;
     let session = args.source.open(console)?;
-    annotate(&mut workload, &session, console);
-    let (identity, refused) = user(&args.identity, &workload, &session, console)?;
-    let mut submission = workload.submission(identity, Naming::default());
-    submission.tags.extend(args.workload.tags.iter().cloned());
+    annotate(&mut submitted.workload, &session, console);
+    let (operator, cluster) = (args.workload.operator.as_deref(), &args.source.cluster);
+    let has_manifest = args.workload.workload.is_some();
+    let question = Question {
+        identity: &args.identity,
+        submitted: &submitted,
+        has_manifest,
+        operator,
+        session: &session,
+        cluster,
+        console,
+    };
+    let submitter = question.answer()?;
+    let kind = ResolverKind::in_force(&session.configuration.config);
+    if let Some(note) = resolver_is_not_asked(kind, &submitter.named) {
+        console.note(&note);
+    }
     let answers = session.answers()?;
     // The queues that the scheduler has in addition to its configuration, if it is queried at all.
     let live = match session.cluster().filter(|_| args.source.cluster.live) {
         Some(cluster) => cluster.live_queues(&args.source.cluster, answers.tree.partition())?,
         None => Live::default(),
     };
-    let placer = Placer::with_live(answers.tree, live);
-    let placement = match refused {
-        Some(message) => Placement::rejected(message),
-        None => placer.place(&submission),
+    let placer = Placer::with_live(answers.tree, live.clone());
+    let tags = &args.workload.tags;
+    let resolver = args.identity.source.resolver(kind, console)?;
+    let world = World {
+        session: &session,
+        submitted: &submitted,
+        tags,
+        placer: &placer,
+        live: &live,
+        resolver: &*resolver,
     };
-    let answer =
-        Context { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
+    let (submission, placement, refused, remedies) = match (submitter.denied, &submitter.mended) {
+        (Some(denied), _) => {
+            let submission = world.submission(submitter.named.identity);
+            let placement = Placement::rejected(denied.message);
+            let remedies = denied.remedies.iter().flat_map(|mended| world.mended(mended)).collect();
+            (submission, placement, Some(Refused::Pod(denied.reason)), remedies)
+        }
+        (None, mended) => {
+            let Placed { submission, placement, is_refused } = world.place(&submitter.named)?;
+            let remedies = match mended {
+                // The application runs, by a group or for everyone, although its user is not the one meant.
+                Some(mended) if placement.queue().is_some() => {
+                    console.note(&format!("to submit as {}, {}", mended.named.identity.user, mended.words));
+                    Vec::new()
+                }
+                Some(mended) => world.mended(mended),
+                None => world.remedies(&submission, &placement, is_refused),
+            };
+            (submission, placement, is_refused.then_some(Refused::User), remedies)
+        }
+    };
+    // It is only of use if it is enough.
+    let passed_on = submitter.passed_on.filter(|passed_on| {
+        let placed = world.place(&passed_on.named).map(|placed| placed.placement.queue().is_some());
+        placement.queue().is_none() && placed.unwrap_or(false)
+    });
+    let remedies = passed_on.map(|passed_on| passed_on.words).into_iter().chain(remedies);
+    let remedies: Vec<String> = remedies.take(MAX_REMEDIES).collect();
+    let context = Context { answers, submission: &submission, placement: &placement, refused, remedies };
+    let answer = context.answer();
     let text = || text::text(&answer, &placement.steps, console.look_out().width);
     console.out(&args.format.show(text, || &answer)?)?;
     match placement.outcome {
@@ -88,52 +140,83 @@ fn annotate(workload: &mut Workload, session: &Session, console: Console) {
     }
 }
 
-/// Determines the submitter as the scheduler sees it, and the message with which it rejects that one.
-///
-/// # Errors
-/// When no user is given, or the user's groups cannot be resolved.
-fn user(
-    args: &IdentityArgs,
-    workload: &Workload,
-    session: &Session,
-    console: Console,
-) -> Result<(Identity, Option<String>), Failure> {
-    let claimed = claimed(args, workload, session, console)?;
-    let claim = Claim { forced: !workload.node_name.is_empty(), ..Claim::from(&claimed) };
-    let resolver = args.source.resolver(ResolverKind::in_force(&session.configuration.config), console)?;
-    let identity = if args.user.is_some() && !claim.forced {
-        session.configuration.identify(&claimed, &*resolver)
-    } else {
-        identify(claim, &*resolver, session.configuration.version).map(alias::of_pod)
-    };
-    match identity {
-        Ok(identity) => Ok((identity, None)),
-        Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
-        Err(refusal) => {
-            let message = refusal.to_string();
-            Ok((claimed, Some(message)))
-        }
-    }
+/// The configuration and the pod, to place it for any user.
+struct World<'a> {
+    session: &'a Session,
+    submitted: &'a Submitted,
+    tags: &'a [(String, String)],
+    placer: &'a Placer<'a>,
+    live: &'a Live,
+    resolver: &'a dyn GroupResolver,
 }
 
-/// Returns the claimed name, and the groups that come with it.
-fn claimed(
-    args: &IdentityArgs,
-    workload: &Workload,
-    session: &Session,
-    console: Console,
-) -> Result<Identity, Failure> {
-    let version = session.configuration.version;
-    let Submitter { user, groups, source } = Submitter::from_pod(&workload.pod, version);
-    if args.user.is_some() || source == Source::Nothing {
-        return args.claimed(&session.source);
+/// The result for one user.
+struct Placed {
+    submission: Submission,
+    placement: Placement,
+    /// True if the scheduler refuses the name.
+    is_refused: bool,
+}
+
+impl World<'_> {
+    fn submission(&self, identity: Identity) -> Submission {
+        let mut submission = self.submitted.workload.submission(identity, Naming::default());
+        submission.tags.extend(self.tags.iter().cloned());
+        submission
     }
-    console.note(&match &source {
-        Source::Label => format!("the user is {user}, by the pod's label {USERNAME}"),
-        Source::AnnotationUnreadable(error) => {
-            format!("the user is {user}: the pod's annotation {USER_INFO} cannot be read ({error})")
+
+    /// Places the pod of a user as the scheduler sees the user.
+    ///
+    /// # Errors
+    /// When the user's groups cannot be resolved.
+    fn place(&self, named: &Named) -> Result<Placed, Failure> {
+        let configuration = &self.session.configuration;
+        let forced = !self.submitted.workload.node_name.is_empty();
+        let identity = if named.by_pod || forced {
+            let claim = Claim { forced, ..Claim::from(&named.identity) };
+            identify(claim, self.resolver, configuration.version).map(alias::of_pod)
+        } else {
+            configuration.identify(&named.identity, self.resolver)
+        };
+        match identity {
+            Ok(identity) => {
+                let submission = self.submission(identity);
+                let placement = self.placer.place(&submission);
+                Ok(Placed { submission, placement, is_refused: false })
+            }
+            Err(Refusal::Undecided(why)) if named.by_pod => Err(unresolved(&why)),
+            Err(Refusal::Undecided(why)) => {
+                let why = format!(
+                    "{why} (with YuniKorn's admission controller each pod carries the groups of the requester, and no \
+                     resolver is asked)"
+                );
+                Err(unresolved(&why))
+            }
+            Err(refusal) => {
+                let submission = self.submission(named.identity.clone());
+                let placement = Placement::rejected(refusal.to_string());
+                Ok(Placed { submission, placement, is_refused: refusal == Refusal::InvalidUser })
+            }
         }
-        _ => format!("the user is {user}, by the pod's annotation {USER_INFO}"),
-    });
-    Ok(Identity { user, groups })
+    }
+
+    /// Returns the changes that place the application of this user.
+    fn remedies(&self, submission: &Submission, placement: &Placement, is_refused: bool) -> Vec<String> {
+        let Ok(tree) = self.session.tree() else { return Vec::new() };
+        let question = advice::Question::new(tree, self.live, submission, placement);
+        let question = if is_refused { question.of_refused_user() } else { question };
+        question.advice().into_iter().map(|advice| advice.words).collect()
+    }
+
+    /// Returns a change of the annotation, with those that place the application then.
+    fn mended(&self, mended: &Mended) -> Vec<String> {
+        let Ok(Placed { submission, placement, is_refused }) = self.place(&mended.named) else {
+            return Vec::new();
+        };
+        if placement.queue().is_some() {
+            return vec![mended.words.clone()];
+        }
+        let more = self.remedies(&submission, &placement, is_refused);
+        more.into_iter().take(2).map(|more| format!("{}, and {more}", mended.words)).collect()
+    }
 }

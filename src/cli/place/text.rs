@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::answer::{OutcomeKind, PlaceAnswer, RuleResult, number};
-use super::words::label;
 use crate::cli::explain;
 use crate::cli::query::output::{Table, visible, wrapped};
 use queuewarden_api::answer::WrittenIn;
@@ -31,6 +30,9 @@ pub fn text(answer: &PlaceAnswer, steps: &[Step], width: Option<usize>) -> Strin
         for remedy in &answer.remedies {
             let _ = writeln!(shown, "- {}", wrapped(&visible(remedy), 2, width));
         }
+        if answer.remedies.iter().any(|remedy| remedy.contains("user-info webhook")) {
+            shown.push_str(explain::WEBHOOK);
+        }
     }
     shown
 }
@@ -52,7 +54,7 @@ fn headline(answer: &PlaceAnswer, steps: &[Step]) -> String {
 
 fn by(at: usize, rule: &RuleStep) -> String {
     match (number(at, rule), &rule.name) {
-        (Some(number), _) => format!(", by rule {number} ({})", label(rule)),
+        (Some(number), _) => format!(", by rule {number} ({})", rule.label()),
         (None, RuleName::Default) => ", as no rule fits".to_owned(),
         (None, RuleName::Recovery) => ", as it runs already".to_owned(),
         (None, name) => format!(", by the rule {}", name.key()),
@@ -85,7 +87,7 @@ fn rules(answer: &PlaceAnswer, steps: &[Step]) -> Table {
             RuleResult::Names | RuleResult::Passes => format!("skipped: {}", rule.reason),
         };
         let queue = rule.queue.as_deref().unwrap_or("-");
-        table.row([&number, &label(&step.rule), &written_in, queue, &result]);
+        table.row([&number, &step.rule.label(), &written_in, queue, &result]);
     }
     table
 }

@@ -1,6 +1,6 @@
 //! Sentences of an answer.
 
-use super::answer::{Context, RuleAnswer, RuleResult, number, value};
+use super::answer::{Context, Refused, RuleAnswer, RuleResult, number};
 use yunikorn::queue::ROOT;
 use yunikorn_access::check::{Decision, Denial};
 use yunikorn_access::near_misses;
@@ -11,11 +11,17 @@ use yunikorn_access::placement::{
 /// Returns the reason for the outcome after these rules.
 pub(super) fn outcome(context: &Context<'_>, rules: &[RuleAnswer]) -> String {
     let placement = context.placement;
+    if let Some(Refused::Pod(reason)) = &context.refused {
+        return reason.clone();
+    }
     match &placement.outcome {
         Outcome::Placed(queue) => format!("{} places it in {queue}", by(placement)),
         Outcome::Rejected(_) if placement.inactive.is_some() => {
-            "the scheduler runs without placement rules, because it could not build those of its configuration"
-                .to_owned()
+            let why = placement.inactive.as_deref().unwrap_or_default();
+            format!(
+                "the scheduler runs without placement rules, because it could not build those of its \
+                 configuration: {why}"
+            )
         }
         Outcome::Rejected(message) => match rules.last().map(|rule| rule.result) {
             None => format!("YuniKorn takes no user `{}`: {message}", context.submission.identity.user),
@@ -35,26 +41,12 @@ fn by(placement: &Placement) -> String {
         return String::new();
     };
     match (number(at, rule), &rule.name) {
-        (Some(number), _) => format!("rule {number} ({})", label(rule)),
+        (Some(number), _) => format!("rule {number} ({})", rule.label()),
         (None, RuleName::Provided) => {
             "the rule `provided`, which YuniKorn has when none is configured".to_owned()
         }
         (None, RuleName::Recovery) => "the rule for applications that run already".to_owned(),
         (None, _) => "the fallback for what no rule places".to_owned(),
-    }
-}
-
-/// Returns `tag namespace`, or `user below tag namespace` if the rule has a parent rule.
-pub fn label(rule: &RuleStep) -> String {
-    match &rule.name {
-        RuleName::Default => "(no rule fits)".to_owned(),
-        RuleName::Provided if rule.span.is_none() => "provided (no rules are configured)".to_owned(),
-        name => {
-            let value = value(name).map(|value| format!(" {value}")).unwrap_or_default();
-            let parent = rule.parent.as_ref();
-            let below = parent.map(|parent| format!(" below {}", label(parent))).unwrap_or_default();
-            format!("{}{value}{below}", name.key())
-        }
     }
 }
 

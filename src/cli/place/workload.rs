@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::operators::{Operated, operated};
+use crate::cli::grant::service_account;
 use crate::cli::input::object::{Document, listed};
 use crate::cli::input::ours::without_values;
 use crate::cli::input::source::{self, Source};
@@ -13,7 +15,7 @@ use crate::cli::query::request::key_value;
 use crate::cli::{Console, Failure};
 use go_compat::diag::quoted;
 use yunikorn::admission::patch::YUNIKORN;
-use yunikorn::admission::request::{Pod, QUEUE};
+use yunikorn::admission::request::{Kind, Pod, QUEUE};
 use yunikorn_access::placement::{Naming, Workload};
 
 /// Locations of the pod inside an object: of a `Pod`, of a `Deployment` and similar, of a `CronJob`, of a
@@ -23,8 +25,8 @@ const PODS: [&str; 4] = ["", "/spec/template", "/spec/jobTemplate/spec/template"
 /// Options that describe the pod.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct WorkloadArgs {
-    /// Manifest with the pod, or with a Deployment, Job or the like that creates it, and its Namespace; or -
-    /// for standard input
+    /// Manifest with the pod, or with a Deployment, Job, SparkApplication, RayCluster or the like that it is
+    /// created for, and its Namespace; or - for standard input
     #[arg(short = 'w', long, value_name = "FILE")]
     pub(super) workload: Option<PathBuf>,
     /// The pod's namespace, instead of "default"
@@ -50,6 +52,20 @@ pub struct WorkloadArgs {
     /// accepted
     #[arg(long)]
     running: bool,
+    /// Service account of the operator that creates the pods of a custom resource, instead of the usual one
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account, requires = "workload")]
+    pub(super) operator: Option<String>,
+}
+
+/// The pod of the question, and the object it is created for.
+#[derive(Debug)]
+pub struct Submitted {
+    /// The pod in its namespace.
+    pub workload: Workload,
+    /// The kind of the object that people create, as the admission controller sees it.
+    pub kind: Kind,
+    /// The custom resource that an operator makes it of.
+    pub operated: Option<Operated>,
 }
 
 impl WorkloadArgs {
@@ -57,12 +73,21 @@ impl WorkloadArgs {
     ///
     /// # Errors
     /// When the manifest cannot be read, or contains no pod or several.
-    pub fn read(&self, console: Console) -> Result<Workload, Failure> {
+    pub fn read(&self, console: Console) -> Result<Submitted, Failure> {
         let namespace = self.namespace.as_deref();
-        let mut workload = match &self.workload {
+        let mut submitted = match &self.workload {
             Some(path) => manifest(path, namespace)?,
-            None => Workload { namespace: namespace.unwrap_or("default").to_owned(), ..Workload::default() },
+            None => {
+                let namespace = namespace.unwrap_or("default").to_owned();
+                let workload = Workload { namespace, ..Workload::default() };
+                Submitted { workload, kind: Kind::Pod, operated: None }
+            }
         };
+        if let (Some(_), None) = (&self.operator, &submitted.operated) {
+            let why = "--operator is for custom resources, and the manifest has none that an operator makes pods of";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let workload = &mut submitted.workload;
         workload.pod.labels.extend(self.labels.iter().cloned());
         workload.pod.annotations.extend(self.annotations.iter().cloned());
         workload.namespace_annotations.extend(self.namespace_annotations.iter().cloned());
@@ -79,10 +104,12 @@ impl WorkloadArgs {
                 workload.pod.scheduler_name
             ));
         }
-        if let Some(joined) = joined(&workload).filter(|_| self.workload.is_some()) {
+        // The application of a custom resource is described with it.
+        let is_described = self.workload.is_none() || submitted.operated.is_some();
+        if let Some(joined) = joined(workload).filter(|_| !is_described) {
             console.note(&joined);
         }
-        Ok(workload)
+        Ok(submitted)
     }
 }
 
@@ -106,15 +133,24 @@ fn joined(workload: &Workload) -> Option<String> {
 }
 
 /// Returns the pod of a manifest, in its namespace.
-fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
+fn manifest(path: &Path, namespace: Option<&str>) -> Result<Submitted, Failure> {
     let source = source::read_one(path)?;
     let objects = objects(&source)?;
-    let pods: Vec<_> = objects.iter().filter_map(|object| Some((object, pod(object)?))).collect();
+    let mut pods: Vec<(&Value, Option<&Value>, Option<Operated>)> = Vec::new();
+    for object in &objects {
+        let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
+        match operated(object, &format!("{}: {kind}/{name}", source.name))? {
+            Some(operated) => pods.push((object, None, Some(operated))),
+            None => pods.extend(pod(object).map(|pod| (object, Some(pod), None))),
+        }
+    }
     let refused = |why: &str| Failure::Usage(format!("{} holds {why}", source.name));
-    let (object, pod) = match pods.as_slice() {
-        [one] => *one,
+    let (object, pod, operated) = match pods.as_slice() {
+        [(object, pod, operated)] => (*object, pod.unwrap_or(&Value::Null), operated.clone()),
         [] => {
-            return Err(refused("no Pod, nor anything with a pod template, such as a Deployment or a Job"));
+            return Err(refused(
+                "no Pod, nor anything that pods are created for, such as a Deployment, a Job or a SparkApplication",
+            ));
         }
         several => {
             return Err(refused(&format!("{} workloads: place looks at one at a time", several.len())));
@@ -134,19 +170,25 @@ fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
         None => BTreeMap::new(),
     };
     let secrets = pod.pointer("/spec/imagePullSecrets").and_then(Value::as_array);
-    Ok(Workload {
-        namespace,
-        namespace_annotations,
-        pod: Pod {
+    let written = match &operated {
+        Some(operated) => operated.pod.clone(),
+        None => Pod {
             labels: texts(pod, "/metadata/labels")?,
             annotations: texts(pod, "/metadata/annotations")?,
             uid: text(pod, "/metadata/uid").to_owned(),
             scheduler_name: text(pod, "/spec/schedulerName").to_owned(),
             ..Pod::default()
         },
+    };
+    let (group, _) = text(object, "/apiVersion").split_once('/').unwrap_or_default();
+    let workload = Workload {
+        namespace,
+        namespace_annotations,
+        pod: written,
         node_name: text(pod, "/spec/nodeName").to_owned(),
         image_pull_secrets: secrets.into_iter().flatten().map(|one| text(one, "/name").to_owned()).collect(),
-    })
+    };
+    Ok(Submitted { workload, kind: Kind::parse(group, text(object, "/kind")), operated })
 }
 
 /// Returns the objects of a text and of the lists in it.
@@ -174,12 +216,12 @@ fn pod(object: &Value) -> Option<&Value> {
     pods.find(|pod| pod.pointer("/spec/containers").is_some_and(Value::is_array))
 }
 
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Reads labels or annotations, whose values must be strings in Kubernetes.
-fn strings(value: Option<&Value>, location: &str) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn strings(value: Option<&Value>, location: &str) -> Result<BTreeMap<String, String>, Failure> {
     let entries = value.and_then(Value::as_object).into_iter().flatten();
     entries
         .map(|(key, value)| match value {
