@@ -98,7 +98,9 @@ impl Replacement {
         // Other ACLs have no entry that ends, and there may be many of them.
         let ending = contributions.iter().filter(|acl| acl.objects.iter().any(|part| part.until.is_some()));
         let ending: Vec<Attribution> = ending.cloned().collect();
-        trees.iter_mut().for_each(|tree| attribution::mark(tree, &ending, None));
+        for tree in &mut trees {
+            attribution::mark(tree, &ending, None);
+        }
         trees
     }
 

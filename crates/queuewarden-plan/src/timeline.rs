@@ -49,7 +49,7 @@ pub struct Course {
     pub old: Vec<Later>,
     /// The new one.
     pub new: Vec<Later>,
-    /// The moment from which on they are not compared, because grants begin or end at too many moments, or
+    /// The moment after which they are not compared, because grants begin or end at too many moments, or
     /// because no plan can be made then; `None` if they are compared at all times.
     pub unknown_from: Option<Timestamp>,
 }
@@ -102,7 +102,7 @@ pub(super) fn trees(config: Option<&Config>, aliased: &Arc<Aliased>) -> Vec<Tree
     partitions.filter_map(|partition| Tree::new(partition).ok().map(named)).collect()
 }
 
-/// Returns what is in force at a moment; `None` if no plan can be made.
+/// Returns the access in force at a moment; `None` if no plan can be made.
 fn later(snapshot: &Snapshot, from: Timestamp, known: &mut ParseCache) -> Option<Later> {
     let snapshot = Snapshot { now: from, ..snapshot.clone() };
     known.set_version(snapshot.version());
@@ -113,7 +113,7 @@ fn later(snapshot: &Snapshot, from: Timestamp, known: &mut ParseCache) -> Option
     Some(Later { from, trees, attributions })
 }
 
-/// Returns the moments to look at, and the one from which on there are too many.
+/// Returns the moments to look at, and the first moment beyond the bound.
 fn moments(
     old: Option<&Snapshot>,
     new: Option<&Snapshot>,
@@ -144,7 +144,7 @@ fn ends(entry: &QueueAclEntry) -> impl Iterator<Item = Timestamp> {
 
 /// Returns the times at which the objects in force can differ between two snapshots, with the moments at
 /// which that begins and ends; `None` for all times. At all other times both have the same plan.
-fn differing(old: &Snapshot, new: &Snapshot) -> Option<Vec<RangeInclusive<Timestamp>>> {
+pub(super) fn differing(old: &Snapshot, new: &Snapshot) -> Option<Vec<RangeInclusive<Timestamp>>> {
     if !same_ground(old, new) {
         return None;
     }

@@ -125,7 +125,7 @@ async fn who_gains_and_who_loses_is_reported() -> Result<()> {
         let note = edited.iter().find(|event| event.1 == "OutputEdited").context("no event")?.2.as_str();
         ensure!(note.contains("changed `queues.yaml` in yunikorn-configs, which grants submit on root"), "{note}");
         ensure!(note.contains("everyone") && note.ends_with("it is put back"), "{note}");
-        // The history and the log have what was open, and for how long.
+        // The log has the access that was open, and how long it was.
         let log = operator.log().await?;
         let repaired = log.lines().find(|line| line.contains("the change that is put back had been there for"));
         ensure!(repaired.is_some_and(|line| line.contains("takes submit on root")), "{log}");

@@ -33,7 +33,7 @@ pub struct DiffAnswer {
     /// True if anyone may do more than before, now or at any later time, on an existing queue or on a new
     /// one; also true if that cannot be excluded.
     pub widens: bool,
-    /// The time from which on the configurations are not compared, because grants begin or end at too many
+    /// The time after which the configurations are not compared, because grants begin or end at too many
     /// moments; null if they are compared at all times.
     pub unknown_from: Option<Timestamp>,
     /// True if the user group resolvers differ, so that users whose applications come without groups may be
@@ -141,10 +141,10 @@ pub struct ChangeAnswer {
     pub subject: Named,
     /// The right.
     pub verb: Right,
-    /// The period in which the subject was to have the right; null for a right that is gained. A right that
-    /// is had for longer, or for less time, has both periods.
+    /// The period of the right without the change; null for a right that is gained. A right whose period
+    /// becomes longer or shorter has both periods.
     pub before: Option<Period>,
-    /// The period in which the subject is to have the right; null for a right that is lost.
+    /// The period of the right with the change; null for a right that is lost.
     pub after: Option<Period>,
     /// The queues, each subtree with the entry that makes the difference.
     pub subtrees: Vec<SubtreeAnswer>,
@@ -247,8 +247,9 @@ impl Compared<'_> {
             for (section, change) in
                 changed.flat_map(|of| of.diff.kept.changes.iter().map(|it| (&of.diff.kept, it)))
             {
-                let queues = section.queues.paths(&change.queues).map(ToString::to_string);
-                queues.for_each(|queue| _ = about.remove(&(queue, change.right)));
+                for queue in section.queues.paths(&change.queues) {
+                    about.remove(&(queue.to_string(), change.right));
+                }
             }
             let answers = Answers { configuration: self.new, tree: after };
             still.extend(about.into_iter().map(|(queue, verb)| {

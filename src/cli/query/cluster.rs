@@ -494,7 +494,7 @@ fn written_now(
     Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, over_time, ..written })
 }
 
-/// Completes what was read by what the operator's plan depends on besides it.
+/// Adds the settings to a snapshot, so that the operator's plans can be made of it.
 fn of_operator(spec: &ConfigSpec, mut snapshot: Snapshot) -> Snapshot {
     snapshot.observed.release = snapshot.release().reported;
     snapshot.config = Some(Entry {

@@ -136,7 +136,7 @@ pub struct Configuration {
     pub version: Version,
     /// The notes about reading it.
     pub notes: Vec<String>,
-    /// The objects by which it changes when they begin or end; `None` if it stays as it is.
+    /// The objects that change it when they begin or end; `None` if it stays as it is.
     pub over_time: Option<Arc<Snapshot>>,
     trees: Vec<Tree>,
     text: Text,
@@ -308,8 +308,9 @@ impl Configuration {
     /// Returns its partitions at later moments, with each entry attributed to its writer.
     pub fn later(&self, moments: Vec<Later>) -> Vec<(Timestamp, Vec<Tree>)> {
         let attributed = |mut later: Later| {
-            let trees = later.trees.iter_mut();
-            trees.for_each(|tree| attribution::mark(tree, &later.attributions, None));
+            for tree in &mut later.trees {
+                attribution::mark(tree, &later.attributions, None);
+            }
             self.attribute_base(&mut later.trees, &later.attributions);
             later.into_step()
         };

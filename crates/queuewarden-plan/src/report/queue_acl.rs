@@ -468,7 +468,7 @@ pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce, 
         [before, now].map(|version| Some(Period { from: None, until: version.expires_at }));
     let moved = if is_later(now.expires_at, before.expires_at) { "extends" } else { "shortens" };
     let gains = Periods { before: None, after: new_end };
-    let (loses, moves) =
+    let (loses, stays) =
         (Periods { before: old_end, after: None }, Periods { before: old_end, after: new_end });
     for right in Right::ALL {
         let [old, new] = [before, now].map(|version| version.acl(right).unwrap_or_default());
@@ -476,7 +476,7 @@ pub(crate) fn changed_in_words(before: &QueueAclInForce, now: &QueueAclInForce, 
         let (gained, lost) = if same { (new.lost(&old), old.lost(&new)) } else { (new, old) };
         for (verb, to, acl, version, periods) in [
             ("grants", " to ", gained, now, gains),
-            (moved, " of ", kept, now, moves),
+            (moved, " of ", kept, now, stays),
             ("takes", " from ", lost, before, loses),
         ] {
             if !acl.is_nobody() {

@@ -1,4 +1,4 @@
-//! Tests what a change does at later times: warnings, events, delegation, and a law for random clusters.
+//! Tests the effect of changes at later times: warnings, events, delegation, and a law for random clusters.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use super::admit::{quiet, review};
 use super::delegation::{by, teams, who};
 use super::*;
 use crate::admit::admit;
-use crate::timeline::{Course, Later, trees};
+use crate::timeline::{Course, Later, differing, trees};
 use crate::{ParseCache, plan_again};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -130,7 +130,7 @@ fn event_about_another_end_says_from_when_to_when() {
     assert_eq!(changed(Some(after(2))), [""; 0]);
 }
 
-/// An administrator whose own right ends grants nothing beyond that end, whatever the object says.
+/// An administrator whose own right ends grants nothing beyond that end, even if the object has a later one.
 #[test]
 fn delegate_extends_no_grant_beyond_the_end_of_their_own_right() {
     let (end, tim) = (after(3), who("tim", &[]));
@@ -203,7 +203,7 @@ fn times_that_are_not_compared_are_named_and_only_times_that_matter_are_compared
         unknown(&snapshot, &permanent).is_some_and(|from| from == after(1) + SignedDuration::from_mins(45))
     );
     assert!(unknown(&permanent, &snapshot).is_some(), "it is not known whether something else widens");
-    // Only the hour in which they differ matters.
+    // Only the hour between the two ends matters.
     let (short, long) = (with_zoe(zoe(None, Some(2))), with_zoe(zoe(None, Some(3))));
     let course = Course::within(WORK, Some(&short), Some(&long));
     assert_eq!((course.unknown_from, course.old.len()), (None, 13));
@@ -242,50 +242,38 @@ fn any_grant() -> impl Strategy<Value = Grant> {
     prop::sample::select(acls).prop_map(|acl| Grant::Raw(acl.into()))
 }
 
+/// Draws an object without a window.
+fn any_spec() -> impl Strategy<Value = QueueAclSpec> {
+    let rights = (prop::option::weighted(0.8, any_grant()), prop::option::weighted(0.4, any_grant()));
+    let writer = prop::option::weighted(0.3, prop::sample::select(vec!["sue", "ann", "tim"]));
+    let flags = (prop::bool::weighted(0.8), prop::bool::weighted(0.1));
+    let parts = (prop::sample::select(QUEUES.to_vec()), rights, flags, writer);
+    parts.prop_map(|(queue, (submit, admin), (extend, suspend), writer)| QueueAclSpec {
+        partition: "default".into(),
+        queue: queue.into(),
+        submit,
+        admin,
+        base_acl: if extend { BaseAcl::Extend } else { BaseAcl::Replace },
+        not_before: None,
+        expires_at: None,
+        suspend,
+        delegated_by: writer.map(|writer| who(writer, &[])),
+    })
+}
+
 /// Draws the specs of one object before and after a change.
 fn any_change() -> impl Strategy<Value = [Option<QueueAclSpec>; 2]> {
     let window = || (prop::option::weighted(0.3, -1_i64..4), prop::option::weighted(0.6, -1_i64..5));
-    let content = || {
-        let rights = (prop::option::weighted(0.8, any_grant()), prop::option::weighted(0.4, any_grant()));
-        let writer = prop::option::weighted(0.3, prop::sample::select(vec!["sue", "ann", "tim"]));
-        (
-            prop::sample::select(QUEUES.to_vec()),
-            rights,
-            prop::bool::weighted(0.8),
-            prop::bool::weighted(0.1),
-            writer,
-        )
-    };
-    let spec = |(queue, (submit, admin), extend, suspend, writer): (
-        &str,
-        (Option<Grant>, Option<Grant>),
-        bool,
-        bool,
-        Option<&str>,
-    )| {
-        QueueAclSpec {
-            partition: "default".into(),
-            queue: queue.into(),
-            submit,
-            admin,
-            base_acl: if extend { BaseAcl::Extend } else { BaseAcl::Replace },
-            not_before: None,
-            expires_at: None,
-            suspend,
-            delegated_by: writer.map(|writer| who(writer, &[])),
-        }
-    };
     // Few objects change in content, most that change do so in time alone.
     let kind = prop_oneof![4 => Just(0), 4 => Just(1), 1 => Just(2), 1 => Just(3), 1 => Just(4)];
-    (content(), content(), window(), window(), kind).prop_map(move |(old, new, before, after_, kind)| {
+    (any_spec(), any_spec(), window(), window(), kind).prop_map(move |(old, new, before, after_, kind)| {
         let at = |mut object: QueueAclSpec, (from, until): (Option<i64>, Option<i64>)| {
-            // What replaces the base for a time is refused.
+            // A temporary object that replaces the base is refused.
             let timed = object.base_acl == BaseAcl::Extend;
             object.not_before = from.filter(|_| timed).map(after);
             object.expires_at = until.filter(|_| timed).map(after);
             object
         };
-        let (old, new) = (spec(old), spec(new));
         match kind {
             0 => [Some(at(old.clone(), before)), Some(at(old, before))],
             1 => [Some(at(old.clone(), before)), Some(at(old, after_))],
@@ -296,7 +284,7 @@ fn any_change() -> impl Strategy<Value = [Option<QueueAclSpec>; 2]> {
     })
 }
 
-/// Draws two snapshots, of which the old one may have been in force before.
+/// Draws two snapshots. The old one may have been in force before.
 fn any_clusters() -> impl Strategy<Value = [Snapshot; 2]> {
     (prop::collection::vec(any_change(), 1..4), prop::bool::weighted(0.2)).prop_map(|(changes, settles)| {
         let objects = |side: usize| -> Vec<Object> {
@@ -310,8 +298,9 @@ fn any_clusters() -> impl Strategy<Value = [Snapshot; 2]> {
         if settles {
             quiet(&mut old);
             // Whether most objects are gone by accident is another question.
-            let output = old.output.as_mut().map(Arc::make_mut);
-            output.into_iter().for_each(|output| _ = output.annotations.remove(OBJECTS));
+            if let Some(output) = &mut old.output {
+                Arc::make_mut(output).annotations.remove(OBJECTS);
+            }
         }
         let mut new = old.clone();
         new.queue_acls = objects(1);
@@ -353,10 +342,14 @@ fn widens_as_the_evaluator_does([old, new]: &[Snapshot; 2]) -> Result<(), TestCa
     let directions = found.iter().flat_map(|of| &of.diff.kept.changes).map(|change| change.direction);
     let narrows = directions.into_iter().any(|direction| direction == Direction::Loses);
     let (mut gained, mut lost) = (false, false);
+    let differ = differing(old, new);
     // Windows open and close at whole hours.
     let times = (0..5).map(after).chain([after(2) + SignedDuration::from_mins(30)]);
     for at in times {
         let (before, after) = (decisions(old, at), decisions(new, at));
+        if differ.as_ref().is_some_and(|times| times.iter().all(|time| !time.contains(&at))) {
+            prop_assert_eq!(&before, &after, "{} is left out where moments are many", at);
+        }
         gained |= before.iter().zip(&after).any(|(before, after)| !before && *after);
         lost |= before.iter().zip(&after).any(|(before, after)| *before && !after);
     }

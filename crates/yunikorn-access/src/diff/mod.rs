@@ -395,7 +395,7 @@ impl<'t> Between<'_, 't> {
         found
     }
 
-    /// Makes one change on these queues, each with the span in which it changes. Other queues of the same
+    /// Makes one change on these queues, each with the span of the change. Other queues of the same
     /// periods may change in the other `spans`.
     fn change(
         &self,

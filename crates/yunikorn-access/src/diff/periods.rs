@@ -1,8 +1,7 @@
-//! Finds the periods in which a right is held, before and after a change of it.
+//! Finds how long a right is held, before and after a change of it.
 //!
-//! Time is a list of steps: the first one is now, each further one begins at a moment at which a grant begins
-//! or ends, and the last one does not end. For each step there is the set of queues on which the right is
-//! held.
+//! Time is a list of steps: the first one is now, each further one begins when a grant begins or ends, and
+//! the last one does not end. Each step has a set of queues: the right is held on them during the step.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,22 +14,22 @@ use serde::Serialize;
 use crate::reach::QueueSet;
 use crate::until::in_words;
 
-/// A period in which a right is held.
+/// The period of a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]
 #[schemars(rename = "PeriodAnswer")]
 pub struct Period {
-    /// The beginning; null when it began before the change, or begins with it.
+    /// The beginning; null if the right begins now or has begun.
     pub from: Option<Timestamp>,
-    /// The end; null when it has none.
+    /// The end; null if the right does not end.
     pub until: Option<Timestamp>,
 }
 
 /// A period before a change and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Periods {
-    /// The period in which the right was to be held; `None` if the right was not held just before or after.
+    /// The period without the change; `None` if the right is only gained by it.
     pub before: Option<Period>,
-    /// The period in which it is to be held now.
+    /// The period with the change; `None` if the right is only lost by it.
     pub after: Option<Period>,
 }
 
@@ -46,8 +45,8 @@ impl Periods {
         self.edge(|period| period.from, "now")
     }
 
-    /// Returns the end in words, as [`Self::from`]. A right that is lost at once has none, because it ends
-    /// now.
+    /// Returns the end in words, as [`Self::from`]. For a right that is lost at once, the former end is left
+    /// out.
     pub fn until(&self) -> Option<String> {
         let lost_now = self.after.is_none() && self.before.is_some_and(|before| before.from.is_none());
         if lost_now { None } else { self.edge(|period| period.until, "never") }
@@ -87,17 +86,17 @@ impl Span {
         self.first <= step && self.end.is_none_or(|end| step < end)
     }
 
-    /// Returns those of the steps' values that are in the span.
+    /// Returns the values of the steps in the span.
     pub(super) fn of<T>(self, steps: &[T]) -> &[T] {
         steps.get(self.first..self.end.unwrap_or(steps.len())).unwrap_or_default()
     }
 }
 
-/// A change: the span in which the right was to be held, and that in which it is to be held now.
+/// A change: the span of the right in `from`, and its span in `to`.
 pub(super) type Spans = (Option<Span>, Option<Span>);
 
-/// Returns the queues of each change from `from` to `to`, each with the span in which it changes; `more` are
-/// the queues on which the right is held only in `to`. If the right is held in both just before or just after
+/// Returns the queues of each change from `from` to `to`, each with the span of the change; `more` has the
+/// queues with the right in `to` alone. If the right is held in both just before or just after
 /// such a span, the change has the spans of both, and the right is held for longer. If it is held in both
 /// before and after, a gap is closed, and the change has the span of the gap alone.
 pub(super) fn changes(
@@ -126,7 +125,7 @@ pub(super) fn changes(
             for (was, part) in step.into_iter().flat_map(|step| around(&of_from, step, &touching)) {
                 for (is, part) in around(&of_to, span.first, &part) {
                     for (was, is, part) in between_gaps(was, is, part, &in_both) {
-                        // The edge that differs may be the edge of a gap, a part of which the subject causes.
+                        // The edges may be those of a gap that is longer than this span.
                         let differ = if step == before { was.end != is.end } else { was.first != is.first };
                         add(if differ { (Some(was), Some(is)) } else { (None, Some(span)) }, part);
                     }
@@ -138,7 +137,7 @@ pub(super) fn changes(
 }
 
 /// Cuts two spans that have steps in common where a gap of one of them begins or ends, because a gap is a
-/// change of itself. `in_both` are the queues on which the right is held both before and after a change.
+/// change of itself. `in_both` has the queues with the right in both.
 fn between_gaps(
     was: Span,
     is: Span,
@@ -165,7 +164,7 @@ fn between_gaps(
     })
 }
 
-/// Returns the spans around a step, each with the queues of a set to which it belongs.
+/// Returns the spans around a step, each with its queues of a set.
 fn around<'s>(
     spans: &'s [(Span, QueueSet)],
     step: usize,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::testing::any_acl;
 
-/// The queues of each tree; all of them have the same.
+/// The queues of each tree.
 const PATHS: [&str; 4] = ["root", "root.a", "root.a.x", "root.@recovery@"];
 /// The most steps.
 const STEPS: usize = 4;
@@ -17,7 +17,7 @@ fn day(step: usize) -> Option<Timestamp> {
 /// The trees of each step.
 type Steps = Vec<Tree>;
 
-/// The trees in which root.a has these submit ACLs, in the order of time.
+/// Trees that give root.a these submit ACLs, in the order of time.
 fn submit(acls: &[&str]) -> Steps {
     acls.iter().map(|acl| tree(&[("root", "", ""), ("root.a", acl, "")])).collect()
 }
@@ -87,7 +87,7 @@ fn what_moves_at_both_ends_is_one_change_if_it_is_of_one_direction() {
 fn who_has_the_right_by_another_entry_at_that_time_gains_nothing() {
     assert_eq!(rows(&["*", "zoe"], &["*", "zoe"]), [""; 0]);
     assert_eq!(rows(&["*", ""], &["zoe", ""]), ["- everyone, from , until "]);
-    // Each row is about one name; the wildcard does not stand for it while there is none.
+    // A row ends with the entry that it names.
     assert_eq!(
         rows(&["", ""], &["zoe", "*"]),
         ["+ everyone, from 2026-12-01, until ", "+ user zoe, from , until 2026-12-01"]
