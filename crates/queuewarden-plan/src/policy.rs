@@ -224,8 +224,8 @@ pub(super) fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>)
     if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
 }
 
-/// Returns the keys that a spec sets, and all findings about them, each with its field and, if it is about a
-/// setting that trusts others, with the number of the element.
+/// Returns the keys that a spec sets, and all findings about them, each with its field and, for a setting
+/// that trusts others, with the number of the element.
 fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Option<usize>, Diagnostic)>) {
     // A further field has to be rendered here, be one of the lists, or be named as one that is no key of
     // YuniKorn.
@@ -316,8 +316,8 @@ pub(super) fn settings_with_origins(
 }
 
 /// Returns the findings about the admission settings in force, each with the object that it is written in:
-/// the same as an `AdmissionPolicy` with these settings has. The span of one that trusts others is in the
-/// value of the key.
+/// the same as an `AdmissionPolicy` with these settings has. The span of a finding on trust is in the value
+/// of the key.
 pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
     let flat = merged(snapshot);
     let origins = settings_with_origins(snapshot, &flat);

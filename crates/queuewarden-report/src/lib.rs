@@ -70,8 +70,8 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     all
 }
 
-/// Returns the findings about what `YuniKorn` accepts: those of the linter, in the order of the queues, and
-/// behind them `risks`, those about the admission settings, and whom of the tree these settings trust.
+/// Returns the findings about what `YuniKorn` accepts: the linter's in the order of the queues, then `risks`,
+/// the findings about the admission settings, then the names of the tree that these settings trust.
 pub fn linted(
     tree: &Tree,
     known: &Known,

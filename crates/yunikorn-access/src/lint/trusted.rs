@@ -89,7 +89,7 @@ mod tests {
         assert!(
             matches!(found(EXTERNAL_USERS, "^r", "").as_slice(), [(_, said)] if said.contains("user `rita`"))
         );
-        // A user is no group, and controllers are neither.
+        // A user is no group, and the list of controllers is not looked at.
         assert_eq!(found(EXTERNAL_GROUPS, "^rita$", ""), []);
         assert_eq!(found("admissionController.accessControl.systemUsers", "^rita$", ""), []);
     }

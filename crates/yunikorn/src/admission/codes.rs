@@ -64,7 +64,8 @@ go_compat::codes! {
     ///
     /// All who are in the group submit as anyone. Kubernetes puts everyone who has logged in into
     /// `system:authenticated`, everyone else into `system:unauthenticated`, and each service account into
-    /// `system:serviceaccounts` and a group for its namespace. Anyone who may create a pod in a namespace acts as its service accounts.
+    /// `system:serviceaccounts` and a group for its namespace. Anyone who may create a pod in a namespace
+    /// acts as its service accounts.
     pub const GROUP_OF_EVERYONE: Code = Code::new(4118, "group-of-everyone");
     /// `trustControllers: true` without `systemUsers` trusts every account of kube-system, and nothing checks
     /// what they copy from changed workloads.
@@ -78,17 +79,17 @@ go_compat::codes! {
     /// An expression of `externalUsers` or `externalGroups` matches a user or a group that ACLs of queues
     /// name.
     ///
-    /// These lists are for front ends such as Livy, which pass on the names of their own users. Whoever is on
-    /// one writes any user and groups into `user.info`, also those of administrators, and so submits to every
-    /// queue. An ACL is enough to use a queue: remove the name from the list. A name that may submit to root
-    /// is not reported.
+    /// These lists are for front ends such as Livy, which pass on the names of their users. A user or group
+    /// on a list writes any name into `user.info`, also an administrator's, and so submits to every queue. An
+    /// ACL is enough to use a queue: remove the name from the list. A name that may submit to root is not
+    /// reported.
     pub const TENANT_TRUSTED: Code = Code::new(4120, "tenant-trusted");
     /// An expression of `systemUsers` or `externalUsers` matches `system:anonymous`, the name of every
     /// request without a login.
     ///
-    /// Where such requests may create pods, everyone who reaches the API server submits as anyone.
+    /// If such requests may create pods, everyone who reaches the API server submits as anyone.
     pub const ANONYMOUS_TRUSTED: Code = Code::new(4121, "anonymous-trusted");
-    /// A `*` in an expression is written as in a shell, where it stands for any text.
+    /// A `*` in an expression is written as in a shell, which reads it as any text.
     ///
     /// In a regular expression it repeats what precedes it, from zero times on: `team-*` is `team` with any
     /// number of dashes. Write `.*` for any text. At the end of an expression without `$` nothing is needed.

@@ -32,7 +32,7 @@ pub(super) fn matches_all(regex: &GoRegex) -> Option<Diagnostic> {
     })
 }
 
-/// Finds a `*` written as in a shell: behind a character of a name, which it repeats.
+/// Finds a `*` written as in a shell: after a character of a name, which it repeats.
 fn shell_pattern(regex: &GoRegex) -> Option<Diagnostic> {
     let body = regex.as_str().trim_start_matches('^').trim_end_matches('$');
     let repeated = |before: &str| before.chars().next_back().filter(|c| *c != '.');

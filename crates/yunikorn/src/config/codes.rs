@@ -82,7 +82,7 @@ go_compat::codes! {
 
     /// A key of `binaryData` gives the scheduler nothing: the value of a `.gz` key is not gzip, so that the
     /// value it should replace stays in force, or the name does not end in `.gz` at all
-    /// (`schedulerconf.go:445`). Or a packed value is in `data`, where nothing is unpacked.
+    /// (`schedulerconf.go:445`). Or a packed value is in `data`, which is not unpacked.
     pub const NOT_UNPACKED: Code = Code::new(3040, "binary-not-unpacked");
     /// A key of `binaryData` wins over a key of `data`, or empties it, or differs from another one for the
     /// same key (`schedulerconf.go:445`).
@@ -94,14 +94,14 @@ go_compat::codes! {
     /// A placement rule that places no application on Kubernetes.
     ///
     /// It needs a tag that YuniKorn's shim never sets, a filter lets nobody pass, or the queue it names does
-    /// not exist or takes no applications. YuniKorn accepts the rule and tries the next one. Where no rule is
+    /// not exist or takes no applications. YuniKorn accepts the rule and tries the next one. If no rule is
     /// left, an application goes to `root.default`, or is rejected.
     pub const RULE_DEAD: Code = Code::new(3043, "rule-never-places");
     /// The user group resolver is asked for a user without groups only, and the admission controller writes
     /// groups into each pod (`usergroup.go:160`).
     ///
     /// Kubernetes gives every user groups, `system:authenticated` among them, and these are what the
-    /// scheduler compares with ACLs. Groups of LDAP or of the scheduler's machine do not count for them. To
+    /// scheduler compares with ACLs. Groups of LDAP or of the scheduler's machine are not added. To
     /// grant a group of LDAP, let the login of Kubernetes send it.
     pub const RESOLVER_UNASKED: Code = Code::new(3044, "resolver-never-asked");
     /// A key of YuniKorn's ConfigMaps that no program of YuniKorn reads: misspelt, in another case, or read

@@ -75,7 +75,7 @@ impl<'c> Queues<'c> {
         })
     }
 
-    /// Returns the reason why a rule places no application.
+    /// Explains why a rule places no application.
     fn dead(&self, rule: &PlacementRule) -> Option<Dead> {
         if let Some(dead) = self.nameless(rule) {
             return Some(dead);
@@ -97,7 +97,7 @@ impl<'c> Queues<'c> {
         })
     }
 
-    /// Returns the reason why a rule names no queue.
+    /// Explains why a rule names no queue.
     fn nameless(&self, rule: &PlacementRule) -> Option<Dead> {
         if denies_all(&rule.filter) {
             let why = "its filter denies everyone, because it lists no names".to_owned();

@@ -127,7 +127,7 @@ const GONE: [(&str, &str, &str); 2] = [
     ("service.operatorPlugins", "1.5", "remove it; the plugins it chose are gone"),
 ];
 
-/// Beginnings of names by which a key is meant for `YuniKorn`.
+/// Beginnings of the names of keys that are meant for `YuniKorn`.
 const PREFIXES: [&str; 6] = ["service.", "kubernetes.", "health.", "event.", "log.", "admissioncontroller."];
 
 /// The key of the queues if `service.policyGroup` is not set.
@@ -156,9 +156,9 @@ pub fn is_log(name: &str) -> bool {
 /// A finding about a key of the merged ConfigMaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFinding<'f> {
-    /// The key that it is about; `None` if it is about one that is missing.
+    /// The key in question; `None` if it is missing.
     pub origin: Option<&'f Origin>,
-    /// The finding. Its span is in the value; without one it is about the name.
+    /// The finding. Its span is in the value; without a span the name is wrong.
     pub diagnostic: Diagnostic,
 }
 
@@ -288,7 +288,7 @@ fn meant<'k>(name: &str, queues_key: &'k str) -> Option<&'k str> {
     let names = || KEYS.iter().map(|key| key.name).chain(["log.level"]);
     let last = |name: &'_ str| squeezed(name.rsplit('.').next().unwrap_or(name));
     let same = names().find(|known| squeezed(known) == squeezed(name));
-    // The part behind the last dot is another one in each key.
+    // The part after the last dot is different in each key.
     let same_end = || names().find(|known| last(known) == last(name));
     let near = || if name.contains('.') { nearest(names(), name) } else { None };
     same.or_else(same_end).or_else(near)
