@@ -27,7 +27,7 @@ const WIDTH: usize = 100;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Codes to explain, such as QW1003, 1003 or too-many-lists; or reasons of conditions, such as
-    /// QueueNotFound
+    /// Forbidden
     #[arg(value_name = "CODE|REASON", value_parser = topic)]
     topics: Vec<Topic>,
 }
