@@ -242,7 +242,7 @@ impl FileArgs {
         console.notes(&inputs.notes);
         if inputs.skipped > 0 {
             let files = plural(inputs.skipped, "file");
-            console.note(&format!("{files} skipped that hold nothing for queuewarden or YuniKorn"));
+            console.note(&format!("{files} skipped, which hold nothing for queuewarden or YuniKorn"));
         }
         Ok(inputs)
     }

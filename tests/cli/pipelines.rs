@@ -39,7 +39,7 @@ pub(super) fn hook() -> Vec<String> {
     entry.iter().cloned().chain(args).skip(1).collect()
 }
 
-/// Runs the command of the action in a folder. Returns what it printed, and the results in its SARIF.
+/// Runs the command of the action in a folder. Returns its output, and the results in its SARIF.
 pub(super) fn action(folder: &Path) -> (Output, Vec<Value>) {
     let action = read("action.yml");
     for field in ["name", "description", "runs"] {

@@ -14,7 +14,7 @@ fn tree(acl: &str, indent: usize) -> String {
     text.lines().map(|line| format!("{}{line}\n", " ".repeat(indent))).collect()
 }
 
-/// Returns files that hold a tree with this ACL, by what they are.
+/// Returns files that hold a tree with this ACL, each with its description.
 fn files(acl: &str) -> Vec<(&'static str, String)> {
     let at = |indent| tree(acl, indent);
     let values = |indent: usize| {
@@ -26,11 +26,12 @@ fn files(acl: &str) -> Vec<(&'static str, String)> {
     };
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yunikorn-defaults"}, "data": {"queues.yaml": at(0)}});
     let kubectl = json!({"metadata": {"name": "yunikorn-defaults", "namespace": "batch"}, "data": {"queues.yaml": at(0)}});
+    let copy = values(0).replace(acl, "x  y");
     let application = json!({
         "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-        "metadata": {"name": "yk", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": format!("{{\"spec\": {}}}", Value::from(values(0)))}},
+        "metadata": {"name": "yk", "annotations": {"kubectl.kubernetes.io/last-applied-configuration": format!("{{\"spec\": {}}}", Value::from(copy.as_str()))}},
         "spec": {"source": {"helm": {"values": values(0)}}},
-        "status": {"history": [{"source": {"helm": {"values": values(0)}}}]},
+        "status": {"history": [{"source": {"helm": {"values": copy}}}]},
     });
     let argo = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: yk}\nspec:\n";
     vec![
@@ -168,6 +169,17 @@ fn a_tree_is_read_wherever_it_is_kept() {
             err(&fixed)
         );
     }
+}
+
+#[test]
+fn a_tree_with_an_anchor_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("tree: &tree |\n{}yunikornDefaults: {{queues.yaml: *tree}}\n", tree("sue  dev", 2));
+    let found = errors("an anchor", &text, folder.path());
+    assert!(matches!(found.as_slice(), [at] if at.starts_with("&tree")), "{found:?}");
+    errors("an anchor", &text.replace("  dev", " dev"), folder.path());
+    let asked = run(&["can-i", "submit", "root", "--as", "sue", "-f", "x.yaml"], folder.path(), "");
+    assert!(asked.status.success(), "{}{}", out(&asked), err(&asked));
 }
 
 /// What cannot be edited in its place is named.
@@ -324,7 +336,7 @@ fn the_namespace_is_that_of_the_input() {
         code == Some(3) && said.contains("in namespace yunikorn, or give --cluster-namespace batch"),
         "{said}"
     );
-    // The operator would not write beside that owner, so a grant has no effect.
+    // Someone else owns the key, so the operator would not write the grant.
     let (code, said) = ask("ann", &["batch.yaml", "config.yaml", "acl.yaml"], &[]);
     assert!(code == Some(3) && said.contains("would not write"), "{said}");
     for command in ["validate", "render"] {
@@ -396,7 +408,7 @@ fn a_file_that_is_named_and_holds_nothing_is_an_error() {
         (
             "acl.yaml",
             "{{- if .Values.x }}\napiVersion: queuewarden.dev/v1alpha1\n{{- end }}\n",
-            "if it is a template",
+            "if this is a template",
         ),
     ] {
         fs::write(folder.path().join(name), text).unwrap();
@@ -412,5 +424,5 @@ fn a_file_that_is_named_and_holds_nothing_is_an_error() {
     assert_eq!(ended.status.code(), Some(0), "{}{}", out(&ended), err(&ended));
     let said = err(&ended);
     assert!(said.contains("note: ./acl.yaml:1:1 is a template") || said.contains("acl.yaml"), "{said}");
-    assert!(said.contains("note: 3 files skipped: "), "{said}");
+    assert!(said.contains("note: 3 files skipped, "), "{said}");
 }

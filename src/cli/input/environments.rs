@@ -11,7 +11,7 @@ use super::{SourceDiagnostic, ours};
 /// Maximum number of environments in one run.
 const MAX_ENVIRONMENTS: usize = 100;
 
-/// A queue tree of which each environment has one: a text, and the object if it is not a bare queues.yaml.
+/// The queue tree of an environment: a text, and the object unless it is a bare queues.yaml.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Tree {
     source: usize,
@@ -19,8 +19,8 @@ struct Tree {
 }
 
 impl Inputs {
-    /// Returns what is found of a text in every environment that has an object of it; nothing if there is one
-    /// environment, or too many.
+    /// Returns the findings on a text that are the same in every environment with an object of it. Returns
+    /// nothing for one environment, or too many.
     pub fn in_environments(&self, find: impl Fn(&Self) -> Vec<SourceDiagnostic>) -> Vec<SourceDiagnostic> {
         let trees = self.trees();
         let is_one = trees.len() < 2 && self.alternatives.is_empty();
@@ -49,7 +49,7 @@ impl Inputs {
         everywhere
     }
 
-    /// Returns the queue trees of which each environment has one.
+    /// Returns the queue trees of all environments.
     fn trees(&self) -> Vec<Tree> {
         let is_one = |object: &&Object| {
             let label = object.label();

@@ -173,9 +173,10 @@ impl Inputs {
                 object.kind != object::Kind::ConfigMap && path.is_some_and(|path| patches.contains(path));
             if is_patch {
                 let name = source.map_or("", |source| source.name.as_str());
-                notes.push(format!(
-                    "{name} is a patch and not checked: check the output of `kustomize build`"
-                ));
+                if notes.len() < MAX_NOTES {
+                    let check = "check the output of `kustomize build`";
+                    notes.push(format!("{name} is a patch and not checked: {check}"));
+                }
                 *skipped = skipped.saturating_add(1);
             }
             !is_patch

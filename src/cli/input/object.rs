@@ -540,7 +540,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Reports every duplicate object, and keeps the first. Duplicates inside other documents or in different
-/// subfolders are kept: each environment may have one.
+/// subfolders are kept, because they may be of different environments.
 pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
     let mut first: BTreeMap<(Kind, String, String), usize> = BTreeMap::new();
     for object in std::mem::take(&mut inputs.objects) {
@@ -559,6 +559,16 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
         let location = inputs.location(other.document.source, other.document.span("/metadata/name").start);
         let message = format!("`{}` was defined before, in {location}", object.label());
         let wrapped = object.wrapped || other.wrapped;
+        let is_shared = |object: &Object| {
+            let queues = object.document.node_at("/data/queues.yaml");
+            object.wrapped && queues.is_some_and(|node| node.shared)
+        };
+        let same =
+            object.document.source == other.document.source && object.document.value == other.document.value;
+        if same && is_shared(&object) && is_shared(other) {
+            // It is an anchor with its alias.
+            continue;
+        }
         let folders = [&object, other].map(|object| inputs.folder(object.document.source));
         let apart = matches!(folders, [Some(one), Some(other)] if one != other);
         if wrapped || apart {
@@ -760,6 +770,8 @@ mod tests {
             "a: {values: >-\n    yunikornDefaults: {a.b: []}\n    password: hunter2}\n".to_owned(),
             "values: \"yunikornDefaults: {a.b: []}\\npassword: hunter2\"\n".to_owned(),
             "values: |\n  password: hunter2\n  yunikornDefaults: [\n".to_owned(),
+            "values: >-\n  {yunikornDefaults: {a.b: []}, password: hunter2}\n".to_owned(),
+            "values: >-\n  {yunikornDefaults: [], password: hunter2}\n".to_owned(),
             "a: 0x1hunter2\nb: [-.inf]\nhunter2: .nan\n".to_owned(),
             secret.to_owned(),
             format!("{ACL}---\n{secret}"),

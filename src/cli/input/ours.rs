@@ -83,8 +83,8 @@ pub fn is_meant(value: &Value) -> bool {
         || OUR_OWN.iter().any(|kind| kind.name() == word("kind"))
 }
 
-/// Returns whether a mapping is the data of a ConfigMap of `YuniKorn`: a key holds a queue tree, or the root of
-/// a document has a key of the admission controller.
+/// Returns whether a mapping is the data of a ConfigMap of `YuniKorn`: a key holds a queue tree, or the root
+/// of a document has a key of the admission controller.
 pub fn is_data(map: &Map<String, Value>, is_root: bool) -> bool {
     map.iter().any(|(key, value)| match value {
         Value::String(text) => {

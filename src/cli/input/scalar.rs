@@ -38,7 +38,7 @@ impl ContentSpans {
         !self.bytes.is_empty()
     }
 
-    /// Returns the same content's spans in the text around the one that it was traced in.
+    /// Converts spans in a text that is itself the content of `outer` to spans in the outer text.
     #[must_use]
     pub fn through(self, outer: &Self) -> Self {
         let bytes = if outer.bytes.is_empty() { Vec::new() } else { self.bytes };

@@ -18,8 +18,8 @@ use go_compat::yaml;
 
 /// Extensions of the files that are read from a folder, as in kubectl.
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
-/// Maximum number of files; more are a wrong path rather than a configuration.
-const MAX_FILES: usize = 20_000;
+/// Maximum number of files; more are a wrong path rather than a repository.
+const MAX_FILES: usize = 200_000;
 /// Maximum depth of folders.
 const MAX_DEPTH: usize = 32;
 /// Folder with packages of others, which may hold tens of thousands of files.
@@ -56,7 +56,7 @@ enum Encoding {
     Utf16Be,
 }
 
-/// Where a text comes from.
+/// Place of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Reached {
     /// The command line names it.
@@ -101,6 +101,13 @@ impl Source {
             Encoding::Utf16Le => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
             Encoding::Utf16Be => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
         }
+    }
+
+    /// Returns the same as if it were found in a folder.
+    #[cfg(test)]
+    #[must_use]
+    pub fn found(self) -> Self {
+        Self { reached: Reached::InFolder, ..self }
     }
 
     /// Returns this source with another text.

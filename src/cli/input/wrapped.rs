@@ -40,11 +40,11 @@ pub struct Inside {
 struct Entry {
     key: String,
     value: Value,
-    /// The nodes of both, unless the document has none.
+    /// The nodes of both; `None` for JSON that is not valid YAML.
     nodes: Option<(Node, Node)>,
 }
 
-/// Adds what a document holds, other than itself. Returns whether there is anything.
+/// Adds the objects and queue trees inside a document. Returns whether it has any.
 pub(super) fn collect(inputs: &mut Inputs, document: &Document) -> bool {
     let before = inputs.count();
     inputs.add_patches(document.source, patches(&document.value));
@@ -103,7 +103,7 @@ impl Search<'_> {
     /// Searches the fields of a mapping, or of an object of this kind.
     fn fields(&mut self, map: &Map<String, Value>, kind: Option<&str>, pointer: &mut String) {
         for (key, child) in map {
-            // They repeat the object, or what it was, or are not text.
+            // They repeat the object or its past, or are not text.
             if kind.is_some() && ["metadata", "status", "operation", "binaryData"].contains(&key.as_str()) {
                 continue;
             }
@@ -142,8 +142,8 @@ impl Search<'_> {
         self.add(name, entries, self.document);
     }
 
-    /// Returns the value at a JSON pointer as an entry; `None` for null, which deletes a key, and for what is
-    /// no text, which is reported. The name of its field locates the key if nothing else does.
+    /// Returns the value at a JSON pointer as an entry; `None` for null, which deletes a key, and for
+    /// lists and mappings, which are reported. The name of its field locates the key if nothing else does.
     fn entry(&mut self, key: String, value: &Value, pointer: &str, name: Option<&str>) -> Option<Entry> {
         let text = match value {
             Value::Null => return None,
@@ -153,7 +153,7 @@ impl Search<'_> {
                 let message = format!("{} must be text, as in a ConfigMap", quoted(&key));
                 let help = format!("write `{key}: |`, and the lines below it with more spaces");
                 let at = self.document.span_of_key(pointer);
-                self.inputs.quote(self.document.source, at);
+                self.quote_key(pointer);
                 self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
                 return None;
             }
@@ -165,7 +165,7 @@ impl Search<'_> {
         Some(Entry { key, value: Value::String(text), nodes })
     }
 
-    /// Adds entries as the data of a ConfigMap. `within` is a document in which their nodes are.
+    /// Adds entries as the data of a ConfigMap. Their nodes are from the document `within`.
     fn add(&mut self, name: &str, entries: Vec<Entry>, within: &Document) {
         let nodes: Option<Vec<(Node, Node)>> = entries.iter().map(|entry| entry.nodes.clone()).collect();
         let Some(first) = nodes.as_ref().map(|nodes| nodes.first().map(|(key, _)| key.span)) else {
@@ -335,8 +335,14 @@ impl Search<'_> {
         let message = format!("`{key}` must be a mapping, with the keys of a ConfigMap");
         let help = "write the queue tree below it as `queues.yaml: |`";
         let at = self.document.span_of_key(pointer);
-        self.inputs.quote(self.document.source, at);
+        self.quote_key(pointer);
         self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
+    }
+
+    /// Lets messages quote the name of the field at a JSON pointer.
+    fn quote_key(&mut self, pointer: &str) {
+        let part = self.document.key_at(pointer).and_then(|key| self.document.quotable(key.span));
+        part.into_iter().for_each(|part| self.inputs.quote(self.document.source, part));
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
@@ -362,7 +368,7 @@ fn patches(value: &Value) -> impl Iterator<Item = &str> {
     items.filter_map(|item| item.as_str().or_else(|| item.get("path")?.as_str()))
 }
 
-/// Runs `then` with the JSON pointer of what is below it.
+/// Runs `then` with the JSON pointer of a field or item.
 fn below<T>(pointer: &mut String, token: &str, then: impl FnOnce(&mut String) -> T) -> T {
     let end = pointer.len();
     pointer.push('/');
@@ -380,7 +386,7 @@ fn holds_yaml(name: &str) -> bool {
         || [".yaml", ".yml", ".json"].iter().any(|end| lower.ends_with(end))
 }
 
-/// Stands for a placeholder in a text: no program writes it.
+/// Replaces a placeholder in a text. It is for private use, so no program writes it.
 pub(super) const MASK: char = '\u{e000}';
 
 /// Replaces the placeholders of a template by as many bytes, so that the text around them can be read. Argo
@@ -389,14 +395,15 @@ fn masked(text: &str) -> String {
     let (mut masked, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, behind)) = rest.split_once(TEMPLATE) {
         masked.push_str(before);
-        let length = behind
-            .find("}}")
-            .map(|end| end.saturating_add(2))
-            .filter(|end| behind.get(..*end).is_some_and(|placeholder| !placeholder.contains('\n')));
-        let length = length.unwrap_or_default();
-        let bytes = length.saturating_add(TEMPLATE.len());
-        masked.extend(std::iter::repeat_n(MASK, bytes / MASK.len_utf8()));
-        masked.extend(std::iter::repeat_n('x', bytes % MASK.len_utf8()));
+        let end = behind.find("}}").filter(|end| !behind.get(..*end).unwrap_or_default().contains('\n'));
+        let length = end.map_or(0, |end| end.saturating_add("}}".len()));
+        if length == 0 {
+            masked.push_str(TEMPLATE);
+        } else {
+            let bytes = length.saturating_add(TEMPLATE.len());
+            masked.extend(std::iter::repeat_n(MASK, bytes / MASK.len_utf8()));
+            masked.extend(std::iter::repeat_n('x', bytes % MASK.len_utf8()));
+        }
         rest = behind.get(length..).unwrap_or_default();
     }
     masked.push_str(rest);
@@ -415,4 +422,95 @@ fn segments(path: &str) -> Vec<String> {
         }
     }
     segments
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::source::Source;
+    use super::*;
+    use crate::cli::console::Look;
+    use crate::cli::findings;
+
+    /// Documents that hold a tree, each in another way.
+    const SEED: &str = "a: &t\n  yunikornDefaults:\n    queues.yaml: |\n      partitions: [{queues: []}]\nb: *t\n---\n\
+        spec: {helm: {values: \"yunikornDefaults:\\n  queues.yaml: |\\n    partitions:\\n    - queues: []\\n\", parameters: [{name: 'yunikornDefaults.queues\\.yaml', value: 'partitions: [{queues}]'}]}}\n---\n\
+        configMapGenerator:\n- name: yunikorn-configs\n  literals: ['queues.yaml=partitions: [{queues: 1}]', 'log.level={{ x }}']\n---\n\
+        patches:\n- patch: |-\n    - op: add\n      path: /data/queues.yaml\n      value: >\n        partitions: [{queues: []}]\n---\n\
+        apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: values}\n  data:\n    values.yaml: |\n      yunikornConfigs: {a.b: [1]}\n";
+
+    fn check(text: &str, found: bool) -> Result<(), TestCaseError> {
+        let source = Source::new("x.yaml", text);
+        let inputs = Inputs::new(vec![if found { source.found() } else { source }]);
+        for object in &inputs.objects {
+            for pointer in ["", "/data", "/data/queues.yaml", "/metadata/name", "/data/log.level"] {
+                for span in [object.document.span(pointer), object.document.span_of_key(pointer)] {
+                    prop_assert!(text.get(span.start..span.end).is_some(), "{pointer} {span:?}");
+                }
+                if let Some(spans) = inputs.content_spans(&object.document, pointer) {
+                    let part = spans.span(Span::new(1, 9));
+                    prop_assert!(text.get(part.start..part.end).is_some() || !text.is_ascii(), "{part:?}");
+                    prop_assert!(part.end <= text.len(), "{part:?}");
+                }
+            }
+        }
+        findings::text(&inputs.sources, &inputs.findings, Look { color: true, width: Some(80) });
+        prop_assert!(!found || inputs.sources.is_empty() || inputs.held() > 0);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_searched(
+            changes in prop::collection::vec(
+                (0..SEED.len(), 0_usize..6, "[ \\n\\t:#'\"{}\\[\\],*&|>-]{0,3}|ü|\\{\\{|\\}\\}|\\\\"),
+                0..6,
+            ),
+            found: bool,
+        ) {
+            let text = changes.into_iter().fold(SEED.to_owned(), |text, (at, cut, put)| {
+                let at = text.floor_char_boundary(at);
+                let end = text.ceil_char_boundary(at.saturating_add(cut));
+                format!("{}{put}{}", &text[..at], &text[end..])
+            });
+            check(&text, found)?;
+        }
+    }
+
+    #[test]
+    fn paths_of_values_are_split_as_by_helm() {
+        for (path, expected) in [
+            ("yunikornDefaults.queues\\.yaml", &["yunikornDefaults", "queues.yaml"][..]),
+            ("a.b", &["a", "b"]),
+            ("a\\\\.b\\", &["a\\", "b", ""]),
+            ("", &[""]),
+        ] {
+            assert_eq!(segments(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn placeholders_are_masked_in_place() {
+        for text in ["a: {{name}}", "{{", "{{ a\n }}", "{{a}} }} {{ü}}", "x {{}} y"] {
+            let masked = masked(text);
+            assert_eq!(masked.len(), text.len(), "{text:?}");
+            assert_eq!(masked.contains(TEMPLATE), text == "{{" || text.contains('\n'), "{masked:?}");
+        }
+    }
+
+    #[test]
+    fn texts_inside_are_bounded() {
+        let text = format!("yunikornDefaults: {{a.b: '{}'}}", "x".repeat(MAX_TEXT / 3));
+        let text: String = (0..4).map(|_| format!("---\nvalues: {}\n", Value::from(text.as_str()))).collect();
+        // A file of this size is not read by the command line.
+        let inputs = Inputs::new(vec![Source::new("x.json", text)]);
+        let codes: Vec<_> = inputs.findings.iter().map(|found| found.diagnostic.code).collect();
+        assert!(codes.contains(&yaml::TOO_LARGE), "{codes:?}");
+        let deep = (0..9).fold("yunikornDefaults: {a.b: c}".to_owned(), |text, _| {
+            format!("values: {}", Value::from(text))
+        });
+        let inputs = Inputs::new(vec![Source::new("x.yaml", deep)]);
+        assert!(inputs.objects.is_empty() && inputs.findings.len() == 1);
+    }
 }

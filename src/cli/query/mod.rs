@@ -85,8 +85,8 @@ pub struct ClusterArgs {
     /// The API server.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// YuniKorn's namespace, in a cluster or in files, instead of the one in the YuniKornConfig, that of the
-    /// ConfigMaps in the files, or "yunikorn"
+    /// YuniKorn's namespace, in a cluster or in files, instead of the YuniKornConfig's or the ConfigMaps', or
+    /// "yunikorn"
     #[arg(long, value_name = "NAME")]
     pub cluster_namespace: Option<String>,
     /// Read the configuration from the scheduler instead of its ConfigMaps

@@ -37,7 +37,7 @@ pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<Ch
         });
         left.extend(elsewise.filter_map(|finding| {
             let at = source.at(finding.diagnostic.span?.start);
-            Some(format!("{at} is not fixed: what is to be replaced is written in another way there"))
+            Some(format!("{at} is not fixed: the text is written in another way there"))
         }));
         if of(index).any(|finding| is_unreadable(finding.diagnostic.code)) {
             left.push(format!("{} is not fixed: it cannot be read; correct that first", source.name));
