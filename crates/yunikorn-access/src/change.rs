@@ -1,5 +1,5 @@
-//! Changes of the configuration or of a request, as values: each is made and its effect evaluated before it
-//! is offered as a remedy.
+//! Changes of the configuration or of a request, as values. A remedy is offered only after its changes were
+//! made and evaluated.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub struct Case<'t> {
     pub queue: String,
     /// The tags of the application that is submitted.
     pub tags: BTreeMap<String, String>,
-    /// The application that the request is about.
+    /// The application in the request.
     pub application: Option<ApplicationAcl>,
     /// True if the user-info webhook writes the user's name.
     pub webhook: bool,
@@ -130,7 +130,7 @@ impl<'t> Case<'t> {
                 };
                 return entry.is_ok_and(|(entry, _)| self.tree.to_mut().grant(queue, *right, &entry));
             }
-            // Nobody may submit there, whatever is configured.
+            // Nobody may submit there with any configuration.
             Change::AddQueue { queue, .. } if in_recovery(queue.as_str()) => return false,
             Change::AddQueue { queue, leaf } => return self.tree.to_mut().add_queue(queue, *leaf),
             Change::MakeParent { queue } => return self.tree.to_mut().make_parent(queue),

@@ -52,7 +52,7 @@ fn decided(case: &Case<'_>, question: Request<'_>) -> Option<Decision> {
     Some(decide(&case.tree, Request { application, target: &case.queue, ..question }, &case.identity))
 }
 
-/// Makes a change, and those that the next requirement needs.
+/// Makes a change, and adds the changes for the next requirement.
 fn completed(
     case: &Case<'_>,
     question: Request<'_>,
@@ -116,7 +116,7 @@ fn of_step(tree: &Tree, question: Request<'_>, step: &Step, identity: &Identity)
         }
         Clause::Queue(decision) => {
             let remedies = remedy::remedies(tree, decision);
-            // The application is in its queue; only the one to move it to can be another.
+            // The application stays in its queue, but can move to another one.
             let is_target = decision.path == question.target;
             let possible = remedies
                 .into_iter()

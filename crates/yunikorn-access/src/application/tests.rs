@@ -291,7 +291,7 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
           ann in spark.modify.acls, which is set when the application is submitted"
             .to_owned()
     ));
-    // Without a group there is none to name, and a list in commas cannot hold a name with one.
+    // A user without groups gets no advice about them.
     let of_user: Vec<String> = spark(&[on], "ann,x");
     assert!(!of_user.iter().any(|words| words.contains("groups")), "{of_user:?}");
     let none: [String; 0] = [];

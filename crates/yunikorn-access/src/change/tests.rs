@@ -22,8 +22,7 @@ use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
 
-/// Names that ACLs hold, names that they drop, names that `YuniKorn` refuses, and one that is too long for a
-/// queue.
+/// Names that ACLs hold, names that they drop, names that `YuniKorn` refuses, and a name too long for a queue.
 const USERS: [&str; 9] = [
     "ann",
     "Bob",
@@ -287,7 +286,7 @@ fn any_queue() -> impl Strategy<Value = String> {
     prop::sample::select(PATHS.iter().chain(&odd).map(ToString::to_string).collect::<Vec<_>>())
 }
 
-/// No advice writes a name into an ACL that drops it, or asks of a person what they cannot do.
+/// Checks that no advice asks a person for something impossible.
 fn check_changes(changes: &[Change], identity: &Identity) {
     for change in changes {
         match change {
@@ -340,8 +339,8 @@ fn every_remedy_of_an_access_question_helps() {
     });
 }
 
-/// Places an application as the scheduler does with this configuration, where the user-info webhook writes
-/// names if it has to.
+/// Places an application as the scheduler does with this configuration. The user-info webhook writes names
+/// if the case has it.
 fn placed(tree: &Tree, live: &Live, case: &Case<'_>, is_refused: bool) -> Option<String> {
     if is_refused && !case.webhook {
         return None;

@@ -1,5 +1,5 @@
-//! Finds the changes that place an application where it asks to run: first those of the application, then
-//! those of the configuration. Each was made, and the application placed again, before it is offered.
+//! Finds the changes that place an application in the queue it asks for: first changes of the application,
+//! then changes of the configuration. Each was made, and the application placed again, before it is offered.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -30,7 +30,7 @@ const MAX_CHANGES: usize = 4;
 const MAX_QUEUES: usize = 4;
 /// Maximum number of queues that are tried to find those.
 const MAX_TRIED: usize = 100;
-/// Maximum number of changed configurations in which the application is placed.
+/// Maximum number of placements that are tried.
 const MAX_PLACED: usize = 200;
 /// The tag of the annotation [`PARENT_QUEUE`] of the namespace.
 const PARENT_TAG: &str = "namespace.parentqueue";
@@ -40,7 +40,7 @@ const PARENT_TAG: &str = "namespace.parentqueue";
 pub struct Advice {
     /// The changes in one sentence.
     pub words: String,
-    /// The changes: each of these lists alone places the application.
+    /// The lists of changes. Each list alone places the application.
     pub alternatives: Vec<Vec<Change>>,
 }
 
@@ -53,9 +53,9 @@ pub struct Question<'a> {
     placement: &'a Placement,
     /// True if `YuniKorn` refuses the name of the user before it tries a rule.
     is_refused: bool,
-    /// The queue in which it has to run; `None` for any.
+    /// The queue it has to run in; `None` for any.
     goal: Option<String>,
-    /// The number of changed configurations in which it may still be placed.
+    /// The number of placements that may still be tried.
     left: Cell<usize>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Question<'a> {
         Self { is_refused: true, ..self }
     }
 
-    /// Returns the remedies in the order in which to try them.
+    /// Returns the remedies, the one to try first at the beginning.
     pub fn advice(&self) -> Vec<Advice> {
         let case = self.case();
         let (case, made) = if self.is_refused {
@@ -180,7 +180,7 @@ impl<'a> Question<'a> {
         candidates.into_iter().filter_map(move |candidate| self.completed(case, made, candidate))
     }
 
-    /// Makes a change, and those that it needs besides.
+    /// Makes a change, and adds the changes it needs besides.
     fn completed(&self, case: &Case<'_>, made: &[Candidate], candidate: Candidate) -> Option<Advice> {
         let left = self.left.get().checked_sub(1)?;
         self.left.set(left);
@@ -289,7 +289,7 @@ impl<'a> Question<'a> {
                 words: format!("put {} back into the configuration", landing.queue.to_ascii_lowercase()),
                 ..add
             }),
-            (LandingEnd::Crashes, _) => self.rule_with(case, Place { at, depth: 0 }, |rule| {
+            (LandingEnd::Crashes, _) => Self::rule_with(case, Place { at, depth: 0 }, |rule| {
                 if step.rule.name == RuleName::Test {
                     return None;
                 }
@@ -324,11 +324,11 @@ impl<'a> Question<'a> {
                 }
             }
             (RuleEnd::Missing(queue), _) => self.missing(case, place, rule, queue),
-            (RuleEnd::Filtered { why, .. }, _) => self.past_filter(case, place, rule, why),
+            (RuleEnd::Filtered { why, .. }, _) => Self::past_filter(case, place, rule, why),
             (RuleEnd::Fails(message), _) => match message.strip_prefix("parent rule returned a leaf queue: ")
             {
                 Some(queue) => make_parent(queue, at).into_iter().collect(),
-                None if message == NAME_REFUSED => self.skipped(case, place, rule).into_iter().collect(),
+                None if message == NAME_REFUSED => Self::skipped(case, place, rule).into_iter().collect(),
                 None => Vec::new(),
             },
             _ => Vec::new(),
@@ -356,14 +356,14 @@ impl<'a> Question<'a> {
             });
             return ask.into_iter().collect();
         }
-        let creates = self.rule_with(case, place, |written| {
+        let creates = Self::rule_with(case, place, |written| {
             written.create = true;
             Some(format!("let {} create queues (`create: true`)", named(place, rule)))
         });
         add_queue(case, queue, place.depth == 0, at).into_iter().chain(creates).collect()
     }
 
-    /// Suggests the annotation of the namespace with a queue that leads to one in which the application runs.
+    /// Suggests the annotation of the namespace with a queue that places the application.
     fn annotation(&self, case: &Case<'_>, place: Place) -> Option<Candidate> {
         let candidates = case.tree.queues().map(|(_, node)| node).filter(|node| !node.path.is_root());
         let mut candidates = candidates.filter(|node| node.is_leaf == (place.depth == 0)).take(MAX_TRIED);
@@ -378,7 +378,7 @@ impl<'a> Question<'a> {
     }
 
     /// Suggests the groups that a filter lists, and an entry for the user.
-    fn past_filter(&self, case: &Case<'_>, place: Place, rule: &RuleStep, why: &Why) -> Vec<Candidate> {
+    fn past_filter(case: &Case<'_>, place: Place, rule: &RuleStep, why: &Why) -> Vec<Candidate> {
         let user = &case.identity.user;
         let rules = case.tree.placement_rules();
         let Some(filter) = place.of(rules).map(|rule| &rule.filter) else { return Vec::new() };
@@ -396,7 +396,7 @@ impl<'a> Question<'a> {
                     next: place.at,
                 });
                 // One expression among several names would no longer be one.
-                let add = self.rule_with(case, place, |written| {
+                let add = Self::rule_with(case, place, |written| {
                     let users = written.filter.users.get_or_insert_default();
                     (can_be_listed && lists_names(users)).then(|| {
                         users.push(user.as_str().into());
@@ -406,7 +406,7 @@ impl<'a> Question<'a> {
                 join.into_iter().chain(add).collect()
             }
             Why::User => {
-                let remove = self.rule_with(case, place, |written| {
+                let remove = Self::rule_with(case, place, |written| {
                     let users = written.filter.users.get_or_insert_default();
                     if !lists_names(users) {
                         return None;
@@ -425,12 +425,12 @@ impl<'a> Question<'a> {
     }
 
     /// Suggests that a rule which fails for the name of the user is not tried for them.
-    fn skipped(&self, case: &Case<'_>, place: Place, rule: &RuleStep) -> Option<Candidate> {
+    fn skipped(case: &Case<'_>, place: Place, rule: &RuleStep) -> Option<Candidate> {
         let user = &case.identity.user;
         if rule.name != RuleName::User || !is_user(user) || is_expression(user) {
             return None;
         }
-        let skip = self.rule_with(case, place, |written| {
+        let skip = Self::rule_with(case, place, |written| {
             let filter = &mut written.filter;
             let is_empty = items(&filter.users).is_empty() && items(&filter.groups).is_empty();
             is_empty.then(|| {
@@ -444,7 +444,6 @@ impl<'a> Question<'a> {
 
     /// A change of one rule, with the words of the closure that makes it.
     fn rule_with(
-        &self,
         case: &Case<'_>,
         place: Place,
         change: impl FnOnce(&mut PlacementRule) -> Option<String>,
@@ -468,7 +467,7 @@ impl Advice {
                     Some(Change::AddQueue { queue: added, .. }),
                     Change::Grant { queue, right: Right::Submit, subject },
                 ) if added == queue && subject.is_plain() => {
-                    words.push_str(&format!("name {subject} in its submitacl"));
+                    words.extend(["name ", &subject.to_string(), " in its submitacl"]);
                 }
                 _ => words.push_str(&candidate.words),
             }

@@ -11,8 +11,8 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::{ByRight, Right};
 
 impl Tree {
-    /// Returns the way from a queue up to the root, without ACLs. ACLs only add up, so whoever has a right
-    /// there by a new entry has it in the whole tree, too.
+    /// Returns the way from a queue up to the root, without ACLs. ACLs only add up, so a right
+    /// by a new entry there is a right in the whole tree, too.
     pub(crate) fn bare_way(&self, id: QueueId) -> Self {
         let mut way: Vec<&Node> = self.lineage(id).map(|(_, node)| node).collect();
         way.reverse();
@@ -42,7 +42,7 @@ impl Tree {
         true
     }
 
-    /// Adds a queue and those that are missing above it, as parents. Returns false if it is configured
+    /// Adds a queue, and missing queues above it as parents. Returns false if it is configured
     /// already, or lies below a leaf, which would have to become a parent.
     pub(crate) fn add_queue(&mut self, path: &QueuePath, is_leaf: bool) -> bool {
         let missing: Vec<QueuePath> = path.lineage().take_while(|path| self.find(path).is_none()).collect();
@@ -105,7 +105,9 @@ impl Tree {
 
     /// Takes these queues, in pre-order, in place of its own.
     fn replace(&mut self, mut nodes: Vec<Node>) {
-        nodes.iter_mut().for_each(|node| node.size = 1);
+        for node in &mut nodes {
+            node.size = 1;
+        }
         self.by_path = Arc::new(nodes.iter().map(|node| node.path.clone()).zip(0..).collect());
         self.queues = nodes;
         self.named = OnceLock::new();
