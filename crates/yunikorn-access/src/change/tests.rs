@@ -22,7 +22,8 @@ use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
 
-/// Names that ACLs hold, names that they drop, names that `YuniKorn` refuses, and a name too long for a queue.
+/// Names that ACLs hold, names that they drop, names that `YuniKorn` refuses, and a name too long for a
+/// queue.
 const USERS: [&str; 9] = [
     "ann",
     "Bob",
