@@ -177,7 +177,7 @@ const USES: &[Use] = &[
     Use {
         manifest: "applications/rbac.yaml",
         right: "list,watch pods",
-        uses: &[("controller/applications.rs", &["Api::all_with("]), WATCH],
+        uses: &[("controller/applications.rs", &["Api::all,"]), WATCH],
     },
     Use {
         manifest: "scheduler-secret/rbac.yaml",

@@ -19,7 +19,7 @@ fn tree(key: &str, queues: &str) -> String {
     format!("  {key}: |\n{head}        queues: [{queues}]\n")
 }
 
-/// Runs the check by both of its names, which must give the same, and returns the exit code, and the codes and
+/// Runs the check by both of its names, which must give the same. Returns the exit code, and the codes and
 /// texts of all findings.
 fn found(text: &str) -> (Option<i32>, BTreeSet<String>, String) {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -312,8 +312,14 @@ impl Inputs {
         self.sources.get(source).is_some_and(Source::is_found)
     }
 
-    /// Returns the folder of a text that was found in one below it.
-    fn folder(&self, source: usize) -> Option<&Path> {
+    /// Returns whether several environments have an object of this name, and which one is meant is not known.
+    pub fn is_alternative(&self, object: &Object) -> bool {
+        let label = object.label();
+        self.alternatives.iter().any(|finding| finding.object.as_deref() == Some(label.as_str()))
+    }
+
+    /// Returns the folder of a text that was found in a folder.
+    pub fn folder(&self, source: usize) -> Option<&Path> {
         self.sources.get(source).filter(|source| source.is_found())?.path()?.parent()
     }
 

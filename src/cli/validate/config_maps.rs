@@ -49,18 +49,31 @@ impl<'i> Pair<'i> {
             "" => here,
             namespace => namespace,
         };
-        let mut objects: BTreeMap<&str, [Option<&Object>; 2]> = BTreeMap::new();
-        for object in inputs.of_kind(Kind::ConfigMap).filter(|object| is_known(object)) {
-            let [defaults, configs] = objects.entry(namespace(object)).or_default();
+        let known = inputs.objects.iter().filter(|object| object.kind == Kind::ConfigMap && is_known(object));
+        // Several environments of one repository, such as its folders, have ConfigMaps of one name each.
+        let environment =
+            |object| inputs.is_alternative(object).then(|| inputs.folder(object.document.source));
+        let mut objects: BTreeMap<_, [Option<&Object>; 2]> = BTreeMap::new();
+        for object in known {
+            let [defaults, configs] = objects.entry((namespace(object), environment(object))).or_default();
             let role = if object.name == YUNIKORN_DEFAULTS { defaults } else { configs };
             role.get_or_insert(object);
         }
-        let pair = |(namespace, [defaults, configs]): (&str, [Option<&'i Object>; 2])| {
+        let pair = |((namespace, environment), [defaults, configs]): (
+            (&str, Option<_>),
+            [Option<&'i Object>; 2],
+        )| {
             let state = |object: Option<&Object>| Some(Arc::new(state(object?)?));
             let (first, second) = (state(defaults), state(configs));
             let empty = Snapshot::empty(Timestamp::UNIX_EPOCH);
             let snapshot = Snapshot { defaults: first, output: second, ..empty };
-            Self { here: namespace == here, flat: merged(&snapshot), snapshot, defaults, configs }
+            Self {
+                here: namespace == here && environment.is_none(),
+                flat: merged(&snapshot),
+                snapshot,
+                defaults,
+                configs,
+            }
         };
         objects.into_iter().map(pair).collect()
     }
