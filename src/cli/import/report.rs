@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
-use super::answer::ImportAnswer;
+use super::answer::{ImportAnswer, ImportFinding};
 use super::arguments::Accepted;
 use crate::cli::findings::{self, Count, plural};
 use crate::cli::input::SourceDiagnostic;
 use crate::cli::input::source::Source;
 use crate::cli::query::output::{AnswerFormat, Table};
 use crate::cli::{Console, Failure};
-use go_compat::diag::{Diagnostic, listed};
+use go_compat::diag::{Code, Diagnostic, listed};
 use queuewarden_api::answer::{Named, NamedKind};
 use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof, codes};
 
@@ -20,6 +20,16 @@ const MAX_ROWS: usize = 200;
 const MAX_QUEUES: usize = 3;
 /// Number of names from which a comparison shows its progress.
 const MANY: usize = 500;
+
+/// Codes of findings because of which the ACLs do not decide, or not alone.
+const NOT_ALONE: [Code; 6] = [
+    codes::SWITCHED_OFF,
+    codes::OTHER_AUTHORIZER,
+    codes::OTHER_SCHEDULER,
+    codes::OTHER_STORE,
+    codes::SERVICE_ACL,
+    codes::STOPPED,
+];
 
 /// Prints the findings in the order of their locations, then the comparison and the reason for a refusal;
 /// for programs everything is in the answer. Acknowledged errors are warnings. Returns an import that is
@@ -117,7 +127,10 @@ fn comparison(answer: &ImportAnswer, width: Option<usize>) -> String {
     };
     let wider = answer.differences.iter().filter(|difference| difference.access == Direction::Wider).count();
     let differ = summary(wider, answer.differences.len().saturating_sub(wider));
-    format!("{shown}compared: {extent}: {questions} questions; {differ}\n")
+    // The comparison knows nothing of what decides besides the ACLs.
+    let is_alone = |finding: &ImportFinding| NOT_ALONE.iter().any(|code| finding.code == code.to_string());
+    let alone = if answer.findings.iter().any(is_alone) { "by the ACLs alone, " } else { "" };
+    format!("{shown}compared: {extent}: {questions} questions; {alone}{differ}\n")
 }
 
 fn summary(wider: usize, narrower: usize) -> String {

@@ -165,8 +165,9 @@ fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
                 namespace: named.map_or_else(|| spec.clone().unwrap_or_default().namespace, str::to_owned),
                 ..spec.clone().unwrap_or_default()
             };
-            let snapshot = cluster.run(async |_| cluster.readable(&here, &mut Vec::new()).await)?;
-            (spec, snapshot.output)
+            // The failure to read the ConfigMaps is reported when the queues are read from them.
+            let snapshot = cluster.run(async |_| cluster.readable(&here, &mut Vec::new()).await).ok();
+            (spec, snapshot.and_then(|snapshot| snapshot.output))
         }
     };
     if let Some(output) = output.filter(|output| !managed_keys(output).is_empty()) {

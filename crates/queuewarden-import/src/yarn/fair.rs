@@ -69,7 +69,8 @@ impl Reader<'_> {
         for element in xml::elements(root) {
             match xml::qualified(element) {
                 "queue" | "pool" => queues.push(element),
-                "queuePlacementPolicy" => {
+                // Hadoop ignores a policy without rules.
+                "queuePlacementPolicy" if xml::elements(element).next().is_some() => {
                     let location = Location { file: self.file, span: xml::tag_span(element) };
                     self.findings.push(FileDiagnostic::at(location, placement_left_out()));
                 }
