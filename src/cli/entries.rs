@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Failure;
 use super::query::output::{Table, UNTIL, visible};
 use super::query::rendered::Evidence;
+use super::query::texts::Text;
 use super::query::{DEFAULT_PARTITION, Session, SourceArgs};
 use go_compat::diag::quoted;
 use queuewarden_api::answer::{About, Named, Texts as _, WrittenIn, until};
@@ -128,7 +129,7 @@ impl Found {
             Place::ConfigMap { name, .. } => object("ConfigMap", name),
             Place::Base { span, .. } => match (&self.evidence.base, span) {
                 (Some(base), Some(span)) => base.locate(*span),
-                (base, _) => WrittenIn::text(base.as_ref().map_or("the base", |base| base.name()), None),
+                (base, _) => WrittenIn::text(base.as_ref().map_or("the base", Text::name), None),
             },
             Place::Text(_) => WrittenIn::text(&self.live, None),
         }

@@ -13,8 +13,8 @@ const KUBECTL_CLIENT: &str = "kubectl-client-side-apply";
 /// The operation of server-side apply.
 const APPLY: &str = "Apply";
 
-/// Names the programs that bring an object's old state back: GitOps tools by their annotations, labels and
-/// field managers, or else Helm, or else programs that applied it.
+/// Names the programs that bring an object's old state back: tools of Git workflows by their annotations,
+/// labels and field managers, or else Helm, or else programs that applied it.
 pub fn restorers(meta: &ObjectMeta) -> Vec<String> {
     let label = |key: &str| meta.labels.as_ref().and_then(|labels| labels.get(key)).map(String::as_str);
     let note = |key: &str| meta.annotations.as_ref().and_then(|notes| notes.get(key)).map(String::as_str);

@@ -434,7 +434,7 @@ pub fn delegated<'s>(snapshot: &'s Snapshot, names: &Names) -> Vec<&'s str> {
 ///
 /// # Errors
 /// When `widens` fails.
-pub fn deletable<T: Clone, E>(
+pub fn deletable<T, E>(
     objects: Vec<T>,
     mut widens: impl FnMut(&[T]) -> Result<bool, E>,
 ) -> Result<Vec<T>, E> {
