@@ -88,7 +88,9 @@ pub fn is_meant(value: &Value) -> bool {
 pub fn is_data(map: &Map<String, Value>, is_root: bool) -> bool {
     map.iter().any(|(key, value)| match value {
         Value::String(text) => {
-            key == QUEUES || key.ends_with(".yaml") && is_tree(text) || is_root && key.starts_with(SETTINGS)
+            key == QUEUES
+                || key.strip_suffix(".yaml").is_some() && is_tree(text)
+                || is_root && key.starts_with(SETTINGS)
         }
         Value::Object(fields) => key == QUEUES && fields.contains_key("partitions"),
         _ => false,

@@ -112,7 +112,7 @@ impl Search<'_> {
                 match (known, child) {
                     // It is the data of another ConfigMap.
                     (None, Value::Object(data)) if kind == Some("ConfigMap") => {
-                        self.fields(data, None, pointer)
+                        self.fields(data, None, pointer);
                     }
                     (Some((_, name)), Value::Object(data)) => self.data(name, data, pointer),
                     (Some(known), Value::String(text)) => self.text(text, pointer, Some(known)),
@@ -169,7 +169,7 @@ impl Search<'_> {
     fn add(&mut self, name: &str, entries: Vec<Entry>, within: &Document) {
         let nodes: Option<Vec<(Node, Node)>> = entries.iter().map(|entry| entry.nodes.clone()).collect();
         let Some(first) = nodes.as_ref().map(|nodes| nodes.first().map(|(key, _)| key.span)) else {
-            return self.add_at(name, entries, None, &within);
+            return self.add_at(name, entries, None, within);
         };
         let Some(span) = first else { return };
         let mapping = |pairs| Node { kind: NodeKind::Mapping(pairs), mark: None, shared: false, span };
@@ -178,10 +178,12 @@ impl Search<'_> {
         for entry in &entries {
             if let Some((key, value)) = &entry.nodes {
                 let part = within.quotable(Span::new(key.span.start, value.span.end));
-                part.into_iter().for_each(|part| self.inputs.quote(within.source, part));
+                if let Some(part) = part {
+                    self.inputs.quote(within.source, part);
+                }
             }
         }
-        self.add_at(name, entries, Some(root), &within);
+        self.add_at(name, entries, Some(root), within);
     }
 
     fn add_at(&mut self, name: &str, entries: Vec<Entry>, node: Option<Node>, within: &Document) {
@@ -202,7 +204,7 @@ impl Search<'_> {
     }
 
     /// Reads the text at a JSON pointer: a queue tree, the data of one of [`VALUES`], or documents.
-    fn text(&mut self, text: &str, pointer: &mut String, known: Option<&(&str, &str)>) {
+    fn text(&mut self, text: &str, pointer: &str, known: Option<&(&str, &str)>) {
         let nested = self.document.inside.as_ref().map_or(0, |inside| inside.nested).saturating_add(1);
         if nested > MAX_NESTED || known.is_none() && !ours::mentions(text) {
             return;
@@ -232,7 +234,6 @@ impl Search<'_> {
             let document = Document::read(&inside.text, source, syntax, range)
                 .and_then(|document| document.map(Document::decoded).transpose());
             match document {
-                Ok(None) => {}
                 Ok(Some(document)) => {
                     let document = document.inside(Some(Arc::clone(&inside)));
                     match (&document.value, known) {
@@ -251,7 +252,7 @@ impl Search<'_> {
                     let at = diagnostic.span.map(|span| inside.spans.span(span));
                     self.inputs.unread(source, part, Diagnostic { span: at, ..diagnostic });
                 }
-                Err(_) => {}
+                Ok(None) | Err(_) => {}
             }
         }
     }
@@ -342,7 +343,9 @@ impl Search<'_> {
     /// Lets messages quote the name of the field at a JSON pointer.
     fn quote_key(&mut self, pointer: &str) {
         let part = self.document.key_at(pointer).and_then(|key| self.document.quotable(key.span));
-        part.into_iter().for_each(|part| self.inputs.quote(self.document.source, part));
+        if let Some(part) = part {
+            self.inputs.quote(self.document.source, part);
+        }
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
@@ -472,7 +475,8 @@ mod tests {
             let text = changes.into_iter().fold(SEED.to_owned(), |text, (at, cut, put)| {
                 let at = text.floor_char_boundary(at);
                 let end = text.ceil_char_boundary(at.saturating_add(cut));
-                format!("{}{put}{}", &text[..at], &text[end..])
+                let (head, rest) = text.split_at(at);
+                format!("{head}{put}{}", rest.split_at(end - at).1)
             });
             check(&text, found)?;
         }
@@ -502,7 +506,7 @@ mod tests {
     #[test]
     fn texts_inside_are_bounded() {
         let text = format!("yunikornDefaults: {{a.b: '{}'}}", "x".repeat(MAX_TEXT / 3));
-        let text: String = (0..4).map(|_| format!("---\nvalues: {}\n", Value::from(text.as_str()))).collect();
+        let text = format!("---\nvalues: {}\n", Value::from(text.as_str())).repeat(4);
         // A file of this size is not read by the command line.
         let inputs = Inputs::new(vec![Source::new("x.json", text)]);
         let codes: Vec<_> = inputs.findings.iter().map(|found| found.diagnostic.code).collect();
