@@ -197,8 +197,7 @@ impl Inputs {
     /// meant is not known.
     pub fn of_kind(&self, kind: impl Into<object::Kind>) -> impl Iterator<Item = &Object> {
         let kind = kind.into();
-        let labels: BTreeSet<&str> =
-            self.alternatives.iter().filter_map(|finding| finding.object.as_deref()).collect();
+        let labels = self.ambiguous();
         let is_one = move |object: &Object| labels.is_empty() || !labels.contains(object.label().as_str());
         self.objects.iter().filter(move |object| object.kind == kind && is_one(object))
     }
@@ -312,14 +311,13 @@ impl Inputs {
         self.sources.get(source).is_some_and(Source::is_found)
     }
 
-    /// Returns whether several environments have an object of this name, and which one is meant is not known.
-    pub fn is_alternative(&self, object: &Object) -> bool {
-        let label = object.label();
-        self.alternatives.iter().any(|finding| finding.object.as_deref() == Some(label.as_str()))
+    /// Returns the labels of the objects that several environments have: which one is meant is not known.
+    pub fn ambiguous(&self) -> BTreeSet<&str> {
+        self.alternatives.iter().filter_map(|finding| finding.object.as_deref()).collect()
     }
 
     /// Returns the folder of a text that was found in a folder.
-    pub fn folder(&self, source: usize) -> Option<&Path> {
+    fn folder(&self, source: usize) -> Option<&Path> {
         self.sources.get(source).filter(|source| source.is_found())?.path()?.parent()
     }
 

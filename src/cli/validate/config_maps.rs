@@ -32,6 +32,8 @@ const ACTIVE: &[&str] = &["default"];
 pub struct Pair<'i> {
     /// True if they are in the namespace that the other objects are for.
     pub here: bool,
+    /// False if other files may hold the rest, such as the base of an overlay.
+    is_whole: bool,
     /// Both of them, as far as they are given, and nothing else.
     pub snapshot: Snapshot,
     /// Their keys and values.
@@ -50,30 +52,30 @@ impl<'i> Pair<'i> {
             namespace => namespace,
         };
         let known = inputs.objects.iter().filter(|object| object.kind == Kind::ConfigMap && is_known(object));
-        // Several environments of one repository, such as its folders, have ConfigMaps of one name each.
-        let environment =
-            |object| inputs.is_alternative(object).then(|| inputs.folder(object.document.source));
+        let ambiguous = inputs.ambiguous();
+        let mut counts: BTreeMap<_, usize> = BTreeMap::new();
         let mut objects: BTreeMap<_, [Option<&Object>; 2]> = BTreeMap::new();
         for object in known {
-            let [defaults, configs] = objects.entry((namespace(object), environment(object))).or_default();
+            // A repository may hold the ConfigMaps of several clusters: each file then has those of one, and a
+            // file with several has them in the same order.
+            let is_one = ambiguous.contains(object.label().as_str());
+            let file = is_one.then_some(object.document.source);
+            let count = counts.entry((namespace(object), file, object.name.as_str())).or_default();
+            let [defaults, configs] = objects.entry((namespace(object), file, *count)).or_default();
             let role = if object.name == YUNIKORN_DEFAULTS { defaults } else { configs };
-            role.get_or_insert(object);
+            *role = Some(object);
+            *count = count.saturating_add(1);
         }
-        let pair = |((namespace, environment), [defaults, configs]): (
-            (&str, Option<_>),
+        let pair = |((namespace, file, _), [defaults, configs]): (
+            (&str, Option<usize>, usize),
             [Option<&'i Object>; 2],
         )| {
             let state = |object: Option<&Object>| Some(Arc::new(state(object?)?));
             let (first, second) = (state(defaults), state(configs));
             let empty = Snapshot::empty(Timestamp::UNIX_EPOCH);
             let snapshot = Snapshot { defaults: first, output: second, ..empty };
-            Self {
-                here: namespace == here && environment.is_none(),
-                flat: merged(&snapshot),
-                snapshot,
-                defaults,
-                configs,
-            }
+            let (here, is_whole) = (namespace == here && file.is_none(), file.is_none());
+            Self { here, is_whole, flat: merged(&snapshot), snapshot, defaults, configs }
         };
         objects.into_iter().map(pair).collect()
     }
@@ -100,7 +102,7 @@ impl<'i> Pair<'i> {
             let missing =
                 !diagnostic.is_error() && diagnostic.code == yunikorn::config::codes::DEFAULT_CONFIG;
             let object = origin.map_or(self.configs.or(self.defaults), |origin| self.object(origin));
-            let Some(object) = object.filter(|_| !(missing && base)) else { continue };
+            let Some(object) = object.filter(|_| !missing || (self.is_whole && !base)) else { continue };
             found.push(match origin {
                 Some(origin) => {
                     let text = self.flat.get(target_of(origin)).map_or("", |value| value.text.as_str());
@@ -148,6 +150,9 @@ pub fn check(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
     let version = assembled.snapshot.version();
     let mut found = Vec::new();
     for pair in Pair::all(inputs, assembled) {
+        if found.len() > MAX_FINDINGS {
+            break;
+        }
         found.extend(pair.check(inputs, assembled, version));
         let key = pair.flat.queues_key();
         for object in [pair.defaults, pair.configs].into_iter().flatten() {

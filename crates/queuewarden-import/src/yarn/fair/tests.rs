@@ -85,7 +85,10 @@ fn what_hadoop_refuses_or_ignores_is_reported() {
         (inside("<queue name=\"a\"><aclsubmitapps>x</aclsubmitapps></queue>"), vec![IGNORED]),
         (inside("<aclListReservations>x</aclListReservations>"), vec![UNSUPPORTED]),
         (inside("<queue name=\"a\"><aclSubmitApps>y<![CDATA[z]]></aclSubmitApps></queue>"), vec![CUT]),
-        (inside("") + "<queuePlacementPolicy><rule name=\"default\"/></queuePlacementPolicy>", vec![PLACEMENT]),
+        (
+            inside("") + "<queuePlacementPolicy><rule name=\"default\"/></queuePlacementPolicy>",
+            vec![PLACEMENT],
+        ),
         (inside("") + "<queuePlacementPolicy>\n</queuePlacementPolicy>", vec![]),
     ];
     for (text, expected) in cases {
