@@ -457,7 +457,10 @@ async fn what_was_written_is_shown_and_compared() -> Result<()> {
 /// Questions about the past are answered from the revision that was in force.
 async fn at_that_time(reader: &Path) -> Result<()> {
     let json: Value = serde_json::from_str(&ask(reader, "history -o json").await?.out)?;
-    let at = |index: usize| json["revisions"][index]["at"].as_str().context("no time").map(str::to_owned);
+    let at = |index: usize| {
+        let time = json.pointer(&format!("/revisions/{index}/at"));
+        time.and_then(Value::as_str).context("no time").map(str::to_owned)
+    };
     for (index, user) in [(1, "alice"), (2, "bob")] {
         let command = format!("who-can submit root.prod -o name --at {}", at(index)?);
         let answered = eventually("that time to be past", PATIENCE, || async {

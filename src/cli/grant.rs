@@ -161,8 +161,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let after = session.changed(source, &change, console)?;
     let (begin, end) = window;
     let is_planned = begin.is_some_and(|begin| begin > now);
-    begin.filter(|_| is_planned).iter().for_each(|begin| console.note(&times::begins(*begin, now)));
-    end.iter().for_each(|end| console.note(&times::ends(*end, now)));
+    let begin = begin.filter(|_| is_planned).map(|begin| times::begins(begin, now));
+    let end = end.map(|end| times::ends(end, now));
+    console.notes(&begin.into_iter().chain(end).collect::<Vec<_>>());
     diff::show(&session.configuration, &after, console);
     if after.around.refused.contains_key(&object.to_string()) {
         return Err(nothing_applied(&format!("{object} would grant nothing")));
@@ -174,7 +175,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             return Err(nothing_applied(&format!("{object} would not give all of them the right")));
         }
     }
-    old.iter().for_each(|old| apply::note_restorers(&object, old, console));
+    if let Some(old) = &old {
+        apply::note_restorers(&object, old, console);
+    }
     match (session.cluster().filter(|_| args.apply), old) {
         (None, _) => console.out(&text)?,
         (Some(cluster), None) => apply::apply(cluster, &object, &manifest, console)?,

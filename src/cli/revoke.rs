@@ -95,24 +95,25 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
                 }
             };
             let failures: Vec<Failure> = edits.0.iter().filter_map(|edit| change(edit).err()).collect();
-            failures.iter().for_each(|failure| console.err(&format!("error: {failure}\n")));
+            for failure in &failures {
+                console.err(&format!("error: {failure}\n"));
+            }
             failures.is_empty()
         }
     };
     let left: Vec<_> = found.entries.iter().filter(|entry| !edited(entry)).collect();
-    left.iter().for_each(|entry| console.note(&format!("left: {}", entries::left(&found, entry))));
-    let gone = match args.one() {
-        Some((right, queue)) => {
-            if found.entries.is_empty() {
-                let subjects = if args.subjects.entries().count() == 1 { "this name" } else { "these names" };
-                console.note(&format!("no QueueAcl gives {subjects} the right to {} {queue}", right.act()));
-            }
-            args.left(&after, right, queue, console)?
+    for entry in &left {
+        console.note(&format!("left: {}", entries::left(&found, entry)));
+    }
+    let gone = if let Some((right, queue)) = args.one() {
+        if found.entries.is_empty() {
+            let subjects = if args.subjects.entries().count() == 1 { "this name" } else { "these names" };
+            console.note(&format!("no QueueAcl gives {subjects} the right to {} {queue}", right.act()));
         }
-        None => {
-            args.note_others(&found, &names, &after, console)?;
-            true
-        }
+        args.left(&after, right, queue, console)?
+    } else {
+        args.note_others(&found, &names, &after, console)?;
+        true
     };
     Ok(Exit::yes(applied && left.is_empty() && gone))
 }

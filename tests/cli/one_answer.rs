@@ -34,34 +34,48 @@ fn found(text: &str) -> (Option<i32>, BTreeSet<String>, String) {
     (validate.status.code(), codes, texts.collect())
 }
 
+const TEAM: &str = "{name: team, submitacl: \" devs\"}";
+
+/// A text, the exit code, the codes of the findings, and words in them.
+type Fault<'a> = (String, i32, &'a [&'a str], &'a str);
+
+fn with(setting: &str) -> String {
+    map("yunikorn-configs", &format!("{setting}\n{}", tree("queues.yaml", TEAM)))
+}
+
+fn rules(rule: &str) -> String {
+    format!(
+        "partitions:\n- name: default\n  {rule}\n  queues: [{{name: root, submitacl: ann, queues: [{{name: lab}}]}}]\n"
+    )
+}
+
+fn are_found(faults: &[Fault<'_>]) {
+    for (text, exit, codes, words) in faults {
+        let (code, all, texts) = found(text);
+        let expected: BTreeSet<String> = codes.iter().map(|code| (*code).to_owned()).collect();
+        assert_eq!((code, &all), (Some(*exit), &expected), "{text}\n{texts}");
+        assert!(texts.contains(words), "{text}\n{texts}");
+    }
+}
+
 #[test]
-fn each_class_of_faults_is_found_by_both_names() {
-    let team = "{name: team, submitacl: \" devs\"}";
-    let with = |setting: &str| map("yunikorn-configs", &format!("{setting}\n{}", tree("queues.yaml", team)));
-    let trusts = |list: &str, expression: &str| {
-        with(&format!("  admissionController.accessControl.{list}: \"{expression}\""))
-    };
-    let rules = |rule: &str| {
-        format!(
-            "partitions:\n- name: default\n  {rule}\n  queues: [{{name: root, submitacl: ann, queues: [{{name: lab}}]}}]\n"
-        )
-    };
-    for (text, exit, codes, words) in [
+fn faults_of_trees_are_found_by_both_names() {
+    are_found(&[
         // Everyone may submit, because the tree is not where it is read.
         (
-            map("yunikorn-configs", &tree("queues.yml", team)),
+            map("yunikorn-configs", &tree("queues.yml", TEAM)),
             0,
-            &["QW3035"][..],
+            &["QW3035"],
             "rename `queues.yml` to `queues.yaml`",
         ),
         (
-            map("yunikorn-defaults", &tree("Queue.yaml", team)),
+            map("yunikorn-defaults", &tree("Queue.yaml", TEAM)),
             0,
             &["QW3035"],
             "rename `Queue.yaml` to `queues.yaml`",
         ),
         (
-            map("yunikorn-configs", &format!("  service.policyGroup: batch\n{}", tree("queues.yaml", team))),
+            map("yunikorn-configs", &format!("  service.policyGroup: batch\n{}", tree("queues.yaml", TEAM))),
             0,
             &["QW3035"],
             "rename `queues.yaml` to `batch.yaml`",
@@ -97,6 +111,25 @@ fn each_class_of_faults_is_found_by_both_names() {
             &["QW1019", "QW1024"],
             "is dropped",
         ),
+        // ACLs of the tree, and lists where a text is expected.
+        (
+            map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: ' platform'}")),
+            0,
+            &["QW7203"],
+            "by queues above",
+        ),
+        (
+            map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: [dev, test]}")),
+            1,
+            &["QW2003"],
+            r#"\"dev,test\""#,
+        ),
+    ]);
+}
+
+#[test]
+fn keys_and_rules_without_effect_are_found_by_both_names() {
+    are_found(&[
         // Keys that nothing reads, or not as meant.
         (
             with("  admissionController.accesscontrol.systemUsers: ^a$"),
@@ -112,6 +145,15 @@ fn each_class_of_faults_is_found_by_both_names() {
         // Rules and resolvers without effect on Kubernetes.
         (rules("placementrules: [{name: tag, value: department}]"), 0, &["QW3043"], "no tag `department`"),
         (rules("usergroupresolver: {type: os}"), 0, &["QW3044"], "asked for pods without groups only"),
+    ]);
+}
+
+#[test]
+fn whom_lists_trust_is_found_by_both_names() {
+    let trusts = |list: &str, expression: &str| {
+        with(&format!("  admissionController.accessControl.{list}: \"{expression}\""))
+    };
+    are_found(&[
         // Whom lists trust.
         (trusts("externalGroups", "^devs$"), 0, &["QW4120"], "trusts group `devs`"),
         (trusts("externalGroups", "devs"), 0, &["QW4106", "QW4120"], "trusts group `devs`"),
@@ -148,25 +190,7 @@ fn each_class_of_faults_is_found_by_both_names() {
             "may copy `user.info`",
         ),
         (trusts("bypassAuth", "true"), 0, &["QW4117"], "submits as anyone"),
-        // ACLs of the tree, and lists where a text is expected.
-        (
-            map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: ' platform'}")),
-            0,
-            &["QW7203"],
-            "by queues above",
-        ),
-        (
-            map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: [dev, test]}")),
-            1,
-            &["QW2003"],
-            r#"\"dev,test\""#,
-        ),
-    ] {
-        let (code, all, texts) = found(&text);
-        let expected: BTreeSet<String> = codes.iter().map(|code| (*code).to_owned()).collect();
-        assert_eq!((code, &all), (Some(exit), &expected), "{text}\n{texts}");
-        assert!(texts.contains(words), "{text}\n{texts}");
-    }
+    ]);
 }
 
 /// A file that fails open fails a strict check.

@@ -90,7 +90,8 @@ fn tree(acl: &str, indent: usize) -> String {
     let text = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        adminacl: ' platform'\n        queues:\n          - name: etl\n            submitacl: {acl}\n"
     );
-    text.lines().map(|line| format!("{}{line}\n", " ".repeat(indent))).collect()
+    let space = " ".repeat(indent);
+    text.lines().flat_map(|line| [space.as_str(), line, "\n"]).collect()
 }
 
 const GOOD: &str = "'nadia data-eng'";

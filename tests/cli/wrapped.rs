@@ -11,21 +11,69 @@ use super::process::{BASE, acl, err, out, run};
 fn tree(acl: &str, indent: usize) -> String {
     let lines = ["partitions:", "- name: default", "  queues:", "  - name: root", "    submitacl: "];
     let text = format!("{}'{acl}'\n", lines.join("\n"));
-    text.lines().map(|line| format!("{}{line}\n", " ".repeat(indent))).collect()
+    let space = " ".repeat(indent);
+    text.lines().flat_map(|line| [space.as_str(), line, "\n"]).collect()
+}
+
+/// Helm values with a tree with this ACL, each line after `indent` spaces.
+fn values(acl: &str, indent: usize) -> String {
+    let space = " ".repeat(indent);
+    let tree = tree(acl, indent + 4);
+    format!("{space}yunikornDefaults:\n{space}  log.level: INFO\n{space}  queues.yaml: |\n{tree}")
 }
 
 /// Returns files that hold a tree with this ACL, each with its description.
 fn files(acl: &str) -> Vec<(&'static str, String)> {
     let at = |indent| tree(acl, indent);
-    let values = |indent: usize| {
-        let space = " ".repeat(indent);
-        format!(
-            "{space}yunikornDefaults:\n{space}  log.level: INFO\n{space}  queues.yaml: |\n{}",
-            at(indent + 4)
-        )
-    };
+    let values = |indent| values(acl, indent);
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yunikorn-defaults"}, "data": {"queues.yaml": at(0)}});
     let kubectl = json!({"metadata": {"name": "yunikorn-defaults", "namespace": "batch"}, "data": {"queues.yaml": at(0)}});
+    let mut files = vec![
+        ("a fragment", format!("# dev\nqueues.yaml: |\n{}", at(2))),
+        ("a fragment of a policy group", format!("service.policyGroup: gpu\ngpu.yaml: |\n{}", at(4))),
+        ("the data as JSON", json!({"queues.yaml": at(0)}).to_string()),
+        ("Helm values", format!("image: {{tag: 1.8.0}}\n{}password: hunter2\n", values(0))),
+        ("values of a subchart", format!("platform:\n  yunikorn:\n    replicas: 2\n{}", values(4))),
+        ("values as text", format!("yunikornDefaults: |\n  queues.yaml: |\n{}", at(4))),
+        ("other values", format!("yunikornConfigs:\n  queues.yaml: |\n{}", at(4))),
+        (
+            "an inflated chart of kustomize",
+            format!("helmCharts:\n- name: yunikorn\n  valuesInline:\n{}", values(4)),
+        ),
+        (
+            "a patch",
+            format!(
+                "patches:\n- target: {{kind: ConfigMap}}\n  patch: |\n    apiVersion: v1\n    kind: ConfigMap\n    metadata:\n      name: yunikorn-configs\n    data:\n      queues.yaml: |\n{}",
+                at(8)
+            ),
+        ),
+        ("a JSON patch", format!("- op: replace\n  path: /data/queues.yaml\n  value: |\n{}", at(4))),
+        (
+            "a generator",
+            format!(
+                "configMapGenerator:\n- name: yunikorn-configs\n  literals:\n  - log.level=INFO\n  - |-\n    queues.yaml={}",
+                at(4).trim_start()
+            ),
+        ),
+        (
+            "what helm template prints",
+            format!(
+                "---\n# Source: yunikorn/templates/a.yaml\napiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: a}}\n---\n{map:#}\n"
+            ),
+        ),
+        (
+            "a list without kinds",
+            json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": [kubectl]}).to_string(),
+        ),
+        ("an object in a list of other things", format!("resources:\n- {map}\n")),
+    ];
+    files.extend(files_of_tools(acl));
+    files
+}
+
+/// Returns such files of Argo CD and Flux.
+fn files_of_tools(acl: &str) -> Vec<(&'static str, String)> {
+    let values = |indent| values(acl, indent);
     let copy = values(0).replace(acl, "x  y");
     let application = json!({
         "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
@@ -35,13 +83,6 @@ fn files(acl: &str) -> Vec<(&'static str, String)> {
     });
     let argo = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: yk}\nspec:\n";
     vec![
-        ("a fragment", format!("# dev\nqueues.yaml: |\n{}", at(2))),
-        ("a fragment of a policy group", format!("service.policyGroup: gpu\ngpu.yaml: |\n{}", at(4))),
-        ("the data as JSON", json!({"queues.yaml": at(0)}).to_string()),
-        ("Helm values", format!("image: {{tag: 1.8.0}}\n{}password: hunter2\n", values(0))),
-        ("values of a subchart", format!("platform:\n  yunikorn:\n    replicas: 2\n{}", values(4))),
-        ("values as text", format!("yunikornDefaults: |\n  queues.yaml: |\n{}", at(4))),
-        ("other values", format!("yunikornConfigs:\n  queues.yaml: |\n{}", at(4))),
         ("an Application", format!("{argo}  source:\n    helm:\n      values: |\n{}", values(8))),
         (
             "an Application with objects",
@@ -51,7 +92,7 @@ fn files(acl: &str) -> Vec<(&'static str, String)> {
             "an Application with parameters",
             format!(
                 "{argo}  source:\n    helm:\n      parameters:\n      - {{name: token, value: hunter2}}\n      - name: yk.yunikornDefaults.queues\\.yaml\n        value: |\n{}      - {{name: 'yk.yunikornDefaults.log\\.level', value: INFO}}\n",
-                at(10)
+                tree(acl, 10)
             ),
         ),
         (
@@ -94,36 +135,6 @@ fn files(acl: &str) -> Vec<(&'static str, String)> {
                 values(4)
             ),
         ),
-        (
-            "an inflated chart of kustomize",
-            format!("helmCharts:\n- name: yunikorn\n  valuesInline:\n{}", values(4)),
-        ),
-        (
-            "a patch",
-            format!(
-                "patches:\n- target: {{kind: ConfigMap}}\n  patch: |\n    apiVersion: v1\n    kind: ConfigMap\n    metadata:\n      name: yunikorn-configs\n    data:\n      queues.yaml: |\n{}",
-                at(8)
-            ),
-        ),
-        ("a JSON patch", format!("- op: replace\n  path: /data/queues.yaml\n  value: |\n{}", at(4))),
-        (
-            "a generator",
-            format!(
-                "configMapGenerator:\n- name: yunikorn-configs\n  literals:\n  - log.level=INFO\n  - |-\n    queues.yaml={}",
-                at(4).trim_start()
-            ),
-        ),
-        (
-            "what helm template prints",
-            format!(
-                "---\n# Source: yunikorn/templates/a.yaml\napiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: a}}\n---\n{map:#}\n"
-            ),
-        ),
-        (
-            "a list without kinds",
-            json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": [kubectl]}).to_string(),
-        ),
-        ("an object in a list of other things", format!("resources:\n- {map}\n")),
     ]
 }
 
@@ -186,10 +197,7 @@ fn a_tree_with_an_anchor_is_read_once() {
 #[test]
 fn a_text_that_is_folded_is_not_fixed() {
     let folder = tempfile::tempdir().unwrap();
-    let text = format!(
-        "yunikornDefaults:\n  queues.yaml: {}\n",
-        Value::from(tree("sue  dev", 0).replace("sue", "\u{73}ue"))
-    );
+    let text = format!("yunikornDefaults:\n  queues.yaml: {}\n", Value::from(tree("sue  dev", 0)));
     let text = text.replace("sue  dev", "sue\\x20\\x20dev");
     fs::write(folder.path().join("x.yaml"), &text).unwrap();
     let ended = run(&["validate", "--fix", "-f", "x.yaml"], folder.path(), "");
@@ -265,7 +273,7 @@ fn encodings_are_those_of_kubectl() {
 #[test]
 fn binary_data_may_have_line_breaks() {
     use base64::Engine;
-    let packed = queuewarden_api::config_map::gzip(&tree("sue dev", 0)).unwrap();
+    let packed = queuewarden_api::config_map::gzip(tree("sue dev", 0)).unwrap();
     let packed = base64::engine::general_purpose::STANDARD.encode(packed);
     let lines: Vec<&str> =
         packed.as_bytes().chunks(60).map(|line| std::str::from_utf8(line).unwrap()).collect();

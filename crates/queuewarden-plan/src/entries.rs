@@ -37,15 +37,10 @@ pub struct Names {
 impl Names {
     /// Returns the name that an entry of an ACL has, as itself or by its alias.
     fn named(&self, entry: Match<'_>) -> Option<Subject> {
-        let user = |name: &&String| self.is(entry, Match::User(name), Kind::User);
-        let group = |name: &&String| self.is(entry, Match::Group(name), Kind::Group);
+        let user = |name: &&String| is_named(entry, Match::User(name), Kind::User);
+        let group = |name: &&String| is_named(entry, Match::Group(name), Kind::Group);
         let user = self.users.iter().find(user).map(|name| Subject::User(name.clone()));
         user.or_else(|| self.groups.iter().find(group).map(|name| Subject::Group(name.clone())))
-    }
-
-    fn is(&self, entry: Match<'_>, name: Match<'_>, kind: Kind) -> bool {
-        let aliased = |name| !kind.is_plain(name) && entry.group() == Some(&alias::alias(kind, name));
-        entry == name || name.user().or_else(|| name.group()).is_some_and(aliased)
     }
 
     fn in_acl(&self, acl: &Acl) -> impl Iterator<Item = Subject> {
@@ -64,6 +59,11 @@ impl Names {
         // Names of an ACL are names that an ACL can hold.
         Acl::named(&users, &groups).unwrap_or_default()
     }
+}
+
+fn is_named(entry: Match<'_>, name: Match<'_>, kind: Kind) -> bool {
+    let aliased = |name| !kind.is_plain(name) && entry.group() == Some(&alias::alias(kind, name));
+    entry == name || name.user().or_else(|| name.group()).is_some_and(aliased)
 }
 
 /// Returns whether a `QueueAcl` gives a right to no one.

@@ -224,9 +224,11 @@ pub(super) fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>)
     if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
 }
 
-/// Returns the keys that a spec sets, and all findings about them, each with its field and, for a setting
-/// that trusts others, with the number of the element.
-fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<(&'static str, Option<usize>, Diagnostic)>) {
+/// A finding with its field and, for a setting that trusts others, with the number of the element.
+type InField = (&'static str, Option<usize>, Diagnostic);
+
+/// Returns the keys that a spec sets, and all findings about them.
+fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<InField>) {
     // A further field has to be rendered here, be one of the lists, or be named as one that is no key of
     // YuniKorn.
     let AdmissionPolicySpec {
@@ -322,7 +324,7 @@ pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
     let flat = merged(snapshot);
     let origins = settings_with_origins(snapshot, &flat);
     let spec = AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..settings(&flat) };
-    let placed = |(field, index, finding): (&str, Option<usize>, Diagnostic)| {
+    let placed = |(field, index, finding): InField| {
         let (_, text, origin) = origins.iter().find(|(key, ..)| field_of(key) == field)?;
         let span = index.and_then(|index| PatternList::spans(text).nth(index));
         Some((origin.clone(), finding.at(span)))

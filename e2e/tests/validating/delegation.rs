@@ -94,7 +94,7 @@ fn attempts() -> Vec<Attempt> {
         json!({"manager": format!("{number:0100}"), "operation": "Apply", "apiVersion": "queuewarden.dev/v1alpha1",
             "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:submit": {"f:users": {}}}}})
     };
-    let managed = json!({"metadata": {"managedFields": (0..600).map(manager).collect::<Vec<_>>()}});
+    let with_fields = json!({"metadata": {"managedFields": (0..600).map(manager).collect::<Vec<_>>()}});
     let names = |list: &str| -> Vec<_> { (0..256).map(|name| format!("{list}{name:0140}")).collect() };
     let grant = |list: &str| json!({"users": names(list), "groups": names(&list.to_uppercase())});
     let later = x(
@@ -158,7 +158,7 @@ fn attempts() -> Vec<Attempt> {
         ),
         new("a finalizer", finalized, "finalizers"),
         // The API server takes them from a client, and no schema bounds them.
-        webhook(change("many managedFields", "mine", managed, "more than 131072 bytes")),
+        webhook(change("many managedFields", "mine", with_fields, "more than 131072 bytes")),
         change(
             "a finalizer on one's own object",
             "mine",

@@ -32,12 +32,30 @@ pub(super) struct Steps {
     pub(super) steps: String,
 }
 
+/// Returns the `YuniKornConfig` with which the operator only looks on.
+fn observing(Target { namespace, scheduler_url }: &Target, base: &str) -> Value {
+    let spec = json!({
+        "namespace": namespace,
+        "base": {"configMap": base},
+        "output": {"configMap": YUNIKORN_CONFIGS},
+        "mode": "Observe",
+        "schedulerUrl": scheduler_url,
+    });
+    object(ResourceKind::YuniKornConfig, SINGLETON, &spec)
+}
+
+/// Returns the command that writes `YuniKorn`'s built-in tree into a file.
+fn print_built_in() -> String {
+    let lines = BUILT_IN.trim().lines().map(|line| format!(" '{}'", line.replace('\'', "'\\''")));
+    format!("printf '%s\\n'{} > queues.yaml", lines.collect::<String>())
+}
+
 impl Steps {
     /// Starts from the ConfigMap that holds the tree, or from the built-in tree if that is the text `now`; a
     /// file by itself is taken for `yunikorn-configs`. `leaves` is set when ACLs become objects, and so leave
     /// the base.
     pub(super) fn new(args: &Args, target: &Target, merged: &Flattened, now: &str, leaves: bool) -> Self {
-        let Target { namespace, scheduler_url } = target;
+        let namespace = &target.namespace;
         // The key that YuniKorn reads, and the location of its value.
         let key = merged.queues_key();
         let queues = merged.queues(&key);
@@ -86,8 +104,7 @@ impl Steps {
             format!("   (and put the Role queuewarden and its RoleBinding into namespace {namespace})\n")
         };
         let saved = if built_in {
-            let lines = BUILT_IN.trim().lines().map(|line| format!(" '{}'", line.replace('\'', "'\\''")));
-            format!("printf '%s\\n'{} > queues.yaml", lines.collect::<String>())
+            print_built_in()
         } else {
             let path = at.replace('.', "\\.");
             format!(
@@ -141,13 +158,6 @@ impl Steps {
              '{{\"spec\":{{\"adoption\":\"IfUnowned\"}}}}'\n\
              {cleaned}"
         );
-        let spec = json!({
-            "namespace": namespace,
-            "base": {"configMap": base},
-            "output": {"configMap": YUNIKORN_CONFIGS},
-            "mode": "Observe",
-            "schedulerUrl": scheduler_url,
-        });
-        Self { config: object(ResourceKind::YuniKornConfig, SINGLETON, &spec), steps }
+        Self { config: observing(target, base), steps }
     }
 }

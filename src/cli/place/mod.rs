@@ -70,9 +70,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         cluster,
         console,
     };
-    let submitter = question.answer()?;
+    let answered = question.answer()?;
     let kind = ResolverKind::in_force(&session.configuration.config);
-    if let Some(note) = resolver_is_not_asked(kind, &submitter.named) {
+    if let Some(note) = resolver_is_not_asked(kind, &answered.named) {
         console.note(&note);
     }
     let answers = session.answers()?;
@@ -92,15 +92,15 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         live: &live,
         resolver: &*resolver,
     };
-    let (submission, placement, refused, remedies) = match (submitter.denied, &submitter.mended) {
+    let (submission, placement, refused, remedies) = match (answered.denied, &answered.mended) {
         (Some(denied), _) => {
-            let submission = world.submission(submitter.named.identity);
+            let submission = world.submission(answered.named.identity);
             let placement = Placement::rejected(denied.message);
             let remedies = denied.remedies.iter().flat_map(|mended| world.mended(mended)).collect();
             (submission, placement, Some(Refused::Pod(denied.reason)), remedies)
         }
         (None, mended) => {
-            let Placed { submission, placement, is_refused } = world.place(&submitter.named)?;
+            let Placed { submission, placement, is_refused } = world.place(&answered.named)?;
             let remedies = match mended {
                 // The application runs, by a group or for everyone, although its user is not the one meant.
                 Some(mended) if placement.queue().is_some() => {
@@ -114,9 +114,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     };
     // It is only of use if it is enough.
-    let passed_on = submitter.passed_on.filter(|passed_on| {
-        let placed = world.place(&passed_on.named).map(|placed| placed.placement.queue().is_some());
-        placement.queue().is_none() && placed.unwrap_or(false)
+    let passed_on = answered.passed_on.filter(|passed_on| {
+        let fits = world.place(&passed_on.named).map(|placed| placed.placement.queue().is_some());
+        placement.queue().is_none() && fits.unwrap_or(false)
     });
     let remedies = passed_on.map(|passed_on| passed_on.words).into_iter().chain(remedies);
     let remedies: Vec<String> = remedies.take(MAX_REMEDIES).collect();

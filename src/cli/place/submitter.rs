@@ -202,7 +202,7 @@ impl Question<'_> {
             "the operator makes pods for {object}; the first one, the {role}, decides user and queue of the \
              application"
         ));
-        notes.iter().for_each(|note| self.console.note(note));
+        self.console.notes(notes);
         let settings = match &self.session.source {
             Source::Files(given) => user_info(given.snapshot()),
             Source::Cluster(cluster) => user_info(&cluster.objects(self.cluster)?.1),
@@ -373,7 +373,7 @@ mod tests {
         for (text, user, groups, key) in [
             (r#"{"username": "ann", "groups": ["qa"]}"#, "ann", &["qa"][..], Some("username")),
             (r#"{"userName": "ann", "group": "qa, ops"}"#, "ann", &["qa", "ops"], Some("userName")),
-            (r#"{user: ann, groups: [qa]}"#, "ann", &["qa"], None),
+            (r"{user: ann, groups: [qa]}", "ann", &["qa"], None),
             ("{'user': 'ann'}", "ann", &[], None),
             (r#"{"user": "ann", "groups": "qa"}"#, "ann", &["qa"], None),
             (" {\n \"name\": \"ann\",\n} ", "ann", &[], Some("name")),

@@ -25,8 +25,8 @@ const PODS: [&str; 4] = ["", "/spec/template", "/spec/jobTemplate/spec/template"
 /// Options that describe the pod.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct WorkloadArgs {
-    /// Manifest with the pod, or with a Deployment, Job, SparkApplication, RayCluster or the like that it is
-    /// created for, and its Namespace; or - for standard input
+    /// Manifest with the pod, or with the Deployment, Job or custom resource (of Spark, Ray, Flink and others)
+    /// that it is created for, and its Namespace; or - for standard input
     #[arg(short = 'w', long, value_name = "FILE")]
     pub(super) workload: Option<PathBuf>,
     /// The pod's namespace, instead of "default"
@@ -75,13 +75,12 @@ impl WorkloadArgs {
     /// When the manifest cannot be read, or contains no pod or several.
     pub fn read(&self, console: Console) -> Result<Submitted, Failure> {
         let namespace = self.namespace.as_deref();
-        let mut submitted = match &self.workload {
-            Some(path) => manifest(path, namespace)?,
-            None => {
-                let namespace = namespace.unwrap_or("default").to_owned();
-                let workload = Workload { namespace, ..Workload::default() };
-                Submitted { workload, kind: Kind::Pod, operated: None }
-            }
+        let mut submitted = if let Some(path) = &self.workload {
+            manifest(path, namespace)?
+        } else {
+            let namespace = namespace.unwrap_or("default").to_owned();
+            let workload = Workload { namespace, ..Workload::default() };
+            Submitted { workload, kind: Kind::Pod, operated: None }
         };
         if let (Some(_), None) = (&self.operator, &submitted.operated) {
             let why = "--operator is for custom resources, and the manifest has none that an operator makes pods of";

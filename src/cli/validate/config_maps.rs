@@ -66,18 +66,16 @@ impl<'i> Pair<'i> {
             *role = Some(object);
             *count = count.saturating_add(1);
         }
-        let pair = |((namespace, file, _), [defaults, configs]): (
-            (&str, Option<usize>, usize),
-            [Option<&'i Object>; 2],
-        )| {
+        let mut pairs = Vec::new();
+        for ((namespace, file, _), [defaults, configs]) in objects {
             let state = |object: Option<&Object>| Some(Arc::new(state(object?)?));
             let (first, second) = (state(defaults), state(configs));
             let empty = Snapshot::empty(Timestamp::UNIX_EPOCH);
             let snapshot = Snapshot { defaults: first, output: second, ..empty };
             let (here, is_whole) = (namespace == here && file.is_none(), file.is_none());
-            Self { here, is_whole, flat: merged(&snapshot), snapshot, defaults, configs }
-        };
-        objects.into_iter().map(pair).collect()
+            pairs.push(Self { here, is_whole, flat: merged(&snapshot), snapshot, defaults, configs });
+        }
+        pairs
     }
 
     /// Returns the ConfigMap that a value is from.

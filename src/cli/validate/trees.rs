@@ -117,8 +117,8 @@ fn configured<'i>(
         let source = inputs.sources.get(document.source)?;
         Some(Text::of(source, inputs.bare_text(document).to_owned()))
     });
-    let base = given.assembled.spec.base_config_map.as_str();
-    let others = other_trees(inputs).filter(|tree| tree.object.name != base);
+    let base_name = given.assembled.spec.base_config_map.as_str();
+    let others = other_trees(inputs).filter(|tree| tree.object.name != base_name);
     let others = others
         .map(|tree| Text::inside(inputs, &tree.object.document, tree.written_key(), tree.text().to_owned()));
     let alone = bare.chain(others).map(|text| (Written::text_alone(text, version), None));

@@ -171,7 +171,7 @@ impl Deciding<'_> {
         let Some(value) = self.configuration.get(ALLOCATION_FILE) else { return };
         let (named, given) = (base(trim(&value.text)), base(given));
         // Standard input has no name.
-        if named.is_empty() || named == given || !given.ends_with(".xml") {
+        if named.is_empty() || named == given || !given.to_ascii_lowercase().ends_with(".xml") {
             return;
         }
         let message =
@@ -249,6 +249,9 @@ mod tests {
     const FAIR: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler";
     const FIFO: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler";
 
+    /// Settings, and the codes that are found.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(Code, bool)]);
+
     fn configuration(settings: &[(&str, &str)]) -> String {
         let properties = settings
             .iter()
@@ -287,7 +290,7 @@ mod tests {
     fn what_decides_instead_of_the_acls_is_refused() {
         const RANGER_YARN: &str = "org.apache.ranger.authorization.yarn.authorizer.RangerYarnAuthorizer";
         let authorizer = &[(codes::OTHER_AUTHORIZER, true)][..];
-        let cases: [(&[(&str, &str)], &[(Code, bool)]); 19] = [
+        let cases: [Case<'_>; 19] = [
             (&[(AUTHORIZER, RANGER_YARN)], authorizer),
             (&[(AUTHORIZER, "org.example.Authorizer")], authorizer),
             (&[(AUTHORIZER, "${authorizer}")], authorizer),
@@ -323,7 +326,7 @@ mod tests {
     #[test]
     fn the_fair_scheduler_is_not_the_default() {
         let fair = (SCHEDULER, FAIR);
-        let cases: [(&[(&str, &str)], &[(Code, bool)]); 6] = [
+        let cases: [Case<'_>; 6] = [
             (&[fair], &[]),
             (&[], &[(codes::OTHER_SCHEDULER, false)]),
             (&[(SCHEDULER, Scheduler::Capacity.class())], &[(codes::OTHER_SCHEDULER, true)]),

@@ -188,7 +188,9 @@ fn text_of(rules: &[String], queues: &[Written]) -> String {
     let mut text = "partitions:\n  - name: default\n".to_owned();
     if !rules.is_empty() {
         text.push_str("    placementrules:\n");
-        rules.iter().for_each(|rule| writeln!(text, "      - {rule}").expect("text"));
+        for rule in rules {
+            writeln!(text, "      - {rule}").expect("text");
+        }
     }
     text.push_str("    queues:\n");
     write_below(&mut text, "", queues);
@@ -330,9 +332,9 @@ fn every_remedy_of_an_access_question_helps() {
             check_changes(&changes, identity);
             check_words(&remedy.to_string(), &identity.user);
             let case = Case::new(Cow::Borrowed(&tree), identity, queue).after(&changes).expect("possible");
-            let changed = read(&text_of_tree(&case.tree));
+            let after = read(&text_of_tree(&case.tree));
             assert!(
-                decide(&changed, *right, &case.queue, &case.identity).allowed(),
+                decide(&after, *right, &case.queue, &case.identity).allowed(),
                 "{text}\n{decision:?}\n{remedy}"
             );
         }

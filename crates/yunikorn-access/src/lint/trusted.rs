@@ -39,15 +39,15 @@ pub fn trusted_names(tree: &Tree, key: &str, text: &str) -> Vec<Diagnostic> {
     let found = expressions.filter_map(|(pattern, span)| {
         let matched: Vec<_> = queues.iter().filter(|(name, _)| pattern.is_match(name)).collect();
         let (_, (_, queue)) = matched.first()?;
-        let names: Vec<Match<'_>> = matched.iter().map(|(_, (entry, _))| *entry).collect();
-        let queues = match names.len() {
+        let trusted: Vec<Match<'_>> = matched.iter().map(|(_, (entry, _))| *entry).collect();
+        let queues = match trusted.len() {
             1 => format!("which ACLs let use {queue}"),
             count => format!("{}, which ACLs let use {queue} and others", plural(count, "name")),
         };
         let message = format!(
             "the expression {} trusts {}, {queues}: they submit as anyone, and so to every queue",
             quoted(pattern.as_str()),
-            list(&names)
+            list(&trusted)
         );
         let help = "an ACL is enough to use a queue: remove them from the list, which is for front ends that submit \
                     for others";
