@@ -25,8 +25,8 @@ const PODS: [&str; 4] = ["", "/spec/template", "/spec/jobTemplate/spec/template"
 /// Options that describe the pod.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct WorkloadArgs {
-    /// Manifest with the pod, or with the Deployment, Job or custom resource (of Spark, Ray, Flink and others)
-    /// that it is created for, and its Namespace; or - for standard input
+    /// Manifest with the pod, or with the Deployment, Job or custom resource (of Spark, Ray, Flink and
+    /// others) that it is created for, and its Namespace; or - for standard input
     #[arg(short = 'w', long, value_name = "FILE")]
     pub(super) workload: Option<PathBuf>,
     /// The pod's namespace, instead of "default"

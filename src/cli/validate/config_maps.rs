@@ -56,8 +56,8 @@ impl<'i> Pair<'i> {
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
         let mut objects: BTreeMap<_, [Option<&Object>; 2]> = BTreeMap::new();
         for object in known {
-            // A repository may hold the ConfigMaps of several clusters: each file then has those of one, and a
-            // file with several has them in the same order.
+            // A repository may hold the ConfigMaps of several clusters: each file then has those of one, and
+            // a file with several has them in the same order.
             let is_one = ambiguous.contains(object.label().as_str());
             let file = is_one.then_some(object.document.source);
             let count = counts.entry((namespace(object), file, object.name.as_str())).or_default();
