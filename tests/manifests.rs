@@ -79,6 +79,27 @@ fn every_object_has_its_label_in_its_file() {
     assert!(objects > 50, "{objects}");
 }
 
+/// The API server stores these fields with defaults, and their parent has one owner: a manifest without them
+/// conflicts with itself when Helm takes over what kubectl applied.
+#[test]
+fn policies_spell_out_what_they_match() {
+    let dirs = ["", "/applications", "/delegation", "/rbac-mirror", "/submission-policy", "/user-info"];
+    let mut policies = 0;
+    for dir in dirs.map(|dir| format!("manifests{dir}")) {
+        let objects = files(&dir).into_iter().flat_map(|file| read(&format!("{dir}/{file}")));
+        for policy in objects.filter(|object| object["kind"] == "ValidatingAdmissionPolicy") {
+            let matched = &policy["spec"]["matchConstraints"];
+            for field in ["matchPolicy", "namespaceSelector", "objectSelector"] {
+                assert!(!matched[field].is_null(), "{dir}: {} has no {field}", policy["metadata"]["name"]);
+            }
+            let rules = matched["resourceRules"].as_array().unwrap();
+            assert!(rules.iter().all(|rule| rule["scope"].is_string()), "{dir}: {rules:?}");
+            policies += 1;
+        }
+    }
+    assert_eq!(policies, 7);
+}
+
 /// Each endpoint has a component that serves it, and no other.
 #[test]
 fn each_endpoint_is_served_by_a_component() {

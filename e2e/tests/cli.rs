@@ -201,7 +201,7 @@ spec: {queue: root.prod, baseAcl: Extend, admin: {users: [bob]}, notBefore: '209
 ---
 apiVersion: queuewarden.dev/v1alpha1
 kind: QueueAcl
-metadata: {name: off}
+metadata: {name: paused}
 spec: {queue: root.team, baseAcl: Extend, submit: {users: [bob, carol]}, suspend: true}
 ---
 apiVersion: queuewarden.dev/v1alpha1
@@ -225,12 +225,12 @@ spec: {externalUsers: ['^bob$', '^airflow$']}
             cluster.kubectl_with_input(&["apply", "-f", "-"], objects).await?;
         }
         let _operator = Operator::start(cluster).await?;
-        for name in ["prod", "later", "off", "closed"] {
+        for name in ["prod", "later", "paused", "closed"] {
             cluster.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
         }
         let admin = cluster.kubeconfig();
         let listed = ask(admin, "what-can --as bob --all").await?;
-        let expected = ["QueueAcl/prod", "QueueAcl/later", "QueueAcl/off", "QueueAcl/closed", "AdmissionPolicy/default"];
+        let expected = ["QueueAcl/prod", "QueueAcl/later", "QueueAcl/paused", "QueueAcl/closed", "AdmissionPolicy/default"];
         ensure!(listed.code == Some(0) && expected.iter().all(|name| listed.out.contains(name)), "{listed}");
         let printed = ask(admin, "revoke --user bob --everywhere").await?;
         ensure!(printed.code == Some(0) && !printed.out.contains("last-applied"), "{printed}");
