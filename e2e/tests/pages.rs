@@ -32,7 +32,7 @@ const STORY: [(&str, &str); 17] = [
 ];
 
 /// Blocks that are not typed here, with the reasons.
-const ELSEWHERE: [(&str, &str, &str); 15] = [
+const ELSEWHERE: [(&str, &str, &str); 16] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
@@ -44,6 +44,7 @@ const ELSEWHERE: [(&str, &str, &str); 15] = [
     ("docs/delegation.md", "kubectl delete clusterrolebinding delegation-probe", "as the last one"),
     ("docs/delegation.md", "queuewarden grant", "the endpoints decide it: validating/delegation.rs"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the endpoints decide it: validating/delegation.rs"),
+    ("docs/helm-values.md", "queuewarden validate --recursive", "tests/cli/repositories.rs runs it"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the endpoints answer it: access.rs"),
     (
         "docs/authorizer.md",
