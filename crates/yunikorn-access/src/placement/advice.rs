@@ -108,8 +108,7 @@ impl<'a> Question<'a> {
         let of_step = |(at, step): (usize, &Step)| self.of_step(&case, &made, at, step);
         let found: Vec<Advice> = match &placement.outcome {
             Outcome::Placed(_) if self.is_refused => vec![Advice::new(&made)],
-            // It runs where it asks to, or asks for no queue.
-            Outcome::Placed(queue) if self.goal.as_ref().is_none_or(|goal| goal == queue) => Vec::new(),
+            Outcome::Placed(queue) if self.is_where_it_asks(queue) => Vec::new(),
             Outcome::Placed(_) => {
                 let provided = steps.filter(|(_, step)| step.rule.name == RuleName::Provided);
                 provided.flat_map(of_step).chain(self.provided_rule(&case)).collect()
@@ -129,10 +128,18 @@ impl<'a> Question<'a> {
 
     /// Returns the first remedy for the result of one rule: an entry in an ACL if that helps.
     pub fn first_of(&self, at: usize) -> Option<Advice> {
+        if self.placement.queue().is_some_and(|queue| self.is_where_it_asks(queue)) {
+            return None;
+        }
         let case = self.case();
         let mut candidates = self.candidates(&case, at, self.placement.steps.get(at)?);
         candidates.sort_by_key(|candidate| !matches!(candidate.change, Change::Grant { .. }));
         candidates.into_iter().find_map(|candidate| self.completed(&case, &[], candidate))
+    }
+
+    /// Returns whether the application asks for no other queue that it could run in.
+    fn is_where_it_asks(&self, queue: &str) -> bool {
+        self.goal.as_ref().is_none_or(|goal| goal == queue)
     }
 
     fn case(&self) -> Case<'a> {
