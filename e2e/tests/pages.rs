@@ -10,7 +10,7 @@ use queuewarden_e2e::{Capability, Operator, TestCluster};
 use crate::operator::configure;
 
 /// The blocks, by the page and their beginning, in the order in which they are typed.
-const STORY: [(&str, &str); 17] = [
+const STORY: [(&str, &str); 18] = [
     ("README.md", "kubectl apply --server-side -k manifests "),
     ("README.md", "kubectl apply -f prod.yaml"),
     ("docs/quick-start.md", "kubectl apply -f prod.yaml"),
@@ -29,6 +29,7 @@ const STORY: [(&str, &str); 17] = [
     // From here on the API server calls a Service without endpoints.
     ("docs/delegation.md", "kubectl apply --server-side -k manifests/delegation"),
     ("docs/gitops.md", "queuewarden validate --strict"),
+    ("docs/helm-values.md", "queuewarden can-i submit root.speech"),
 ];
 
 /// Blocks that are not typed here, with the reasons.
