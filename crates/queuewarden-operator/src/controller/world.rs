@@ -38,7 +38,7 @@ pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
 pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
 
 /// The most objects in one response to a list. Their writers decide how large they are.
-const PAGE: u32 = 64;
+const PAGE: u32 = 32;
 
 /// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
 pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
