@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::query::SourceArgs;
-use super::{Console, Failure};
+use super::Failure;
+use super::query::{Session, SourceArgs};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
@@ -13,8 +13,7 @@ use yunikorn_access::check::decide;
 ///
 /// # Errors
 /// When the ACLs cannot be read, or the user does not administer the queue.
-pub fn by(source: &SourceArgs, queue: &str) -> Result<Value, Failure> {
-    let session = source.open(Console::silent())?;
+pub fn by(session: &Session, source: &SourceArgs, queue: &str) -> Result<Value, Failure> {
     let cluster = session.cluster().ok_or_else(|| {
         Failure::Usage("--delegated writes your name as the cluster knows it: leave -f out".to_owned())
     })?;

@@ -149,14 +149,15 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let Args { verb, queue, subjects, source, .. } = args;
     let now = source.files.now.unwrap_or_else(clock);
     let window = args.window(now)?;
-    let delegated_by = args.delegated.then(|| delegated::by(source, queue)).transpose()?;
+    let opened = args.delegated.then(|| source.open(console)).transpose()?;
+    let delegated_by = opened.as_ref().map(|session| delegated::by(session, source, queue)).transpose()?;
     let (object, manifest) = args.manifest(window, delegated_by)?;
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
     let nothing_applied = |why: &str| Failure::Refused(format!("nothing applied: {why}"));
     let Some(change) = checked(&text, source.files.now, console)? else {
         return Err(nothing_applied(&format!("{object} would be refused")));
     };
-    let session = source.open(console)?;
+    let session = opened.map_or_else(|| source.open(console), Ok)?;
     let old = args.existing(&session, &object, &change, now)?;
     let after = session.changed(source, &change, console)?;
     let (begin, end) = window;

@@ -72,7 +72,8 @@ impl<'i> Pair<'i> {
             let (first, second) = (state(defaults), state(configs));
             let empty = Snapshot::empty(Timestamp::UNIX_EPOCH);
             let snapshot = Snapshot { defaults: first, output: second, ..empty };
-            let (here, is_whole) = (namespace == here && file.is_none(), file.is_none());
+            let is_whole = file.is_none();
+            let here = is_whole && namespace == here;
             pairs.push(Self { here, is_whole, flat: merged(&snapshot), snapshot, defaults, configs });
         }
         pairs

@@ -166,12 +166,13 @@ fn fix(args: &Args, console: Console) -> Result<Option<Exit>, Failure> {
 
 fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Failure> {
     let inputs = args.files.read(&args.filename, args.cluster.cluster_namespace.as_deref(), None, console)?;
-    let assembled = assemble(&inputs, args.files.now.unwrap_or_else(clock));
+    let now = args.files.now.unwrap_or_else(clock);
+    let assembled = assemble(&inputs, now);
     let mut alone = assembled.findings.clone();
     alone.extend(each(&inputs, &assembled));
     let ours = inputs.objects.iter().any(|object| object.kind != Kind::ConfigMap);
     let several = inputs.in_environments(|environment| {
-        let assembled = assemble(environment, args.files.now.unwrap_or_else(clock));
+        let assembled = assemble(environment, now);
         cross::check(environment, &settle(assembled.snapshot), assembled.has_tree, &alone)
     });
     let has_tree = assembled.has_tree;
@@ -193,7 +194,6 @@ fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Fai
         let together = together.into_iter().flatten().map(Found::from);
         without_repetition(together.chain(of_trees).collect(), &alone)
     };
-    let now = given.snapshot().now;
     let of_all = later(now);
     let mut ahead = args.ahead.look(now, |until| ahead(given.snapshot(), until, |at| Ok(later(at))))?;
     let several = several.into_iter().map(Found::from);
