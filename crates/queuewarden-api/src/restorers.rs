@@ -1,10 +1,10 @@
-//! Finds the programs that write an object from a source of their own, and so bring back what others change.
+//! Finds the programs that write an object from another source, and so undo changes of the object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::convert::LAST_APPLIED;
 
-/// The field manager of what the command line writes.
+/// The field manager of the command line.
 pub const COMMAND_LINE: &str = "queuewarden-cli";
 /// The field manager of `kubectl apply --server-side`.
 const KUBECTL: &str = "kubectl";

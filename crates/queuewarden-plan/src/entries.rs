@@ -81,7 +81,7 @@ pub struct Entry {
     pub place: Place,
     /// Whether it is in force.
     pub state: State,
-    /// The time from which on it grants nothing.
+    /// The time when it ends; from then on it grants nothing.
     pub until: Option<Timestamp>,
 }
 
@@ -174,8 +174,8 @@ pub enum State {
     NotInForce(String),
 }
 
-/// Finds the entries with these names. `base` has the queues of the base, and `live` those of the text in
-/// force, as far as they are known.
+/// Finds the entries with these names. `base` has the queues of the base, and `live` has the queues of the
+/// text in force; `None` if unknown.
 pub fn find(snapshot: &Snapshot, base: Option<&Config>, live: Option<&Config>, names: &Names) -> Vec<Entry> {
     let mut found: Vec<Entry> =
         snapshot.queue_acls.iter().flat_map(|entry| in_queue_acl(entry, snapshot.now, names)).collect();
@@ -238,7 +238,7 @@ fn acls(config: &Config) -> impl Iterator<Item = (OfQueue, Option<Span>, Acl)> {
 }
 
 fn in_queue_acl(entry: &QueueAclEntry, now: Timestamp, names: &Names) -> Vec<Entry> {
-    // Without the name an invalid object could become valid, and others would gain what it grants.
+    // Without the name an invalid object could become valid, and others would gain access by it.
     let wrong = match &entry.spec {
         Ok(spec) => read(spec).err(),
         Err(problems) => Some(problems.clone()),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// A stored revision, as far as it has to be known to order it.
+/// The times of a stored revision, which order it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
     /// The time of its creation, by the API server's clock.
@@ -22,7 +22,7 @@ pub struct InForce {
     pub next: Option<(usize, Timestamp)>,
 }
 
-/// The reason why it is not known what was in force.
+/// A reason for not knowing the revision in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// There is no revision.
@@ -33,8 +33,8 @@ pub enum Unknown {
     Unreadable(usize),
 }
 
-/// Finds the revision that was in force at a time: the last one that was written until then. An unreadable
-/// one has the time of its creation.
+/// Finds the revision that was in force at a time: the last revision written until then. An unreadable
+/// revision has the time of its creation.
 ///
 /// # Errors
 /// When none is known to have been.

@@ -1,5 +1,5 @@
-//! Lists the objects that change nothing: refused, planned, expired or redundant ones, and those that give
-//! their rights to nobody and close nothing.
+//! Lists the objects that change nothing: refused, planned, expired or redundant objects, and objects that
+//! give their rights to nobody and close nothing.
 
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::snapshot::{BaseAcl, Meta, Phase, QueueAclSpec, Snapshot};

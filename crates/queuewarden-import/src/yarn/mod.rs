@@ -89,7 +89,7 @@ pub struct Files<'a> {
     pub name: &'a str,
     /// yarn-site.xml, which the capacity scheduler's variables may refer to.
     pub site: Option<(usize, &'a str)>,
-    /// core-site.xml and hadoop-policy.xml, in the order in which they are read, before yarn-site.xml.
+    /// core-site.xml and hadoop-policy.xml, in reading order, before yarn-site.xml.
     pub core: &'a [(usize, &'a str)],
     /// The values of variables (`-D`).
     pub defined: &'a [(String, String)],
