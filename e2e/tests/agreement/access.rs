@@ -116,7 +116,7 @@ fn row(query: &AccessQuery, decision: &Decision) -> Value {
 }
 
 /// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
-fn tree(text: &str, version: Version) -> Option<Tree> {
+pub(super) fn tree(text: &str, version: Version) -> Option<Tree> {
     let verdict = verdict(text, &[], version);
     if verdict.starts.is_err() {
         return None;
