@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use super::query::request::suggestion;
 use super::{Console, Exit, Failure, assemble, input, reasons, suppressions, validate};
 use go_compat::diag::{Code, quoted};
-use queuewarden_operator::controller;
 use queuewarden_plan::conditions::Reason;
 
 /// Meanings and examples. Tests compare them with the comments at the declarations and with the output of the
@@ -62,7 +61,7 @@ pub fn all() -> Vec<Code> {
         queuewarden_api::access_test::CODES,
         queuewarden_api::convert::CODES,
         queuewarden_api::review::CODES,
-        controller::world::CODES,
+        queuewarden_api::config_map::CODES,
         queuewarden_plan::CODES,
         input::CODES,
         assemble::CODES,

@@ -18,7 +18,7 @@ use super::query::cluster::{Cluster, objects_of};
 use super::query::{SchedulerLogin, ServerArgs, live};
 use super::{Console, Failure, clock};
 use queuewarden_api::convert;
-use queuewarden_operator::controller::call::{self, call};
+use queuewarden_client::call::{self, call};
 use queuewarden_plan::conditions::{Condition, Status, Type, find};
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigSpec, Meta, Snapshot};

@@ -31,7 +31,7 @@ use super::query::cluster::Cluster;
 use super::query::output::{AnswerFormat, visible, wrapped};
 use super::{Console, Exit, Failure, clock};
 use queuewarden_api::answer::VERSION;
-use queuewarden_operator::controller::call;
+use queuewarden_client::call;
 use queuewarden_plan::snapshot::ConfigSpec;
 
 /// The time between two checks of `--wait`.
