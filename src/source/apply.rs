@@ -7,8 +7,8 @@ use crate::output::{Console, Failure};
 use crate::source::cluster::Cluster;
 use go_compat::diag::listed;
 use queuewarden_api::restorers::{COMMAND_LINE, restorers};
-use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::api;
+use queuewarden_client::call::{self, call};
+use queuewarden_client::objects::api;
 use queuewarden_plan::ObjectRef;
 
 /// Maximum number of programs that are named.

@@ -20,7 +20,7 @@ use crate::source::live;
 use crate::source::session::{SchedulerLogin, ServerArgs};
 use crate::source::times::clock;
 use queuewarden_api::convert;
-use queuewarden_operator::controller::call::{self, call};
+use queuewarden_client::call::{self, call};
 use queuewarden_plan::conditions::{Condition, Status, Type, find};
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigSpec, Meta, Snapshot};

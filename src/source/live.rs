@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::texts::Text;
 use crate::output::Failure;
-use queuewarden_operator::controller::call::call;
-use queuewarden_operator::controller::connect::Connector;
-use queuewarden_operator::controller::read_back::{self, MAX_BODY, queues_path};
+use queuewarden_client::call::call;
+use queuewarden_client::scheduler::Connector;
+use queuewarden_client::scheduler::{self, MAX_BODY, queues_path};
 use queuewarden_plan::snapshot::{ConfigSpec, SchedulerAddress};
 use yunikorn::config::{BUILT_IN, checksum};
 use yunikorn_access::placement::Live;
@@ -52,7 +52,7 @@ pub async fn read(
     let (route, answer) = first("ws/v1/config", client, named, spec).await?;
     let answer = parse(&route.to_string(), answer)?;
     let clusters = route.get("ws/v1/clusters", client).await.map_err(|why| no_answer(&why))?;
-    Ok(Answer { release: read_back::release(&clusters), ..answer })
+    Ok(Answer { release: scheduler::release(&clusters), ..answer })
 }
 
 /// Gets the queues that the scheduler has in addition to its configuration, in the same ways.
@@ -66,7 +66,7 @@ pub async fn queues(
     partition: &str,
 ) -> Result<Live, Failure> {
     let (_, root) = first(&queues_path(partition), client, named, spec).await?;
-    Ok(read_back::beside(&root))
+    Ok(scheduler::beside(&root))
 }
 
 /// A route to the scheduler.

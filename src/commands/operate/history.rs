@@ -21,7 +21,7 @@ use crate::source::texts::Text;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::history::{LABEL, unpack};
-use queuewarden_operator::controller::call::{self, call};
+use queuewarden_client::call::{self, call};
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;

@@ -320,7 +320,7 @@ fn attention(objects: &[Attention], all: bool, width: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewarden_operator::controller::call;
+    use queuewarden_client::call;
     use queuewarden_plan::snapshot::Snapshot;
 
     fn object(kind: &str, name: &str, reason: &str, message: &str) -> Attention {

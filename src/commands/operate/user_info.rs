@@ -14,7 +14,7 @@ use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::{Cluster, listed};
 use crate::source::session::ServerArgs;
 use queuewarden_api::restorers::COMMAND_LINE;
-use queuewarden_operator::controller::call::call;
+use queuewarden_client::call::call;
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::text_in_force;
 use yunikorn::admission::patch::YUNIKORN;

@@ -32,8 +32,8 @@ use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
-use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::api;
+use queuewarden_client::call::{self, call};
+use queuewarden_client::objects::api;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Line, page};
 use queuewarden_api::crd::crds;
-use queuewarden_operator::controller::call::call;
+use queuewarden_client::call::call;
 
 const SERVER: &str = "api-server";
 const DEFINITIONS: &str = "definitions";

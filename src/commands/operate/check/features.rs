@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Line, list};
 use crate::source::installed::State;
-use queuewarden_operator::controller::call::{self, call};
+use queuewarden_client::call::{self, call};
 use queuewarden_plan::snapshot::{ConfigSpec, Delegation};
 use queuewarden_plan::{ResourceKind, submission, user_info};
 use yunikorn_access::{submission::Mode as Submission, user_info::Mode, user_info::Profile};

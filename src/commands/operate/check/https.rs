@@ -16,9 +16,9 @@ use serde_json::json;
 use super::features::Webhook;
 use super::{Line, page};
 use queuewarden_api::API_VERSION;
-use queuewarden_operator::controller::call::{self, call};
-use queuewarden_operator::controller::world::api;
-use queuewarden_operator::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
+use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
+use queuewarden_client::call::{self, call};
+use queuewarden_client::objects::api;
 use queuewarden_plan::ResourceKind;
 
 const WEBHOOKS: &str = "webhooks";

@@ -32,7 +32,7 @@ use crate::source::cluster::Cluster;
 use crate::source::installed::ReachArgs;
 use crate::source::times::clock;
 use queuewarden_api::answer::VERSION;
-use queuewarden_operator::controller::call;
+use queuewarden_client::call;
 use queuewarden_plan::snapshot::ConfigSpec;
 
 /// The time between two checks of `--wait`.

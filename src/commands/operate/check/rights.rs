@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{Line, ROLE, list};
 use crate::source::installed::{NAME, NAMESPACE};
-use queuewarden_operator::controller::call::{self, call};
+use queuewarden_client::call::{self, call};
 use queuewarden_plan::snapshot::{Adoption, ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::user_info;
 

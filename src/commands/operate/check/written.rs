@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::{Level, Line, NAMED, list, page};
 use crate::output::Failure;
 use crate::source::installed::{ObservedObject, SchedulerState, State};
-use queuewarden_operator::controller::call;
-use queuewarden_operator::telemetry::level::{self, ANNOTATION};
+use queuewarden_api::log_level::{self as level, ANNOTATION};
+use queuewarden_client::call;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS,

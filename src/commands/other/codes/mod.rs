@@ -10,7 +10,6 @@ use crate::source::request::suggestion;
 use crate::source::validate;
 use crate::source::{assemble, input};
 use go_compat::diag::{Code, quoted};
-use queuewarden_operator::controller;
 use queuewarden_plan::conditions::Reason;
 
 /// Meanings and examples. Tests compare them with the comments at the declarations and with the output of the
@@ -67,7 +66,7 @@ pub fn all() -> Vec<Code> {
         queuewarden_api::access_test::CODES,
         queuewarden_api::convert::CODES,
         queuewarden_api::review::CODES,
-        controller::world::CODES,
+        queuewarden_api::config_map::CODES,
         queuewarden_plan::CODES,
         input::CODES,
         assemble::CODES,

@@ -4,9 +4,8 @@
 //! `YuniKorn` serves plain HTTP without a login. Vendors and administrators put a proxy in front of it.
 
 use std::collections::BTreeMap;
-use std::error::Error as StdError;
-use std::io;
-use std::sync::Mutex;
+use std::error::Error as _;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -18,13 +17,12 @@ use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::core::v1::Secret;
 use kube::client::{Body, ClientBuilder, ConfigExt as _};
 use kube::{Api, Client, Config};
-use rustls::{AlertDescription, CertificateError};
 use tokio::time::Instant;
 use tower::{BoxError, ServiceBuilder};
 
-use super::call::{self, call};
-use super::lock;
-use super::read_back::{Error, Scheduler};
+use super::error::Error;
+use super::rest::Scheduler;
+use crate::call::{self, call};
 use queuewarden_plan::snapshot::SchedulerAddress;
 
 /// The keys of a Secret that are read: a bearer token, a user with a password, a client certificate, and the
@@ -70,7 +68,7 @@ impl Connector {
             Some((namespace, name)) => Box::pin(self.values(namespace, name)).await?,
             None => Values::new(),
         };
-        let mut last = lock(&self.last);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(last) if last.address == *address && last.values == values && last.made.elapsed() < AGE => {
                 Ok(last.scheduler.clone())
@@ -182,61 +180,6 @@ fn certificates(text: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     if found.is_empty() { Err(Error::Authorities) } else { Ok(found) }
 }
 
-/// Returns the error of a request that failed below HTTP.
-pub(super) fn failure(url: &str, error: &(dyn StdError + 'static)) -> Error {
-    let mut causes = std::iter::successors(Some(error), |&error| error.source());
-    let url = url.to_owned();
-    match causes.find_map(tls) {
-        Some(rustls::Error::InvalidCertificate(
-            CertificateError::Expired | CertificateError::ExpiredContext { .. },
-        )) => Error::Expired(url),
-        Some(rustls::Error::InvalidCertificate(why)) => Error::Certificate(url, in_words(why)),
-        Some(rustls::Error::AlertReceived(alert)) if is_about_us(*alert) => Error::ClientCertificate(url),
-        _ => Error::Unreachable(url),
-    }
-}
-
-/// Returns the TLS error in a cause. One may be inside errors of reading or writing, which do not name it as
-/// their source.
-fn tls<'e>(cause: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
-    cause.downcast_ref().or_else(|| tls(cause.downcast_ref::<io::Error>()?.get_ref()?))
-}
-
-fn in_words(why: &CertificateError) -> String {
-    match why {
-        CertificateError::UnknownIssuer => "no trusted authority signed it".to_owned(),
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "it is for another name".to_owned()
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "it is not valid yet".to_owned()
-        }
-        other => other.to_string(),
-    }
-}
-
-/// Returns whether a server refuses the client certificate, or wants one.
-fn is_about_us(alert: AlertDescription) -> bool {
-    use AlertDescription as Alert;
-    matches!(
-        alert,
-        Alert::CertificateRequired
-            | Alert::BadCertificate
-            | Alert::UnsupportedCertificate
-            | Alert::CertificateRevoked
-            | Alert::CertificateExpired
-            | Alert::CertificateUnknown
-            | Alert::UnknownCA
-            | Alert::AccessDenied
-    )
-}
-
-/// Returns a client for an address that needs no credentials.
-#[cfg(test)]
-pub(super) fn plain(url: &str) -> Scheduler {
-    Scheduler::new(client(&url.into(), &Values::new()).expect("a client"), url)
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -246,7 +189,7 @@ mod tests {
     use hyper::server::conn::http1;
     use hyper::service::service_fn;
     use hyper_util::rt::TokioIo;
-    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
     use rustls::ServerConfig;
     use rustls::crypto::aws_lc_rs::default_provider;
     use rustls::server::{ClientHello, ResolvesServerCert};
@@ -254,7 +197,6 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
 
-    use super::super::testing::{self, Issuer};
     use super::*;
 
     /// The certificate that new connections get.
@@ -263,12 +205,12 @@ mod tests {
 
     impl ResolvesServerCert for Shown {
         fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-            Some(Arc::clone(&lock(&self.0)))
+            Some(Arc::clone(&self.0.lock().unwrap()))
         }
     }
 
     /// Returns a certificate that ends with this year.
-    fn certificate(authority: &Issuer, year: i32) -> Arc<CertifiedKey> {
+    fn certificate(authority: &CertifiedIssuer<'_, KeyPair>, year: i32) -> Arc<CertifiedKey> {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         params.not_after = date_time_ymd(year, 12, 31);
         let key = KeyPair::generate().unwrap();
@@ -300,21 +242,27 @@ mod tests {
 
     #[tokio::test]
     async fn an_expired_certificate_on_a_kept_connection_is_noticed_after_a_minute() {
-        let authority = testing::issuer("authority");
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let shown = Arc::new(Shown(Mutex::new(certificate(&authority, 2099))));
         let url = serve(Arc::clone(&shown)).await;
         let ca_bundle = Some(authority.pem().into_bytes());
         let address = SchedulerAddress { ca_bundle, ..SchedulerAddress::from(url.as_str()) };
-        let connector = Connector::new(testing::client(async |_| testing::not_found()));
+        let connector = Connector::new(Client::new(tower::service_fn(no_api_server), "default"));
         let checksum = async || connector.connect(&address).await?.checksum().await;
 
         assert_eq!(checksum().await, Ok("7A4F".to_owned()));
-        *lock(&shown.0) = certificate(&authority, 2019);
+        *shown.0.lock().unwrap() = certificate(&authority, 2019);
         assert_eq!(checksum().await, Ok("7A4F".to_owned()), "the connection is not kept");
         tokio::time::pause();
         tokio::time::advance(AGE).await;
         tokio::time::resume();
         assert_eq!(checksum().await, Err(Error::Expired(format!("{url}/ws/v1/config"))));
+    }
+
+    async fn no_api_server(_: http::Request<Body>) -> Result<Response<Body>, Infallible> {
+        Ok(Response::new(Body::empty()))
     }
 
     /// A client must not be made with other values: kube's layer for the login panics on such a token.

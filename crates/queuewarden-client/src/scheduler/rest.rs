@@ -1,14 +1,8 @@
-//! Reads what the scheduler runs from `YuniKorn`'s REST service, with limits on time and size.
-//!
-//! `GET /ws/v1/config` returns the configuration and the checksum of the text it came from (yunikorn-core
-//! `pkg/webservice/handlers.go` `getClusterConfig`). It is JSON only when the `Accept` header is exactly
-//! `application/json`. The checksum proves that a text is in force. `GET /ws/v1/clusters` names the release
-//! (`getClusterInfo`). The list of queues shows which queues exist only at run time.
+//! The requests, and the parts of the responses that are read.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use kube::Client;
@@ -18,105 +12,20 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::connect::failure;
-use queuewarden_plan::conditions::Reason;
+use super::error::{Error, failure};
+use super::{MAX_BODY, TIMEOUT};
 use queuewarden_plan::release::MAX_RELEASE;
-use queuewarden_plan::snapshot::NoChecksum;
 use yunikorn_access::placement::{Live, LiveQueue};
 use yunikorn_access::submission::PARTITION;
 
 /// The path of the configuration.
 const CONFIG: &str = "ws/v1/config";
-/// Longest wait for a whole response.
-const TIMEOUT: Duration = Duration::from_secs(2);
-/// Largest response. A configuration is at most 1 MiB of YAML and a few times that as JSON; 10,000 queues are
-/// about 10 MB.
-pub const MAX_BODY: usize = 32 << 20;
 /// The characters that are encoded in a path: all but the unreserved ones (RFC 3986 §2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Most queues taken from one response.
 const MAX_QUEUES: usize = 100_000;
 
-/// The reasons why there is no usable response. The texts go into conditions, so the same situation always
-/// gives the same text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// No connection.
-    #[error("no connection to {0}")]
-    Unreachable(String),
-    /// No response in time.
-    #[error("no answer from {0} within {seconds} s", seconds = TIMEOUT.as_secs())]
-    Timeout(String),
-    /// A response with a status other than 200.
-    #[error("{0} answered {1}")]
-    Status(String, StatusCode),
-    /// The certificate of the scheduler cannot be trusted, with the reason.
-    #[error("the certificate of {0} is not trusted: {1}")]
-    Certificate(String, String),
-    /// The certificate of the scheduler has expired.
-    #[error("the certificate of {0} has expired")]
-    Expired(String),
-    /// The scheduler wants another client certificate.
-    #[error("{0} does not accept the client certificate, or wants one")]
-    ClientCertificate(String),
-    /// The trusted authorities cannot be read.
-    #[error("the trusted authorities of the scheduler are no PEM text with certificates")]
-    Authorities,
-    /// The Secret cannot be used, with the reason.
-    #[error("Secret {0} with the credentials for the scheduler: {1}")]
-    Secret(String, String),
-    /// Credentials would be sent in plain text.
-    #[error("no credentials are sent to {0}: they are only sent over https")]
-    Insecure(String),
-    /// A response larger than [`MAX_BODY`].
-    #[error("the answer of {0} is larger than {max} MiB", max = MAX_BODY >> 20)]
-    TooLarge(String),
-    /// A response that is not the JSON that `YuniKorn` gives.
-    #[error("the answer of {0} is not the JSON that YuniKorn gives")]
-    Malformed(String),
-    /// `YuniKorn` runs, but has no configuration yet.
-    #[error("{0} runs no configuration yet")]
-    NoConfiguration(String),
-}
-
-impl Error {
-    /// Returns the label of this error in metrics: an HTTP status, or a word.
-    pub fn code(&self) -> &str {
-        match self {
-            Self::Unreachable(_) => "unreachable",
-            Self::Timeout(_) => "timeout",
-            Self::Status(_, status) => status.as_str(),
-            Self::Certificate(..) | Self::Expired(_) | Self::ClientCertificate(_) => "certificate",
-            Self::Authorities | Self::Secret(..) | Self::Insecure(_) => "credentials",
-            Self::TooLarge(_) | Self::Malformed(_) | Self::NoConfiguration(_) => "malformed",
-        }
-    }
-
-    /// Returns the reason of condition `Loaded`.
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Certificate(..) | Self::Authorities => Reason::SchedulerCertificateInvalid,
-            Self::Expired(_) => Reason::SchedulerCertificateExpired,
-            Self::Status(_, StatusCode::UNAUTHORIZED) | Self::ClientCertificate(_) => {
-                Reason::SchedulerUnauthorized
-            }
-            Self::Status(_, StatusCode::FORBIDDEN) => Reason::SchedulerForbidden,
-            Self::Secret(..) | Self::Insecure(_) => Reason::SchedulerSecretInvalid,
-            _ => Reason::SchedulerUnreachable,
-        }
-    }
-}
-
-impl From<Error> for NoChecksum {
-    fn from(error: Error) -> Self {
-        match error.reason() {
-            Reason::SchedulerUnreachable => Self::unreachable(&error.to_string()),
-            reason => Self { reason, message: error.to_string() },
-        }
-    }
-}
-
-/// A client of the scheduler's REST service. [`Connector`](super::connect::Connector) makes it.
+/// A client of the scheduler's REST service. [`Connector`](super::Connector) makes it.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Scheduler {
@@ -252,8 +161,15 @@ mod tests {
     use axum::{Router, http::HeaderMap, response::IntoResponse, routing::get};
     use serde_json::json;
 
-    use super::super::connect::plain;
     use super::*;
+
+    /// Returns a client for an address that needs no credentials.
+    fn plain(url: &str) -> Scheduler {
+        // Two crates bring rustls, so a provider must be chosen.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let config = kube::Config::new(url.parse().unwrap());
+        Scheduler::new(Client::try_from(config).unwrap(), url)
+    }
 
     /// Serves `router` on a free port; returns its base URL.
     async fn serve(router: Router) -> String {
