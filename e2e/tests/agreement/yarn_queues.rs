@@ -18,7 +18,7 @@ use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::decide::decide;
-use yunikorn_access::subject::Subject;
+use yunikorn_access::subject::Subject as Who;
 
 use super::agree;
 
