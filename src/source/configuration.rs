@@ -365,7 +365,7 @@ mod tests {
     use queuewarden_plan::attribution::Part;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
-    use yunikorn_access::check::explain;
+    use yunikorn_access::decide::explain;
 
     fn queues(acl: &str) -> String {
         format!(

@@ -12,8 +12,8 @@ use crate::source::request::{self, AnyVerb};
 use crate::source::session::{EXIT_CODES, SourceArgs};
 use application::ApplicationArgs;
 use yunikorn::right::Right;
-use yunikorn_access::check::{self, Denial};
-use yunikorn_access::until::in_words;
+use yunikorn_access::decide::in_words;
+use yunikorn_access::decide::{self, Denial};
 
 /// Check whether a user may submit to a queue, administer it, or act on an application; prints yes, or no and
 /// the reason
@@ -93,7 +93,7 @@ impl RequestArgs {
         };
         let answers = session.answers()?;
         let tree = answers.tree;
-        let decision = check::explain(tree, right, &queue, &identity);
+        let decision = decide::explain(tree, right, &queue, &identity);
         let allowed = decision.allowed();
         if show == Show::Line {
             // The reason says it of a queue that cannot exist.

@@ -10,7 +10,7 @@ use crate::source::session::{DEFAULT_PARTITION, EXIT_CODES};
 use go_compat::diag::listed;
 use queuewarden_api::answer::{About, Answers, DecisionAnswer, WrittenIn};
 use yunikorn::identity::Identity;
-use yunikorn_access::check::{Decision, Step};
+use yunikorn_access::decide::{Decision, Step};
 use yunikorn_access::{Remedy, Tree, near_misses, remedies};
 
 /// Maximum length of an ACL in the output, in characters; longer ones are cut.

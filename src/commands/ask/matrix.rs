@@ -13,9 +13,9 @@ use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
 use queuewarden_api::answer::{Answers, Cell, MatrixAnswer, Named};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
+use yunikorn_access::decide::in_words;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::{Located, QueueId, Tree};
-use yunikorn_access::until::in_words;
 use yunikorn_access::{GrantingEntry, all_named, until};
 
 /// Meaning of the letters.

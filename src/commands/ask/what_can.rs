@@ -11,7 +11,7 @@ use queuewarden_api::answer::{Answers, Named, RightOn, WhatCanAnswer, WrittenIn,
 use queuewarden_plan::entries::Names;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::reach::GrantingEntry;
+use yunikorn_access::tree::GrantingEntry;
 
 /// List the queues that a user may submit to, or administer, and the entry that grants it
 #[derive(Debug, Clone, clap::Args)]

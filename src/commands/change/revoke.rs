@@ -22,7 +22,7 @@ use queuewarden_plan::snapshot::QueueAclEntry;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::who_can::who_can;
 
 /// Help text on the output and the exit codes.

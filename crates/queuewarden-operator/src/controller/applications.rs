@@ -35,7 +35,8 @@ use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{Running, Wanted};
 use yunikorn_access::running::pods::PodRequest;
 use yunikorn_access::running::registry::Registry;
-use yunikorn_access::running::{self, Pod, Scheduler, speaker};
+use yunikorn_access::running::{self, Pod, speaker};
+use yunikorn_access::tree::Scheduler;
 use yunikorn_access::user_info::wrong_aliases;
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).

@@ -8,7 +8,7 @@ use crate::output::format::{Table, UNTIL, visible};
 use crate::source::request;
 use queuewarden_api::answer::Answers;
 use yunikorn_access::application::{Clause, Decision, List, Need, Step, Verb};
-use yunikorn_access::check;
+use yunikorn_access::decide;
 
 /// Returns the answer, the question, every clause, and for a denial the changes that would help.
 pub(super) fn everything(
@@ -89,7 +89,7 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
             row(decision.right.verb(), &decision.path, &answers.reason(decision))
         }
         Clause::Queue(decision) => {
-            let row = |step: &check::Step| {
+            let row = |step: &decide::Step| {
                 let [says, result, written, until] = explain::cells(answers, step, &decision.identity);
                 [format!("{} of {}", step.right.key(), step.queue), says, result, written, until]
             };

@@ -2,7 +2,7 @@
 
 use super::answer::{Context, Refused, RuleAnswer, RuleResult, number};
 use yunikorn::queue::ROOT;
-use yunikorn_access::check::{Decision, Denial};
+use yunikorn_access::decide::{Decision, Denial};
 use yunikorn_access::near_misses;
 use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,

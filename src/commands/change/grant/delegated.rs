@@ -7,7 +7,7 @@ use crate::source::session::{Session, SourceArgs};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
-use yunikorn_access::check::decide;
+use yunikorn_access::decide::decide;
 
 /// Returns `delegatedBy` of the kubeconfig's user for a queue.
 ///

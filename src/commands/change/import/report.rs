@@ -198,7 +198,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use yunikorn_access::check::Subject;
+    use yunikorn_access::subject::Subject;
 
     #[test]
     fn who_is_left_out_is_not_called_everyone() {

@@ -14,7 +14,7 @@ use queuewarden_plan::timeline::Course;
 use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
-use yunikorn_access::check::explain;
+use yunikorn_access::decide::explain;
 use yunikorn_access::diff::{
     Change, Direction, Extent, PartitionDiff, Period, Periods, Presence, Reached, Section, Timeline,
     between_for, same, unmoved,

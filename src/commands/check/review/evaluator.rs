@@ -14,7 +14,7 @@ use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
 use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
 use yunikorn::version::Version;
 use yunikorn_access::review::{self, Answer, Opinion, Review};
-use yunikorn_access::running::Scheduler;
+use yunikorn_access::tree::Scheduler;
 use yunikorn_access::tree::Tree;
 
 /// Answers reviews.

@@ -11,7 +11,7 @@ use queuewarden_plan::snapshot::Enforcement;
 use yunikorn::identity::GroupResolver;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
-use yunikorn_access::check::Decision;
+use yunikorn_access::decide::Decision;
 use yunikorn_access::expect::{Check, CheckOutcome, Expectation, Tally, World, run};
 
 /// The results of all tests.

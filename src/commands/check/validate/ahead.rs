@@ -8,7 +8,7 @@ use crate::source::times::Typed;
 use go_compat::diag::{listed, plural};
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::ahead::{Ahead, Moment};
-use yunikorn_access::until::in_words;
+use yunikorn_access::decide::in_words;
 
 /// Maximum number of objects that are listed at one moment; more are counted.
 const MAX_LISTED: usize = 6;

@@ -5,15 +5,21 @@
 //! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no queue can remove what one above it
 //! grants.
 
+mod near_miss;
+mod sentence;
+mod until;
+
+pub(crate) use near_miss::in_another_case;
+pub use near_miss::{NearMiss, near_misses};
+pub use sentence::sentence;
+pub(crate) use sentence::{below_leaf, visible, yes};
+pub use until::{in_words, latest, until};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use std::fmt;
-
-use super::alias::shown;
-use super::reach::{GrantingEntry, checked, stops};
-use super::tree::{Grants, Located, Origin, QueueId, Tree};
-use yunikorn::acl::Match;
+use super::reach::{Entry, checked};
+use super::tree::{GrantingEntry, Located, QueueId, Tree};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -60,36 +66,6 @@ pub struct Step {
     pub acl: String,
     /// The entry that matched; `None` when none did.
     pub entry: Option<Entry>,
-}
-
-/// The entry of an ACL that grants access.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The subject that the entry names.
-    pub subject: Subject,
-    /// The origins of the entry: several objects may grant the same.
-    pub origins: Vec<Origin>,
-}
-
-/// The subject that an entry of an ACL names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Subject {
-    /// `*`
-    Everyone,
-    /// A user.
-    User(String),
-    /// The members of a group.
-    Group(String),
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Everyone => f.write_str("everyone"),
-            Self::User(name) => write!(f, "user {}", shown(name)),
-            Self::Group(name) => write!(f, "group {}", shown(name)),
-        }
-    }
 }
 
 impl Decision {
@@ -166,7 +142,7 @@ fn explain_at(tree: &Tree, right: Right, queue: &str, located: Located, identity
 fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
     match located.decides() {
         None => Denial::NoQueue,
-        Some(id) if tree.lineage(id).any(|(_, node)| stops(right, node)) => Denial::Recovery,
+        Some(id) if tree.lineage(id).any(|(_, node)| node.stops(right)) => Denial::Recovery,
         Some(_) => Denial::NotGranted,
     }
 }
@@ -175,7 +151,7 @@ fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
 fn steps(tree: &Tree, right: Right, id: QueueId, granting: Option<GrantingEntry<'_>>) -> Vec<Step> {
     let mut steps = Vec::new();
     for (id, node) in checked(tree, right, id) {
-        for acl in implied_by(right) {
+        for acl in right.acls() {
             let granting = granting.filter(|granting| (granting.queue, granting.acl) == (id, *acl));
             steps.push(Step {
                 queue: node.path.clone(),
@@ -191,25 +167,10 @@ fn steps(tree: &Tree, right: Right, id: QueueId, granting: Option<GrantingEntry<
     steps
 }
 
-/// Returns the ACLs that grant a right, in the order in which they are checked: an administrator may submit,
-/// too.
-pub fn implied_by(right: Right) -> &'static [Right] {
-    match right {
-        Right::Submit => &Right::ALL,
-        Right::Admin => &[Right::Admin],
-    }
-}
-
-impl Grants {
-    /// Returns the origins of an entry.
-    pub fn origins(&self, entry: Match<'_>) -> Vec<Origin> {
-        self.parts.iter().filter(|(_, part)| part.has(entry)).map(|(origin, _)| origin.clone()).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Origin;
     use yunikorn::config::verdict;
     use yunikorn::version::Version;
 

@@ -25,7 +25,8 @@ pub use remedies::remedies;
 pub use sentence::sentence;
 
 use super::change::Change;
-use super::check::{self, Subject};
+use super::decide;
+use super::subject::Subject;
 use super::tree::Tree;
 use yunikorn::application::{ApplicationAcl, Dialect};
 use yunikorn::identity::Identity;
@@ -139,7 +140,7 @@ pub enum Clause {
     /// A list that came with the application.
     ApplicationAcl(List),
     /// A right in a queue.
-    Queue(check::Decision),
+    Queue(decide::Decision),
     /// A required queue that does not exist, as written in the question.
     NoQueue(String),
 }

@@ -10,10 +10,9 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use super::alias::{self, Kind};
-use super::check::implied_by;
-use super::reach::{GrantingEntry, QueueSet, reach, stops};
-use super::tree::{QueueId, Tree};
+use super::{QueueId, Tree};
+use crate::alias::{self, Kind};
+use crate::queue_set::{QueueSet, reach};
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::right::{ByRight, Right};
@@ -21,7 +20,7 @@ use yunikorn::text_map::TextMap;
 
 /// All names of a tree.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Named {
+pub(crate) struct NameIndex {
     everyone: Holder,
     users: TextMap<Box<str>, Holder>,
     groups: TextMap<Box<str>, Holder>,
@@ -34,11 +33,11 @@ pub(super) struct Named {
 type Names<'t> = HashMap<&'t str, Holder, RandomState>;
 
 /// The starts of one name, for each right.
-type Holder = ByRight<Starts>;
+type Holder = ByRight<GrantStarts>;
 
 /// The queues at which a right of one name begins, in order.
 #[derive(Debug, Clone, Default)]
-struct Starts(Vec<Start>);
+struct GrantStarts(Vec<Start>);
 
 #[derive(Debug, Clone, Copy)]
 struct Start {
@@ -51,15 +50,27 @@ struct Start {
     above: Option<u32>,
 }
 
-impl Named {
-    pub(super) fn new(tree: &Tree) -> Self {
+/// The nearest entry that grants a right, in the order in which `YuniKorn` checks: its queue, its ACL, and
+/// the subject it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GrantingEntry<'t> {
+    /// The queue whose ACL it is.
+    pub queue: QueueId,
+    /// The ACL of that queue.
+    pub acl: Right,
+    /// The entry.
+    pub entry: Match<'t>,
+}
+
+impl NameIndex {
+    pub(crate) fn new(tree: &Tree) -> Self {
         let mut everyone = Holder::default();
         // A name can be in many ACLs, and is copied once.
         let (mut users, mut groups) = (Names::default(), Names::default());
         for (id, node) in tree.queues() {
             let queues = tree.subtree(id);
             for acl in Right::ALL {
-                let grants = |right| implied_by(right).contains(&acl) && !stops(right, node);
+                let grants = |right: Right| right.acls().contains(&acl) && !node.stops(right);
                 let granted = Right::ALL.map(|right| (right, grants(right)));
                 for entry in node.grants(acl).acl.entries() {
                     let holder = match entry {
@@ -80,13 +91,13 @@ impl Named {
     }
 
     /// Returns whether an ACL has an alias.
-    pub(super) fn has_aliases(&self) -> bool {
+    pub(crate) fn has_aliases(&self) -> bool {
         self.has_aliases
     }
 
     /// Returns a user with the aliases that follow from the names, if an ACL has one.
     #[inline]
-    pub(super) fn presented<'i>(&self, identity: &'i Identity) -> Cow<'i, Identity> {
+    pub(crate) fn presented<'i>(&self, identity: &'i Identity) -> Cow<'i, Identity> {
         if !self.has_aliases {
             return Cow::Borrowed(identity);
         }
@@ -110,7 +121,7 @@ impl Named {
     /// `YuniKorn` reads first ([`GrantingEntry`]).
     #[expect(clippy::inline_always, reason = "its result would be copied")]
     #[inline(always)]
-    pub(super) fn granting_entry<G: AsRef<str>>(
+    pub(crate) fn granting_entry<G: AsRef<str>>(
         &self,
         right: Right,
         id: QueueId,
@@ -134,7 +145,7 @@ impl Named {
     }
 
     /// Finds the same for a subject of which only the name is known.
-    pub(super) fn granting_entry_of(
+    pub(crate) fn granting_entry_of(
         &self,
         right: Right,
         id: QueueId,
@@ -159,7 +170,7 @@ impl Named {
     }
 
     /// Returns where a right begins by an entry, in the order of the queues; each queue once.
-    pub(super) fn granting_entries<'n>(
+    pub(crate) fn granting_entries<'n>(
         &'n self,
         right: Right,
         name: Match<'_>,
@@ -171,7 +182,7 @@ impl Named {
     }
 
     /// Returns the queues on which an entry of an ACL alone grants a right.
-    pub(super) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
+    pub(crate) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
         let starts = self.held(entry).into_iter().flat_map(|(_, holder)| &holder.get(right).0);
         let reached = starts.flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
         QueueSet::new(reached.collect())
@@ -214,7 +225,7 @@ impl<'t> Nearest<'t> {
     }
 }
 
-impl Starts {
+impl GrantStarts {
     /// Adds a start after all others, unless an ACL of the same queue that is read before has the entry.
     fn push(&mut self, queue: u32, end: u32, acl: Right) {
         let mut above = self.0.len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
@@ -262,7 +273,7 @@ mod tests {
     /// Decides as `YuniKorn` does: it reads ACL after ACL, from the queue up.
     fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<GrantingEntry<'t>> {
         checked(tree, right, id).find_map(|(queue, node)| {
-            implied_by(right).iter().find_map(|acl| {
+            right.acls().iter().find_map(|acl| {
                 let entry = node.grants(*acl).acl.matched(&who.user, &who.groups)?;
                 Some(GrantingEntry { queue, acl: *acl, entry })
             })
@@ -341,7 +352,7 @@ mod tests {
                     let queues = tree.named().reach(right, entry);
                     for (id, _) in tree.queues() {
                         let granted = checked(&tree, right, id).any(|(_, node)| {
-                            implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(entry))
+                            right.acls().iter().any(|acl| node.grants(*acl).acl.has(entry))
                         });
                         prop_assert_eq!(queues.contains(id.number()), granted, "{:?} {:?}", entry, id);
                     }

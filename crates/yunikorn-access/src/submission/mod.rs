@@ -14,14 +14,13 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::decide;
+use super::decide::{sentence, visible};
 use super::placement::advice::Question;
 use super::placement::{
-    self, LandingEnd, Live, Naming, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
+    self, LandingEnd, Live, Naming, Placement, RuleEnd, RuleName, Step, Submission, Workload, may_exist,
+    place,
 };
-use super::review::answer::visible;
 use super::running::joins::{Objection, Running};
-use super::sentence::sentence;
 use super::tree::Tree;
 use crate::alias;
 use go_compat::diag::quoted;
@@ -32,7 +31,6 @@ use yunikorn::admission::{
     self, Access as MaySet, Conf, Kind, Operation, Pod, Request, Submitter, Surroundings, UserInfo,
 };
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
-use yunikorn::right::Right;
 
 /// The only partition whose queues `YuniKorn`'s shim uses (k8shim `constants.go:30`).
 pub const PARTITION: &str = "default";
@@ -411,16 +409,6 @@ fn is_refused_request(step: &Step) -> bool {
 
 fn is_denied(step: &Step) -> bool {
     step.landing.as_ref().is_some_and(|landing| landing.end == LandingEnd::Denied)
-}
-
-/// Returns whether the rule would place it after all if a queue had been made at run time. That queue would
-/// have the ACLs of the queue above.
-pub(super) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
-    let missing = |end: &RuleEnd| match end {
-        RuleEnd::Missing(queue) => decide(tree, Right::Submit, queue, &submission.identity).allowed(),
-        _ => false,
-    };
-    missing(&step.rule.end) || step.rule.parent.as_ref().is_some_and(|parent| missing(&parent.end))
 }
 
 /// The cause of the rejection.

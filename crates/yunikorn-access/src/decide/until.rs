@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::check::implied_by;
-use super::reach::checked;
-use super::tree::{QueueId, Tree};
+use crate::reach::checked;
+use crate::tree::{QueueId, Tree};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
@@ -12,7 +11,7 @@ use yunikorn::right::Right;
 /// user or to everyone. `None` if one of them has no end, and if nothing grants it.
 pub fn until(tree: &Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Timestamp> {
     let acls =
-        checked(tree, right, id).flat_map(|(_, node)| implied_by(right).iter().map(|acl| node.grants(*acl)));
+        checked(tree, right, id).flat_map(|(_, node)| right.acls().iter().map(|acl| node.grants(*acl)));
     // Beside a wildcard the names are not in force, but they are again once it has ended.
     let parts = acls.flat_map(|grants| &grants.parts);
     let identity = tree.presented(identity);
@@ -33,7 +32,7 @@ pub fn in_words(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Subject;
+    use crate::subject::Subject;
     use crate::testing::tree;
     use crate::tree::Origin;
     use crate::who_can::who_can;

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::check::Step;
+use super::Step;
 use go_compat::diag::quoted;
 use yunikorn::acl::{self, Names, group_name_ok, user_name_ok};
 use yunikorn::identity::Identity;
@@ -37,7 +37,7 @@ pub enum NearMissKind {
 }
 
 /// The name in a list that differs from this one at most in case.
-pub(super) fn in_another_case<'n>(listed: &'n Names, name: &str) -> Option<&'n str> {
+pub(crate) fn in_another_case<'n>(listed: &'n Names, name: &str) -> Option<&'n str> {
     listed.iter().find(|listed| listed.eq_ignore_ascii_case(name))
 }
 
@@ -82,7 +82,7 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::explain;
+    use crate::decide::explain;
     use crate::testing::tree;
     use yunikorn::right::Right;
 

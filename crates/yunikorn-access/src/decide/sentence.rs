@@ -2,13 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::check::{Decision, Denial, Subject};
-use super::reach::GrantingEntry;
-use super::tree::{Located, Tree};
-use go_compat::diag::quoted;
+use super::{Decision, Denial};
+use crate::subject::Subject;
+use crate::tree::{GrantingEntry, Located, Tree};
+use go_compat::diag::{quoted, show};
 use yunikorn::identity::Identity;
 use yunikorn::queue::{QueuePath, RECOVERY, ROOT};
 use yunikorn::right::Right;
+
+/// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
+/// terminals.
+const MAX_REASON: usize = 1024;
 
 /// The reason for a yes or a no.
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
@@ -36,12 +40,18 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
 }
 
 /// The reason why there can be no queue with this path.
-pub(super) fn below_leaf(path: &str, leaf: &str) -> String {
+pub(crate) fn below_leaf(path: &str, leaf: &str) -> String {
     format!("there can be no queue {}: {leaf} is a leaf", quoted(path))
 }
 
 /// The reason for a yes without its trace; the same sentence.
-pub fn yes(tree: &Tree, right: Right, named: &str, located: Located, granting: &GrantingEntry<'_>) -> String {
+pub(crate) fn yes(
+    tree: &Tree,
+    right: Right,
+    named: &str,
+    located: Located,
+    granting: &GrantingEntry<'_>,
+) -> String {
     let mut why = instead(tree, named, located);
     // Room for the whole sentence: an authorizer makes one for each request.
     why.reserve(128);
@@ -93,10 +103,25 @@ fn describe(identity: &Identity) -> String {
     }
 }
 
+/// Escapes invisible characters and cuts a long text, because the requester chooses the names in it.
+pub(crate) fn visible(text: &str) -> String {
+    // Nearly every text, and each answer has one.
+    if text.len() < MAX_REASON && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::explain;
+    use crate::decide::explain;
     use crate::testing::tree;
 
     #[test]

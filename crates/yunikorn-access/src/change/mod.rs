@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::alias;
-use super::check::Subject;
+use super::subject::Subject;
 use super::tree::Tree;
 use yunikorn::application::ApplicationAcl;
 use yunikorn::config::schema::PlacementRule;

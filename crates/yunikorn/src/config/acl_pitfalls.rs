@@ -4,8 +4,8 @@
 //! The expectations are those of yunikorn-core 1.8.0 (`ParseAndValidateConfig`, then `NewACL`), and the rules
 //! of its documentation: quote the wildcard, quote a leading space.
 
-use super::{Acl, codes, lint, parse, validates};
-use crate::config::verdict;
+use super::verdict;
+use crate::acl::{Acl, codes, lint, parse, validates};
 use crate::version::Version;
 use go_compat::diag::Code;
 
