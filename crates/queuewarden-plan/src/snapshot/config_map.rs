@@ -20,7 +20,8 @@ pub struct ConfigMapState {
     pub data: BTreeMap<String, String>,
     /// `binaryData`
     pub binary: BTreeMap<String, BinaryValue>,
-    /// Annotation [`IN_FORCE`](super::IN_FORCE) by the uid of the object; `None`: the queue tree grants nothing of it.
+    /// Annotation [`IN_FORCE`](super::IN_FORCE) by the uid of the object; `None`: the queue tree grants
+    /// nothing of it.
     pub in_force: BTreeMap<String, Option<QueueAclInForce>>,
     /// Per key of `data` and `binaryData`: its owners by `metadata.managedFields`.
     pub owners: BTreeMap<String, Vec<Owner>>,
