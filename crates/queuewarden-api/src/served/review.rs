@@ -21,10 +21,12 @@ use crate::answer::{DecisionAnswer, Named, VERSION};
 use crate::convert::drop_nulls;
 use go_compat::diag::quoted;
 use go_compat::go_json::nullable;
+use yunikorn::identity::Identity;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
-use yunikorn_access::review::brief::{RequestedAction, UNKNOWN};
+use yunikorn_access::review::answer::UNKNOWN;
 use yunikorn_access::review::request::QUEUE_VERBS;
+use yunikorn_access::review::{AccessAction, AccessRequest};
 
 /// The partition to use when none is named.
 pub const DEFAULT_PARTITION: &str = "default";
@@ -130,7 +132,7 @@ pub enum Status {
 
 /// The answer to a caller about themselves who may not read the queue.
 ///
-/// Its words are those of [`brief`](yunikorn_access::review::brief).
+/// Its words are the same as in [`brief`](yunikorn_access::review::Answer::brief).
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Brief {
@@ -152,10 +154,8 @@ pub struct Brief {
 /// A review that can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewRequest {
-    /// The user in question; empty in a review of one's own.
-    pub user: String,
-    /// The groups; empty in a review of one's own.
-    pub groups: Vec<String>,
+    /// The user in question with their groups; `None` for the caller.
+    pub user: Option<Identity>,
     /// The right in question.
     pub right: Right,
     /// The queue as written.
@@ -268,7 +268,16 @@ fn request(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<ReviewRequest
         return Err(Wrong::Invalid("spec.queue", why));
     }
     let partition = if partition.is_empty() { DEFAULT_PARTITION.to_owned() } else { partition };
-    Ok(ReviewRequest { user, groups, right, queue, partition, unknown })
+    let user = (kind == Kind::Named).then_some(Identity { user, groups });
+    Ok(ReviewRequest { user, right, queue, partition, unknown })
+}
+
+impl ReviewRequest {
+    /// Returns the request that a caller makes with the review.
+    pub fn access<'a>(&'a self, caller: &'a Identity) -> AccessRequest<'a> {
+        let action = AccessAction::Queue { right: self.right, queue: &self.queue };
+        AccessRequest { partition: &self.partition, user: self.user.as_ref().unwrap_or(caller), action }
+    }
 }
 
 impl Status {
@@ -289,25 +298,25 @@ impl Status {
 
     /// Reduces the answer to what callers may know about themselves when they may not read the queue.
     #[must_use]
-    pub fn brief(&self, request: &ReviewRequest, user: &str, groups: &[String]) -> Self {
+    pub fn brief(&self, request: &ReviewRequest, caller: &Identity) -> Self {
         let entry = match self {
             Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
             Self::Brief(_) | Self::Other { .. } => None,
         };
-        let action = RequestedAction::in_queue(request.right, &request.queue);
+        let AccessRequest { action, user, .. } = request.access(caller);
         let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
         let reason = match (&undecided, &entry) {
             (Some(why), _) => why.clone(),
             (None, Some(entry)) => action.granted(&entry.words()),
-            (None, None) => action.denied(user),
+            (None, None) => action.denied(&user.user),
         };
         Self::Brief(Box::new(Brief {
             version: VERSION,
             partition: request.partition.clone(),
             verb: request.right,
             queue: request.queue.clone(),
-            user: user.to_owned(),
-            groups: groups.to_vec(),
+            user: user.user.clone(),
+            groups: user.groups.clone(),
             allowed: self.allowed(),
             reason,
             entry,
@@ -397,7 +406,6 @@ mod tests {
     use crate::answer::{Answers, Texts, WrittenIn};
     use go_compat::diag::Span;
     use yunikorn::acl;
-    use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
     use yunikorn_access::check::explain;
     use yunikorn_access::review::path_of;
@@ -412,8 +420,7 @@ mod tests {
     fn questions_are_read() {
         let spec = json!({"user": "sue", "groups": ["devs"], "verb": "administer", "queue": "Root.Prod", "partition": "gpu"});
         let expected = ReviewRequest {
-            user: "sue".to_owned(),
-            groups: vec!["devs".to_owned()],
+            user: Some(Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] }),
             right: Right::Admin,
             queue: "Root.Prod".to_owned(),
             partition: "gpu".to_owned(),
@@ -422,7 +429,7 @@ mod tests {
         assert_eq!(read(Kind::Named, &document(Kind::Named, &spec)), Ok(expected));
         let spec = json!({"verb": "use", "queue": "root", "partition": null});
         let own = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
-        assert_eq!((own.right, own.partition.as_str(), own.user.as_str()), (Right::Submit, "default", ""));
+        assert_eq!((own.right, own.partition.as_str(), own.user), (Right::Submit, "default", None));
     }
 
     /// Nobody becomes somebody else by a field that only the server fills in.
@@ -430,7 +437,7 @@ mod tests {
     fn of_ones_own_review_the_user_is_not_read() {
         let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
         let request = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
-        assert_eq!((request.user.as_str(), request.groups.len()), ("", 0));
+        assert_eq!(request.user, None);
         assert_eq!(request.unknown, ["spec.groups", "spec.user"]);
     }
 
@@ -480,7 +487,7 @@ mod tests {
             }
             Err(why) => Status::refused(why),
         };
-        json!(status.brief(request, &who.user, &who.groups))
+        json!(status.brief(request, who))
     }
 
     #[derive(Debug)]
@@ -498,8 +505,7 @@ mod tests {
 
     fn review_request(right: Right, queue: &str) -> ReviewRequest {
         ReviewRequest {
-            user: String::new(),
-            groups: Vec::new(),
+            user: None,
             right,
             queue: queue.to_owned(),
             partition: DEFAULT_PARTITION.to_owned(),

@@ -9,9 +9,8 @@ use super::permission::{Permission, forbidden, reason_against};
 use super::refusal::Refusal;
 use queuewarden_api::served::review::DEFAULT_PARTITION;
 use queuewarden_api::served::{GROUP, VERSION};
-use yunikorn::identity::Identity;
 use yunikorn::queue::lowered;
-use yunikorn_access::review::{administers, is_self};
+use yunikorn_access::review::{AccessRequest, administers};
 use yunikorn_access::tree::Tree;
 
 /// The part of the answer that a caller gets.
@@ -21,21 +20,6 @@ pub(super) enum Scope {
     Whole,
     /// Only the part that concerns the caller.
     Own,
-}
-
-/// A request about access.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AccessRequest<'a> {
-    /// The partition of the queue.
-    pub(super) partition: &'a str,
-    /// Its queues; `None` where they are unknown.
-    pub(super) tree: Option<&'a Tree>,
-    /// The queue; empty where the request matches none.
-    pub(super) queue: &'a str,
-    /// The user whom the request is about.
-    pub(super) about: &'a Identity,
-    /// The review by which all users may ask about themselves.
-    pub(super) own_review: &'static str,
 }
 
 /// The permission to ask about every user.
@@ -50,7 +34,8 @@ const ABOUT_OTHERS: Permission = Permission {
 /// Decides how much of the answer a caller gets. Administrators of the queue get all of it. So do callers
 /// who may create `subjectaccessreviews`, about every user, and callers whom Kubernetes lets read the
 /// queue, about themselves. All other callers get the part about themselves that concerns them, even while
-/// Kubernetes cannot be reached.
+/// Kubernetes cannot be reached. The queue is empty if the request matches none, and the tree `None` if its
+/// queues are unknown.
 ///
 /// # Errors
 /// 403 for callers who may not ask about others; 503 where Kubernetes, which decides on that, cannot be
@@ -58,14 +43,15 @@ const ABOUT_OTHERS: Permission = Permission {
 pub(super) async fn scope(
     lookups: &Lookups,
     caller: &Arc<Caller>,
-    request: AccessRequest<'_>,
+    request: &AccessRequest<'_>,
+    (tree, queue): (Option<&Tree>, &str),
+    own_review: &str,
 ) -> Result<Scope, Refusal> {
-    let asker = &caller.identity;
-    if administers(request.tree, asker, request.queue) {
+    if administers(tree, &caller.identity, queue) {
         return Ok(Scope::Whole);
     }
-    let is_own = is_self(asker, request.about);
-    if is_own && matches!(against_reading(lookups, caller, request).await, Ok(None)) {
+    let is_own = request.is_about(&caller.identity);
+    if is_own && matches!(against_reading(lookups, caller, request.partition, queue).await, Ok(None)) {
         return Ok(Scope::Whole);
     }
     match reason_against(lookups, caller, &ABOUT_OTHERS).await {
@@ -73,8 +59,7 @@ pub(super) async fn scope(
         _ if is_own => Ok(Scope::Own),
         Ok(Some(reason)) => Err(Refusal::forbidden(format!(
             "about other users, and about more groups than your own, only an administrator of the queue may \
-             ask, and whoever may create subjectaccessreviews; about yourself ask with a {}: {}",
-            request.own_review,
+             ask, and whoever may create subjectaccessreviews; about yourself ask with a {own_review}: {}",
             forbidden(caller, &ABOUT_OTHERS, &reason)
         ))),
         Err(unknown) => Err(unknown),
@@ -86,10 +71,11 @@ pub(super) async fn scope(
 async fn against_reading(
     lookups: &Lookups,
     caller: &Arc<Caller>,
-    request: AccessRequest<'_>,
+    partition: &str,
+    queue: &str,
 ) -> Result<Option<String>, Refusal> {
-    let queue = lowered(request.queue);
-    let is_named = request.partition == DEFAULT_PARTITION && !queue.is_empty();
+    let queue = lowered(queue);
+    let is_named = partition == DEFAULT_PARTITION && !queue.is_empty();
     let (verb, name) = if is_named { ("get", queue) } else { ("list", String::new()) };
     let permission = Permission { verb, group: GROUP, version: VERSION, resource: "queues", name };
     reason_against(lookups, caller, &permission).await

@@ -17,7 +17,7 @@ use crate::server::ServerState;
 use crate::server::audit::AuditRecord;
 use crate::server::permission::{Permission, demand};
 use crate::server::refusal::Refusal;
-use crate::server::scope::{AccessRequest, Scope, scope};
+use crate::server::scope::{Scope, scope};
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
@@ -50,31 +50,22 @@ pub(super) async fn create(
     let request = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&request)?;
     let published = state.published();
-    let about = match kind {
-        Kind::Own => caller.identity.clone(),
-        Kind::Named => Identity { user: request.user.clone(), groups: request.groups.clone() },
-    };
+    let access = request.access(&caller.identity);
     let queues = published.as_deref().and_then(|published| published.queues.as_ref().ok());
-    let question = AccessRequest {
-        partition: &request.partition,
-        tree: queues.and_then(|queues| queues.tree(&request.partition)),
-        queue: &request.queue,
-        about: &about,
-        own_review: Kind::Own.name(),
-    };
-    let scope = scope(&state.lookups, &caller, question).await;
-    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, &about)));
+    let tree = queues.and_then(|queues| queues.tree(access.partition));
+    let scope = scope(&state.lookups, &caller, &access, (tree, &request.queue), Kind::Own.name()).await;
+    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, access.user)));
     let (word, clause, reason) = match &answer {
         Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
     };
     let decision = AuditRecord {
-        verb: request.right.verb(),
+        verb: access.action.verb(),
         decision: word,
         clause,
         refused: answer.is_err(),
         by: &caller.identity.user,
-        user: &about.user,
+        user: &access.user.user,
         queue: &request.queue,
         object: "",
         reason,
@@ -83,7 +74,7 @@ pub(super) async fn create(
     let status = match answer? {
         // The name alone decides, not the configuration.
         (Scope::Whole, (status, _)) | (Scope::Own, (status, IDENTITY)) => status,
-        (Scope::Own, (status, _)) => status.brief(&request, &about.user, &about.groups),
+        (Scope::Own, (status, _)) => status.brief(&request, &caller.identity),
     };
     let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
     warn(&mut response, &warnings);
