@@ -20,10 +20,10 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
+use super::api_error::ApiError;
+use super::api_error::contained;
 use super::audit::{Audit, from_peer};
-use super::internal_error::contained;
 use super::listener::Peer;
-use super::refusal::Refusal;
 use super::room::{Requests, Room};
 use super::shares::{Crowded, Guest, Share};
 use super::slots::Slot;
@@ -123,7 +123,7 @@ async fn bounded(
     let span = tracing::info_span!("request", endpoint, status = tracing::field::Empty);
     let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
     let answer = async {
-        let answer = bound.answer(request, next).await.unwrap_or_else(Refusal::into_response);
+        let answer = bound.answer(request, next).await.unwrap_or_else(ApiError::into_response);
         bound.audit.unread(endpoint, answer.status().as_u16());
         answer
     };
@@ -185,7 +185,7 @@ enum End {
 }
 
 impl Bound {
-    async fn answer(&self, request: Request, next: Next) -> Result<Response, Refusal> {
+    async fn answer(&self, request: Request, next: Next) -> Result<Response, ApiError> {
         let times = Times::new(request.uri());
         let slot = request.extensions().get::<Arc<Slot>>().cloned();
         let read = self.read(request, times, slot.as_deref()).await?;
@@ -202,7 +202,7 @@ impl Bound {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(fault)) => {
                 let code = StatusCode::INTERNAL_SERVER_ERROR;
-                (Cut::Fault, Refusal::new(code, "InternalError", fault.to_string()))
+                (Cut::Fault, ApiError::new(code, "InternalError", fault.to_string()))
             }
             Err(_) => (Cut::Late, late("the request was not answered", times.time)),
         };
@@ -213,7 +213,7 @@ impl Bound {
     }
 
     /// Reads the body of a request into memory, once there is room for it.
-    async fn read(&self, request: Request, times: Times, slot: Option<&Slot>) -> Result<Read, Refusal> {
+    async fn read(&self, request: Request, times: Times, slot: Option<&Slot>) -> Result<Read, ApiError> {
         let (parts, body) = request.into_parts();
         if body.is_end_stream() {
             return Ok(Read { parts, body: Bytes::new(), cut: None, _share: None });
@@ -265,7 +265,7 @@ impl Bound {
         (length, announced): (usize, bool),
         mut share: Share,
         times: Times,
-    ) -> Result<Read, Refusal> {
+    ) -> Result<Read, ApiError> {
         let cuts = self.limits.unread == Unread::Cut;
         let mut kept = Vec::with_capacity(if announced { length } else { 0 });
         let mut body = body.into_data_stream();
@@ -301,7 +301,7 @@ fn again(mut parts: Parts, body: Bytes, cut: Option<Cut>) -> Request {
 }
 
 /// Reads the first bytes of a body, and leaves the rest.
-async fn front(parts: Parts, body: Body, cut: Cut, times: Times) -> Result<Read, Refusal> {
+async fn front(parts: Parts, body: Body, cut: Cut, times: Times) -> Result<Read, ApiError> {
     let (mut kept, mut body) = (Vec::new(), body.into_data_stream());
     let until = times.decided.min(Instant::now() + READ / 4);
     take(&mut body, &mut kept, FRONT, until).await?;
@@ -318,13 +318,13 @@ async fn take(
     kept: &mut Vec<u8>,
     most: usize,
     until: Instant,
-) -> Result<End, Refusal> {
+) -> Result<End, ApiError> {
     loop {
         let chunk = match timeout_at(until, body.next()).await {
             Ok(None) => return Ok(End::Complete),
             Ok(Some(Ok(chunk))) => chunk,
             Ok(Some(Err(error))) => {
-                return Err(Refusal::bad_request(format!("the body cannot be read: {error}")));
+                return Err(ApiError::bad_request(format!("the body cannot be read: {error}")));
             }
             Err(_) => return Ok(End::Late),
         };
@@ -345,14 +345,14 @@ fn leave(parts: &Parts, mut body: BodyDataStream) {
     }
 }
 
-fn late(what: &str, time: Duration) -> Refusal {
+fn late(what: &str, time: Duration) -> ApiError {
     let message = format!("{what} within {} s", time.as_secs_f32());
-    Refusal::new(StatusCode::REQUEST_TIMEOUT, "Timeout", message)
+    ApiError::new(StatusCode::REQUEST_TIMEOUT, "Timeout", message)
 }
 
-fn too_large(length: &str, limit: usize) -> Refusal {
+fn too_large(length: &str, limit: usize) -> ApiError {
     let message = format!("the body has {length}; at most {limit} bytes are read");
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
 }
 
 #[cfg(test)]

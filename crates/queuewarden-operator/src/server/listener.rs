@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
 use super::room::Requests;
 use super::shares::{Guest, Joint, Shares};
 use super::slots::{Slot, Slots};
@@ -244,7 +244,7 @@ impl Connection {
             async move {
                 match answer {
                     Ok((answer, _share)) => answer.await,
-                    Err(crowded) => Ok(Refusal::from(crowded).into_response()),
+                    Err(crowded) => Ok(ApiError::from(crowded).into_response()),
                 }
             }
         });

@@ -3,15 +3,14 @@
 //! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
 //! decides the answers, from the state that the reconciler observed last (`controller::published`).
 //!
-//! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions;
-//!   [`internal_error`]: panics.
+//! * [`caller`]: authentication; [`permission`]: what Kubernetes lets callers do, and how much of an answer
+//!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
 //! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `room`: requests that wait for memory; `shares`: the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
-//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
-//!   [`permission`]: what Kubernetes lets callers do; [`scope`]: the part of an answer that they get.
+//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: decides on changes of queuewarden's objects and of `YuniKorn`'s ConfigMaps before they
 //!   are stored.
@@ -44,21 +43,19 @@
 //! the warnings of [`queuewarden_plan::admit`]). Where pods must not read ACLs, a network policy has to
 //! protect both services.
 
+pub mod api_error;
 mod audit;
 pub mod authorize;
 pub mod bounds;
 pub mod caller;
 pub mod certificates;
-mod internal_error;
 pub mod listener;
 pub mod lookups;
 pub mod open;
-mod permission;
+pub mod permission;
 pub mod probes;
-pub mod refusal;
 mod review;
 pub mod room;
-mod scope;
 #[cfg(feature = "access-api")]
 pub mod served;
 mod shares;
@@ -86,6 +83,7 @@ use bounds::{Limits, Unread, bound};
 use caller::{Callers, only_webhook_clients};
 use listener::Peer;
 use lookups::Lookups;
+use permission::Permissions;
 use room::Requests;
 
 /// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
@@ -96,6 +94,8 @@ pub struct ServerState {
     pub knows: Knows,
     /// Lookups that callers cause.
     pub lookups: Lookups,
+    /// Permissions of callers.
+    pub permissions: Permissions,
     /// Health of the process, with its metrics.
     pub health: Arc<Health>,
     /// Authenticates callers.

@@ -18,6 +18,7 @@ use super::certificates::files::{Files, Pair};
 use super::certificates::follower::Follower;
 use super::listener::{self, Limits, Memory};
 use super::lookups::Lookups;
+use super::permission::Permissions;
 use super::room::Requests;
 use super::tls::{self, Identity};
 use super::{Endpoint, ServerState, router};
@@ -128,6 +129,7 @@ impl Open {
         let requests = Requests::new(memory);
         let state = Arc::new(ServerState {
             knows,
+            permissions: Permissions::new(lookups.clone()),
             lookups: Lookups::new(lookups),
             health: Arc::clone(health),
             callers,

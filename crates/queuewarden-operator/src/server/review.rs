@@ -3,8 +3,8 @@
 use axum::body::Bytes;
 use axum::extract::{self, FromRequest};
 
+use super::api_error::ApiError;
 use super::bounds::Cut;
-use super::refusal::Refusal;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
 use queuewarden_api::review::envelope::{Request, Unreadable};
@@ -21,19 +21,19 @@ pub(super) struct Review {
 
 impl<S: Send + Sync> FromRequest<S> for Review {
     /// The answer where not even the `uid` is known: no API server sends that.
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request(request: extract::Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: extract::Request, state: &S) -> Result<Self, ApiError> {
         let cut = request.extensions().get::<Cut>().copied();
         let body = Bytes::from_request(request, state).await;
-        let body = body.map_err(|error| Refusal::bad_request(error.body_text()))?;
+        let body = body.map_err(|error| ApiError::bad_request(error.body_text()))?;
         let Unreadable { request, why } = match Request::read(&body) {
             Ok(request) => return Ok(Self { request, problem: None }),
             Err(unreadable) => *unreadable,
         };
         let problem = cut.map_or(why, not_read);
         if request.uid.is_empty() {
-            return Err(Refusal::bad_request(problem.to_string()));
+            return Err(ApiError::bad_request(problem.to_string()));
         }
         Ok(Self { request, problem: Some(problem) })
     }

@@ -9,8 +9,8 @@
 //!
 //! Callers are always authenticated ([`super::caller`]). All users may ask about themselves. The
 //! administrators of the queue, and users whom Kubernetes lets create `subjectaccessreviews`, may ask about
-//! others: the API server's own identity is one of them. [`scope`](super::scope) decides how much of the
-//! answer they get.
+//! others: the API server's own identity is one of them. [`permission`](super::permission) decides how much
+//! of the answer they get.
 //!
 //! An authorizer that does not answer delays every request of the cluster for seconds (after a 5xx the API
 //! server repeats the request five times). So an undecided review gets no opinion, with the reason: there
@@ -30,11 +30,11 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
+use super::api_error::ApiError;
+use super::api_error::contained;
 use super::audit::{Audit, AuditRecord, OTHER};
 use super::caller::{Caller, Credentials, Unauthenticated};
-use super::internal_error::contained;
-use super::refusal::Refusal;
-use super::scope::{Scope, scope};
+use super::permission::Scope;
 use crate::controller::published::Published;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::review::ReviewKind;
@@ -79,7 +79,7 @@ async fn authorize(
     audit: Audit,
     credentials: Credentials,
     body: Bytes,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let review = read(ReviewKind::Subject, &body)?;
     let answer = answered(&state, &audit, ReviewKind::Subject, &review, &credentials).await?;
     let version = review.as_ref().map_or("", |review| &review.api_version);
@@ -94,7 +94,7 @@ async fn review(
     namespace: Option<Path<String>>,
     credentials: Credentials,
     body: Bytes,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let review = read(kind, &body)?;
     if let (Some(Path(namespace)), Ok(review)) = (namespace, &review)
         && review.namespace != namespace
@@ -104,7 +104,7 @@ async fn review(
             quoted(&namespace),
             quoted(&review.namespace)
         );
-        return Err(Refusal::bad_request(message));
+        return Err(ApiError::bad_request(message));
     }
     let answer = answered(&state, &audit, kind, &review, &credentials).await?;
     let document = serde_json::from_slice(&body).unwrap_or_default();
@@ -112,7 +112,7 @@ async fn review(
 }
 
 /// Reads a review of this kind. The inner error is only for callers who have authenticated.
-fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Diagnostic>, Refusal> {
+fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Diagnostic>, ApiError> {
     if let Some(review) = SubjectAccessReview::read_json(body)
         && review.kind() == Some(Ok(kind))
     {
@@ -120,7 +120,7 @@ fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Dia
     }
     // Reports errors by field; and of duplicate fields the last counts, as for the API server.
     let document: Value = serde_json::from_slice(body)
-        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))?;
+        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))?;
     match ReviewKind::from_document(&document) {
         Some(Ok(named)) if named == kind => Ok(SubjectAccessReview::read(&document)),
         Some(Err(unknown)) => Err(refused(&unknown)),
@@ -128,7 +128,7 @@ fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Dia
             let kind = kind.as_str();
             let message =
                 format!("the body is no {kind}: write apiVersion: authorization.k8s.io/v1 and kind: {kind}");
-            Err(Refusal::bad_request(message))
+            Err(ApiError::bad_request(message))
         }
     }
 }
@@ -141,12 +141,12 @@ async fn answered(
     kind: ReviewKind,
     review: &Result<SubjectAccessReview, Diagnostic>,
     credentials: &Credentials,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, ApiError> {
     let undecided = |clause: &'static str| {
         state.health.metrics.endpoints.decided(OTHER, "undecided", clause);
     };
     let answer = contained(async {
-        match state.callers.know(credentials).await {
+        match state.callers.authenticate(credentials).await {
             Ok(caller) => decided(state, audit, kind, review, &caller).await,
             Err(Unauthenticated::Unchecked(why)) => {
                 undecided("asker");
@@ -171,7 +171,7 @@ async fn decided(
     kind: ReviewKind,
     review: &Result<SubjectAccessReview, Diagnostic>,
     caller: &Arc<Caller>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, ApiError> {
     let review = review.as_ref().map_err(refused)?;
     let user = review.user(kind, Some(&caller.identity)).map_err(|wrong| refused(&wrong))?;
     let action = match review.action(state.applications.answers_pods()) {
@@ -191,16 +191,16 @@ async fn decided(
     };
     let queue = queue_of(action, application.as_ref());
     let tree = scheduler.as_ref().ok().map(|scheduler| scheduler.tree);
-    let scope = scope(&state.lookups, caller, &request, (tree, queue), ReviewKind::Own.as_str()).await;
+    let scope = state.permissions.scope(caller, &request, (tree, queue), ReviewKind::Own.as_str()).await;
     let answer = match (&scope, scheduler) {
-        (Err(refusal), _) if refusal.code == StatusCode::FORBIDDEN => Err(refusal.clone()),
+        (Err(error), _) if error.code == StatusCode::FORBIDDEN => Err(error.clone()),
         (Err(unknown), _) => Ok(unknown_caller(&unknown.message)),
         (Ok(_), Err(why)) => Ok(Answer::undecided("configuration", &why)),
         (Ok(_), Ok(scheduler)) => Ok(answer(&request, application.as_ref(), scheduler)),
     };
     let (decision, clause, reason) = match &answer {
         Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
-        Err(refusal) => ("forbidden", "asker", &refusal.message),
+        Err(error) => ("forbidden", "asker", &error.message),
     };
     let record = AuditRecord {
         verb: action.verb(),
@@ -261,7 +261,7 @@ fn unknown_caller(why: &str) -> Answer {
     Answer::undecided("asker", &format!("queuewarden cannot check now who asks: {why}"))
 }
 
-fn refused(wrong: &Diagnostic) -> Refusal {
+fn refused(wrong: &Diagnostic) -> ApiError {
     let help = wrong.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    Refusal::bad_request(format!("{} ({}){help}", wrong.message, wrong.code))
+    ApiError::bad_request(format!("{} ({}){help}", wrong.message, wrong.code))
 }

@@ -6,7 +6,7 @@
 
 use axum::http::{HeaderMap, StatusCode, header};
 
-use crate::server::refusal::Refusal;
+use crate::server::api_error::ApiError;
 
 /// The largest number of media ranges; no real client lists more.
 const MAX_RANGES: usize = 16;
@@ -58,7 +58,7 @@ impl<'a> Shape<'a> {
 ///
 /// # Errors
 /// When none of them is offered.
-pub(super) fn accepted<'o, T>(headers: &HeaderMap, offered: &'o [(Shape<'_>, T)]) -> Result<&'o T, Refusal> {
+pub(super) fn accepted<'o, T>(headers: &HeaderMap, offered: &'o [(Shape<'_>, T)]) -> Result<&'o T, ApiError> {
     let mut values =
         headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     let all = values.peek().is_none().then_some("*/*");
@@ -66,7 +66,7 @@ pub(super) fn accepted<'o, T>(headers: &HeaderMap, offered: &'o [(Shape<'_>, T)]
     let offer = |shape| offered.iter().find(|(offer, _)| *offer == shape).map(|(_, what)| what);
     ranges.filter_map(Shape::read).find_map(offer).ok_or_else(|| {
         let message = "only the following media types are accepted: application/json";
-        Refusal::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+        ApiError::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     })
 }
 

@@ -34,10 +34,10 @@ use axum::{Extension, Router};
 use tokio::sync::Semaphore;
 
 use super::ServerState;
+use super::api_error::ApiError;
 use super::audit::Audit;
 use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
-use super::refusal::Refusal;
 use go_compat::diag::show;
 use live::LiveQueues;
 use queuewarden_api::served::ROOT;
@@ -83,16 +83,16 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(
             &at("{*rest}"),
-            any(async || Refusal::not_found("the server could not find the requested resource")),
+            any(async || ApiError::not_found("the server could not find the requested resource")),
         )
         .method_not_allowed_fallback(async || wrong_method())
         .layer(Extension(Arc::new(memory)))
 }
 
-fn wrong_method() -> Refusal {
+fn wrong_method() -> ApiError {
     let message = "the server does not allow this method on the requested resource: \
                    queues can be read, and reviews created";
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 }
 
 /// Returns the user that a request is for. A certificate that is not the API server's may still be a user's
@@ -100,10 +100,10 @@ fn wrong_method() -> Refusal {
 async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
-        return state.callers.know(&parts.into()).await;
+        return state.callers.authenticate(&parts.into()).await;
     }
     match memory.trust.caller(&state.lookups.client, parts).await {
-        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.know(&parts.into()).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.authenticate(&parts.into()).await {
             Err(Unauthenticated::Missing) => Err(refused),
             known => known,
         },

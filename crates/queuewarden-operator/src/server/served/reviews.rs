@@ -14,15 +14,14 @@ use serde_json::Value;
 use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Published;
 use crate::server::ServerState;
+use crate::server::api_error::ApiError;
 use crate::server::audit::AuditRecord;
-use crate::server::permission::{Permission, demand};
-use crate::server::refusal::Refusal;
-use crate::server::scope::{Scope, scope};
+use crate::server::permission::{Permission, Scope};
 use go_compat::diag::quoted;
 use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
 use queuewarden_api::served::{GROUP, VERSION};
-use yunikorn::identity::{Identity, Refusal as Nobody};
+use yunikorn::identity::{Identity, Refusal};
 use yunikorn_access::check::explain;
 use yunikorn_access::review::path_of;
 
@@ -41,11 +40,11 @@ pub(super) async fn create(
     Query(parameters): Query<Parameters>,
     parts: Parts,
     body: Bytes,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let caller = caller(&state, &memory, &parts).await?;
     let (resource, name) = (kind.plural(), String::new());
     let permission = Permission { verb: "create", group: GROUP, version: VERSION, resource, name };
-    demand(&state.lookups, &caller, &permission).await?;
+    state.permissions.demand(&caller, &permission).await?;
     let document = document(&parts, &body)?;
     let request = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&request)?;
@@ -53,7 +52,7 @@ pub(super) async fn create(
     let access = request.access(&caller.identity);
     let queues = published.as_deref().and_then(|published| published.queues.as_ref().ok());
     let tree = queues.and_then(|queues| queues.tree(access.partition));
-    let scope = scope(&state.lookups, &caller, &access, (tree, &request.queue), Kind::Own.name()).await;
+    let scope = state.permissions.scope(&caller, &access, (tree, &request.queue), Kind::Own.name()).await;
     let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, access.user)));
     let (word, clause, reason) = match &answer {
         Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
@@ -81,43 +80,43 @@ pub(super) async fn create(
     Ok(response)
 }
 
-fn document(parts: &Parts, body: &[u8]) -> Result<Value, Refusal> {
+fn document(parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
     let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
     let media = media.and_then(|media| media.split(';').next()).map(str::trim);
     if media.is_some_and(|media| media != "application/json") {
         let message = "the body of the request is application/json, and no other media type is understood";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
     }
     serde_json::from_slice(body)
-        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))
 }
 
-fn refused(kind: Kind, wrong: Wrong) -> Refusal {
+fn refused(kind: Kind, wrong: Wrong) -> ApiError {
     match wrong {
         Wrong::Malformed(why) => {
-            Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
+            ApiError::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
         }
         Wrong::Invalid(field, why) => {
             let message = format!("{}.{GROUP} is invalid: {field} {why}", kind.name());
-            Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
         }
     }
 }
 
 impl Parameters {
     /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
-    fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, Refusal> {
+    fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, ApiError> {
         let unknown = request.unknown.iter().map(|field| format!("unknown field {field:?}"));
         let unknown: Vec<String> = unknown.collect();
         match self.field_validation.as_str() {
             "Ignore" => Ok(Vec::new()),
             "Strict" if !unknown.is_empty() => {
-                Err(Refusal::bad_request(format!("strict decoding error: {}", unknown.join(", "))))
+                Err(ApiError::bad_request(format!("strict decoding error: {}", unknown.join(", "))))
             }
             "" | "Warn" | "Strict" => Ok(unknown),
             other => {
                 let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
-                Err(Refusal::bad_request(message))
+                Err(ApiError::bad_request(message))
             }
         }
     }
@@ -146,7 +145,7 @@ fn answer(
     };
     let identity = match tree.identify(about, queues.resolver().here(), published.conf.version) {
         Ok(identity) => identity,
-        Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
+        Err(Refusal::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
     };
     let texts = in_force(&published.snapshot);

@@ -18,8 +18,8 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
+use super::api_error::contained;
 use super::audit::{Audit, AuditRecord};
-use super::internal_error::contained;
 use super::review::Review;
 use crate::controller::published::Published;
 use queuewarden_api::review::envelope::{self, Request};

@@ -19,8 +19,8 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
+use super::api_error::ApiError;
 use super::audit::{Audit, AuditRecord};
-use super::refusal::Refusal;
 use super::review::Review;
 use crate::controller::published::{LEFT_ALONE, Published};
 use go_compat::diag::Diagnostic;
@@ -46,7 +46,7 @@ async fn answer(
     registration: Extension<Registration>,
     Extension(moment): Extension<Moment>,
     review: Review,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, ApiError> {
     let request = &review.request;
     let allowed_silently = || Ok(Json(envelope::response(&request.uid, None, &[])));
     let Some(known) = looked_at(&state, request, moment)? else { return allowed_silently() };
@@ -71,7 +71,7 @@ async fn answer(
         return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
     }
     let wanted = content.wanted(request, &known.conf.access);
-    let running = state.applications.running(&wanted, &known).await.map_err(Refusal::unavailable)?;
+    let running = state.applications.running(&wanted, &known).await.map_err(ApiError::unavailable)?;
     let owners = owners::owners(&state, settings, request, &content).await;
     let evaluated = content.at(request, &running, known.granted_aliases(), moment);
     let evaluated = user_info::Request { owners: &owners, ..evaluated };
@@ -93,8 +93,8 @@ fn looked_at(
     state: &ServerState,
     request: &Request,
     moment: Moment,
-) -> Result<Option<Arc<Published>>, Refusal> {
-    let known = state.published().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
+) -> Result<Option<Arc<Published>>, ApiError> {
+    let known = state.published().ok_or_else(|| ApiError::unavailable("not everything was read yet"))?;
     let user_info::Settings { mode, profile, .. } = &known.user_info;
     let at_this_moment = match moment {
         Moment::Mutating => *mode != Mode::Off,

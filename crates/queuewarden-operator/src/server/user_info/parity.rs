@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::note;
 use crate::controller::published::Published;
 use crate::server::ServerState;
+use crate::server::api_error::ApiError;
 use crate::server::audit::Audit;
-use crate::server::refusal::Refusal;
 use queuewarden_api::identity_webhook::YUNIKORN;
 use queuewarden_api::review::admission;
 use queuewarden_api::review::envelope::{self, Response};
@@ -32,7 +32,7 @@ pub(super) async fn answer(
     registration: &Registration,
     audit: &Audit,
     review: &envelope::Request,
-) -> Result<Value, Refusal> {
+) -> Result<Value, ApiError> {
     let mode = known.user_info.mode;
     let request = match admission::read(review) {
         Ok(request) => request,
@@ -44,16 +44,16 @@ pub(super) async fn answer(
     };
     // One after the other they could take all the time that the API server waits for the answer.
     let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
-    let evaluation = evaluation.map_err(Refusal::unavailable)?;
+    let evaluation = evaluation.map_err(ApiError::unavailable)?;
     // The admission controller's own message: only the logged copy is escaped and bounded.
     let denied = match &evaluation.outcome {
         Outcome::Denied(message) => Some(message.as_str()),
         Outcome::Allowed => None,
         Outcome::Unknown(key) => {
-            return Err(Refusal::unavailable(format!("{key} decides, and what it holds is not known")));
+            return Err(ApiError::unavailable(format!("{key} decides, and what it holds is not known")));
         }
     };
-    let decision = if denied.is_some() && registered.map_err(Refusal::unavailable)? {
+    let decision = if denied.is_some() && registered.map_err(ApiError::unavailable)? {
         // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
         Decision::of_yunikorn(None, false, &request.user)
     } else {

@@ -23,8 +23,8 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::ServerState;
+use super::api_error::{InternalError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
-use super::internal_error::{InternalError, contained};
 use super::review::Review;
 use crate::controller::published::Published;
 use crate::memory::{Budget, MIB};
@@ -177,7 +177,7 @@ async fn own(
     let depends = known.is_none() || (request.group == GROUP && admit::depends_on_who(&request.kind));
     let may_escalate = !depends
         || authority::is_housekeeping(request)
-        || authority::may_escalate(&state.lookups, request).await.map_err(|refusal| refusal.message)?;
+        || authority::may_escalate(&state.permissions, request).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning =
