@@ -103,7 +103,7 @@ pub fn regex(data: &[u8]) {
 
 /// Checks the body of an `AdmissionReview`, at every endpoint that reads one.
 pub fn admission(data: &[u8]) {
-    let Ok(request) = envelope::Request::read(data) else { return };
+    let Ok(request) = envelope::AdmissionRequest::read(data) else { return };
     if let Ok(read) = admission::read(&request) {
         let (conf, _) = Conf::from_keys(&std::collections::BTreeMap::new(), Version::V1_8);
         let evaluation = evaluate(&read, &Surroundings::default(), &conf);

@@ -120,7 +120,7 @@ impl Evaluator {
     }
 
     fn admission(&self, document: Value) -> Result<Answered, Diagnostic> {
-        let envelope = envelope::Request::read(document.to_string().as_bytes());
+        let envelope = envelope::AdmissionRequest::read(document.to_string().as_bytes());
         let envelope = envelope.map_err(|unreadable| unreadable.why)?;
         let request = admission::read(&envelope)?;
         let evaluation = evaluate(&request, &self.surroundings(&request), &self.conf);

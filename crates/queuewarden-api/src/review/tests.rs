@@ -94,9 +94,9 @@ fn admission(kind: [&str; 2], object: &Value) -> Value {
 }
 
 /// Reads the request of a review, and from it what the admission controller reads.
-fn read_admission(review: &Value) -> Result<(envelope::Request, Request), Diagnostic> {
-    let asked =
-        envelope::Request::read(review.to_string().as_bytes()).map_err(|unreadable| unreadable.why)?;
+fn read_admission(review: &Value) -> Result<(envelope::AdmissionRequest, Request), Diagnostic> {
+    let asked = envelope::AdmissionRequest::read(review.to_string().as_bytes())
+        .map_err(|unreadable| unreadable.why)?;
     admission::read(&asked).map(|request| (asked, request))
 }
 

@@ -1,4 +1,4 @@
-//! Limits of one request: time, and bytes of its body, alone and together with all others.
+//! RequestLimits of one request: time, and bytes of its body, alone and together with all others.
 //!
 //! Each part of an answer ends at a part of the time that the client waits ([`Times`]), so that there is an
 //! answer before it gives up. If a review is too large, does not find room or cannot be read in time, its
@@ -63,29 +63,29 @@ pub enum Cut {
 
 /// The treatment of a body that is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
+pub enum UnreadBody {
     /// The request is refused with 408, 413 or 429.
     Refused,
     /// The request is answered by the first bytes ([`Cut`]).
     Cut,
 }
 
-/// Limits of a group of endpoints.
+/// RequestLimits of a group of endpoints.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Bytes of one body.
     pub body: usize,
     /// The treatment of a body that is larger or does not arrive.
-    pub unread: Unread,
+    pub unread: UnreadBody,
     /// Bytes in memory of all requests of the group at once.
     pub all: usize,
     /// Bytes in memory for each byte of a body, until the request is answered.
     pub cost: usize,
 }
 
-impl Limits {
+impl RequestLimits {
     /// The limits of endpoints whose requests have no bodies.
-    pub const NO_BODIES: Self = Self { body: 0, unread: Unread::Refused, all: 1024 * 1024, cost: 1 };
+    pub const NO_BODIES: Self = Self { body: 0, unread: UnreadBody::Refused, all: 1024 * 1024, cost: 1 };
 
     /// Returns the bytes in memory of a request with a body of this length.
     pub(super) fn bytes(self, length: usize) -> usize {
@@ -93,8 +93,13 @@ impl Limits {
     }
 }
 
-/// Limits every route of a group of endpoints. Slow endpoints do not block the others.
-pub fn bound<S>(router: Router<S>, limits: Limits, requests: &Requests, health: &Arc<Health>) -> Router<S>
+/// RequestLimits every route of a group of endpoints. Slow endpoints do not block the others.
+pub fn bound<S>(
+    router: Router<S>,
+    limits: RequestLimits,
+    requests: &Requests,
+    health: &Arc<Health>,
+) -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
 {
@@ -107,7 +112,7 @@ where
 #[derive(Debug, Clone)]
 struct Bound {
     room: Arc<Room>,
-    limits: Limits,
+    limits: RequestLimits,
     health: Arc<Health>,
     audit: Audit,
 }
@@ -192,7 +197,7 @@ impl Bound {
         // Until here the connection makes room for others.
         let _busy = slot.as_ref().map(|slot| slot.begin());
         // The first bytes answer a review when the whole of it does not.
-        let front = (self.limits.unread == Unread::Cut && read.cut.is_none()).then(|| {
+        let front = (self.limits.unread == UnreadBody::Cut && read.cut.is_none()).then(|| {
             let front = read.body.get(..FRONT).unwrap_or(&read.body);
             // A copy: the body is freed as soon as the handler has read it.
             (read.parts.clone(), Bytes::copy_from_slice(front), next.clone())
@@ -218,7 +223,7 @@ impl Bound {
         if body.is_end_stream() {
             return Ok(Read { parts, body: Bytes::new(), cut: None, _share: None });
         }
-        let (limit, cuts) = (self.limits.body, self.limits.unread == Unread::Cut);
+        let (limit, cuts) = (self.limits.body, self.limits.unread == UnreadBody::Cut);
         let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if let Some(length) = announced.filter(|length| *length > limit) {
             if !cuts {
@@ -266,7 +271,7 @@ impl Bound {
         mut share: Share,
         times: Times,
     ) -> Result<Read, ApiError> {
-        let cuts = self.limits.unread == Unread::Cut;
+        let cuts = self.limits.unread == UnreadBody::Cut;
         let mut kept = Vec::with_capacity(if announced { length } else { 0 });
         let mut body = body.into_data_stream();
         let until = times.read.min(Instant::now() + READ);
@@ -405,12 +410,12 @@ mod tests {
             .route("/wait", post(async |_: Bytes| std::future::pending::<()>().await))
             .route("/never", get(async || std::future::pending::<()>().await))
             .route("/fault", get(async || if true { panic!("a fault") } else { "" }));
-        let limits = |body, unread| Limits { body, unread, all, cost };
+        let limits = |body, unread| RequestLimits { body, unread, all, cost };
         let requests = Requests::new(&process);
-        let router = bound(little, limits(LITTLE, Unread::Refused), &requests, &health)
-            .merge(bound(short, limits(LITTLE, Unread::Cut), &requests, &health))
-            .merge(bound(webhooks, limits(BODY, Unread::Cut), &requests, &health))
-            .merge(bound(router, limits(BODY, Unread::Refused), &requests, &health));
+        let router = bound(little, limits(LITTLE, UnreadBody::Refused), &requests, &health)
+            .merge(bound(short, limits(LITTLE, UnreadBody::Cut), &requests, &health))
+            .merge(bound(webhooks, limits(BODY, UnreadBody::Cut), &requests, &health))
+            .merge(bound(router, limits(BODY, UnreadBody::Refused), &requests, &health));
         (router, health, process)
     }
 

@@ -16,7 +16,7 @@ use crate::server::api_error::ApiError;
 use crate::server::audit::Audit;
 use queuewarden_api::identity_webhook::YUNIKORN;
 use queuewarden_api::review::admission;
-use queuewarden_api::review::envelope::{self, Response};
+use queuewarden_api::review::envelope::{AdmissionRequest, AdmissionResponse};
 use queuewarden_api::review::user_info::notes;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
@@ -31,7 +31,7 @@ pub(super) async fn answer(
     known: &Published,
     registration: &Registration,
     audit: &Audit,
-    review: &envelope::Request,
+    review: &AdmissionRequest,
 ) -> Result<Value, ApiError> {
     let mode = known.user_info.mode;
     let request = match admission::read(review) {
@@ -62,14 +62,14 @@ pub(super) async fn answer(
     };
     note(audit, state, review, &decision, mode);
     let refusal = decision.refusal(mode).and(denied);
-    let response = Response {
+    let response = AdmissionResponse {
         uid: review.uid.clone(),
         allowed: refusal.is_none(),
         // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
         status: admission::status(refusal.unwrap_or_default()),
         patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
         audit_annotations: notes(&decision),
-        ..Response::default()
+        ..AdmissionResponse::default()
     };
     Ok(response.review())
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::server::api_error::ApiError;
 use crate::server::caller::Caller;
 use crate::server::permission::{Permission, Permissions};
-use queuewarden_api::review::envelope::Request;
+use queuewarden_api::review::envelope::AdmissionRequest as Request;
 use queuewarden_api::review::part;
 use queuewarden_api::{GROUP, VERSION};
 

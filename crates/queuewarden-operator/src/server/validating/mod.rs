@@ -23,13 +23,13 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::ServerState;
+use super::admission_review::AdmissionReview as Review;
 use super::api_error::{InternalError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
-use super::review::Review;
 use crate::controller::published::Published;
 use crate::memory::{Budget, MIB};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::review::envelope::{Request, response};
+use queuewarden_api::review::envelope::{AdmissionRequest as Request, response};
 use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, access_test, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Response, Versions};

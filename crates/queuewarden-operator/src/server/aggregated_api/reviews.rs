@@ -18,9 +18,11 @@ use crate::server::api_error::ApiError;
 use crate::server::audit::AuditRecord;
 use crate::server::permission::{Permission, Scope};
 use go_compat::diag::quoted;
+use queuewarden_api::aggregated_api::review::{
+    InvalidReview, QueueAccessReviewKind, QueueAccessReviewStatus, ReviewRequest, answered, read,
+};
+use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
-use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
-use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn::identity::{Identity, Refusal};
 use yunikorn_access::check::explain;
 use yunikorn_access::review::path_of;
@@ -28,7 +30,7 @@ use yunikorn_access::review::path_of;
 /// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Parameters {
+pub(super) struct CreateParameters {
     field_validation: String,
 }
 
@@ -36,8 +38,8 @@ pub(super) struct Parameters {
 pub(super) async fn create(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
-    Extension(kind): Extension<Kind>,
-    Query(parameters): Query<Parameters>,
+    Extension(kind): Extension<QueueAccessReviewKind>,
+    Query(parameters): Query<CreateParameters>,
     parts: Parts,
     body: Bytes,
 ) -> Result<Response, ApiError> {
@@ -52,7 +54,10 @@ pub(super) async fn create(
     let access = request.access(&caller.identity);
     let queues = published.as_deref().and_then(|published| published.queues.as_ref().ok());
     let tree = queues.and_then(|queues| queues.tree(access.partition));
-    let scope = state.permissions.scope(&caller, &access, (tree, &request.queue), Kind::Own.name()).await;
+    let scope = state
+        .permissions
+        .scope(&caller, &access, (tree, &request.queue), QueueAccessReviewKind::Own.name())
+        .await;
     let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, access.user)));
     let (word, clause, reason) = match &answer {
         Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
@@ -91,19 +96,19 @@ fn document(parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
         .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))
 }
 
-fn refused(kind: Kind, wrong: Wrong) -> ApiError {
+fn refused(kind: QueueAccessReviewKind, wrong: InvalidReview) -> ApiError {
     match wrong {
-        Wrong::Malformed(why) => {
+        InvalidReview::Malformed(why) => {
             ApiError::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
         }
-        Wrong::Invalid(field, why) => {
+        InvalidReview::Invalid(field, why) => {
             let message = format!("{}.{GROUP} is invalid: {field} {why}", kind.name());
             ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
         }
     }
 }
 
-impl Parameters {
+impl CreateParameters {
     /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
     fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, ApiError> {
         let unknown = request.unknown.iter().map(|field| format!("unknown field {field:?}"));
@@ -130,9 +135,9 @@ fn answer(
     published: Option<&Published>,
     request: &ReviewRequest,
     about: &Identity,
-) -> (Status, &'static str) {
-    let undecided = |clause, why: &str| (Status::undecided(why), clause);
-    let refused = |clause, why| (Status::refused(why), clause);
+) -> (QueueAccessReviewStatus, &'static str) {
+    let undecided = |clause, why: &str| (QueueAccessReviewStatus::undecided(why), clause);
+    let refused = |clause, why| (QueueAccessReviewStatus::refused(why), clause);
     let Some(published) = published else {
         return undecided("configuration", "not everything was read yet; ask again");
     };
@@ -153,7 +158,7 @@ fn answer(
         Ok(path) => {
             let decision = explain(tree, request.right, &path, &identity);
             let answer = Answers { configuration: &texts, tree }.decision(&decision);
-            (Status::decided(answer), decision.clause())
+            (QueueAccessReviewStatus::decided(answer), decision.clause())
         }
         Err(why) => refused("no_queue", why),
     }

@@ -10,29 +10,32 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::accept::{Shape, accepted};
+use super::accept::{AnswerFormat, accepted};
 use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Queues;
 use crate::server::ServerState;
 use crate::server::api_error::ApiError;
 use crate::server::permission::Permission;
 use go_compat::diag::quoted;
+use queuewarden_api::aggregated_api::fields::Selector;
+use queuewarden_api::aggregated_api::queue::{self, CurrentQueue, Queue};
+use queuewarden_api::aggregated_api::review::DEFAULT_PARTITION;
+use queuewarden_api::aggregated_api::table::{Include, table};
+use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
-use queuewarden_api::served::fields::Selector;
-use queuewarden_api::served::queue::{self, CurrentQueue, Queue};
-use queuewarden_api::served::review::DEFAULT_PARTITION;
-use queuewarden_api::served::table::{Include, table};
-use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn_access::placement::Live;
 
 /// The formats of queues; `Some`: a table of this version.
-const SHAPES: [(Shape<'static>, Option<&str>); 3] =
-    [(Shape::OBJECT, None), (Shape::table("v1"), Some("v1")), (Shape::table("v1beta1"), Some("v1beta1"))];
+const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
+    (AnswerFormat::OBJECT, None),
+    (AnswerFormat::table("v1"), Some("v1")),
+    (AnswerFormat::table("v1beta1"), Some("v1beta1")),
+];
 
 /// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Parameters {
+pub(super) struct ListParameters {
     field_selector: String,
     label_selector: String,
     include_object: String,
@@ -43,11 +46,11 @@ pub(super) struct Parameters {
 pub(super) async fn list(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
-    Query(parameters): Query<Parameters>,
+    Query(parameters): Query<ListParameters>,
     parts: Parts,
 ) -> Result<Response, ApiError> {
     permitted(&state, &memory, &parts, "list", "").await?;
-    let table_version = *accepted(&parts.headers, &SHAPES)?;
+    let table_version = *accepted(&parts.headers, &FORMATS)?;
     let (selector, include) = parameters.read()?;
     let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
@@ -74,11 +77,11 @@ pub(super) async fn get(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
     Path(name): Path<String>,
-    Query(parameters): Query<Parameters>,
+    Query(parameters): Query<ListParameters>,
     parts: Parts,
 ) -> Result<Response, ApiError> {
     permitted(&state, &memory, &parts, "get", &name).await?;
-    let table_version = *accepted(&parts.headers, &SHAPES)?;
+    let table_version = *accepted(&parts.headers, &FORMATS)?;
     let (_, include) = parameters.read()?;
     let view = View::load(&state, &memory, DEFAULT_PARTITION).await?;
     let Some(queue) = view.queues(|queue| queue.path == name).pop() else {
@@ -104,7 +107,7 @@ async fn permitted(
     state.permissions.demand(&caller, &permission).await
 }
 
-impl Parameters {
+impl ListParameters {
     fn read(&self) -> Result<(Selector, Include), ApiError> {
         if ["1", "true"].contains(&self.watch.as_str()) {
             let message = "queues cannot be watched: they are computed when they are asked for";

@@ -40,11 +40,11 @@ use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
 use go_compat::diag::show;
 use live::LiveQueues;
-use queuewarden_api::served::ROOT;
-use queuewarden_api::served::review::Kind;
+use queuewarden_api::aggregated_api::ROOT;
+use queuewarden_api::aggregated_api::review::QueueAccessReviewKind;
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{config_map_of, merged};
-use trust::Trust;
+use trust::ProxyTrust;
 
 /// The largest review that is read, in bytes: many groups, and a long path.
 pub(super) const MAX_BODY: usize = 64 * 1024;
@@ -57,7 +57,7 @@ const LISTS: usize = 2;
 /// The state that these endpoints have between requests.
 #[derive(Debug)]
 struct Memory {
-    trust: Trust,
+    trust: ProxyTrust,
     live: LiveQueues,
     /// Permits for lists that are being made.
     lists: Arc<Semaphore>,
@@ -67,7 +67,7 @@ struct Memory {
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
     let memory = Memory {
-        trust: Trust::default(),
+        trust: ProxyTrust::default(),
         live: LiveQueues::new(),
         lists: Arc::new(Semaphore::new(LISTS)),
         audit: Audit::new("queueaccessreviews"),
@@ -77,8 +77,14 @@ pub fn router() -> Router<Arc<ServerState>> {
         .merge(documents::router())
         .route(&at("queues"), get(queues::list))
         .route(&at("queues/{*name}"), get(queues::get))
-        .route(&at("queueaccessreviews"), post(reviews::create).layer(Extension(Kind::Named)))
-        .route(&at("selfqueueaccessreviews"), post(reviews::create).layer(Extension(Kind::Own)))
+        .route(
+            &at("queueaccessreviews"),
+            post(reviews::create).layer(Extension(QueueAccessReviewKind::Named)),
+        )
+        .route(
+            &at("selfqueueaccessreviews"),
+            post(reviews::create).layer(Extension(QueueAccessReviewKind::Own)),
+        )
         .route(&at("queueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(
