@@ -102,7 +102,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 7307,
         when: "Reported by the webhooks.",
-        file: "crates/queuewarden-operator/src/server/review.rs",
+        file: "crates/queuewarden-operator/src/server/admission_review.rs",
         test: "what_is_not_read_is_refused_with_the_reason",
     },
     Elsewhere {

@@ -10,29 +10,32 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::accept::{Shape, accepted};
+use super::accept::{AnswerFormat, accepted};
 use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Queues;
 use crate::server::ServerState;
-use crate::server::permission::{Permission, demand};
-use crate::server::refusal::Refusal;
+use crate::server::api_error::ApiError;
+use crate::server::permission::Permission;
 use go_compat::diag::quoted;
+use queuewarden_api::aggregated_api::fields::Selector;
+use queuewarden_api::aggregated_api::queue::{self, CurrentQueue, Queue};
+use queuewarden_api::aggregated_api::review::DEFAULT_PARTITION;
+use queuewarden_api::aggregated_api::table::{Include, table};
+use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
-use queuewarden_api::served::fields::Selector;
-use queuewarden_api::served::queue::{self, CurrentQueue, Queue};
-use queuewarden_api::served::review::DEFAULT_PARTITION;
-use queuewarden_api::served::table::{Include, table};
-use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn_access::placement::Live;
 
 /// The formats of queues; `Some`: a table of this version.
-const SHAPES: [(Shape<'static>, Option<&str>); 3] =
-    [(Shape::OBJECT, None), (Shape::table("v1"), Some("v1")), (Shape::table("v1beta1"), Some("v1beta1"))];
+const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
+    (AnswerFormat::OBJECT, None),
+    (AnswerFormat::table("v1"), Some("v1")),
+    (AnswerFormat::table("v1beta1"), Some("v1beta1")),
+];
 
 /// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Parameters {
+pub(super) struct ListParameters {
     field_selector: String,
     label_selector: String,
     include_object: String,
@@ -43,11 +46,11 @@ pub(super) struct Parameters {
 pub(super) async fn list(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
-    Query(parameters): Query<Parameters>,
+    Query(parameters): Query<ListParameters>,
     parts: Parts,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     permitted(&state, &memory, &parts, "list", "").await?;
-    let table_version = *accepted(&parts.headers, &SHAPES)?;
+    let table_version = *accepted(&parts.headers, &FORMATS)?;
     let (selector, include) = parameters.read()?;
     let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
@@ -63,7 +66,7 @@ pub(super) async fn list(
         }
     });
     let made =
-        made.await.map_err(|_| Refusal::unavailable("the list was not made: the server is about to end"))?;
+        made.await.map_err(|_| ApiError::unavailable("the list was not made: the server is about to end"))?;
     let mut response = Json(made).into_response();
     warn(&mut response, &warnings);
     Ok(response)
@@ -74,15 +77,15 @@ pub(super) async fn get(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
     Path(name): Path<String>,
-    Query(parameters): Query<Parameters>,
+    Query(parameters): Query<ListParameters>,
     parts: Parts,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     permitted(&state, &memory, &parts, "get", &name).await?;
-    let table_version = *accepted(&parts.headers, &SHAPES)?;
+    let table_version = *accepted(&parts.headers, &FORMATS)?;
     let (_, include) = parameters.read()?;
     let view = View::load(&state, &memory, DEFAULT_PARTITION).await?;
     let Some(queue) = view.queues(|queue| queue.path == name).pop() else {
-        return Err(Refusal::not_found(format!("queues.{GROUP} {name:?} not found{}", view.perhaps(&name))));
+        return Err(ApiError::not_found(format!("queues.{GROUP} {name:?} not found{}", view.perhaps(&name))));
     };
     let answer = match table_version {
         Some(version) => table(&[queue], version, include),
@@ -97,23 +100,23 @@ async fn permitted(
     parts: &Parts,
     verb: &'static str,
     name: &str,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     let caller = caller(state, memory, parts).await?;
     let name = name.to_owned();
     let permission = Permission { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    demand(&state.lookups, &caller, &permission).await
+    state.permissions.demand(&caller, &permission).await
 }
 
-impl Parameters {
-    fn read(&self) -> Result<(Selector, Include), Refusal> {
+impl ListParameters {
+    fn read(&self) -> Result<(Selector, Include), ApiError> {
         if ["1", "true"].contains(&self.watch.as_str()) {
             let message = "queues cannot be watched: they are computed when they are asked for";
-            return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message));
+            return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message));
         }
         if !self.label_selector.is_empty() {
             let message = "queues have no labels to be selected by; --field-selector selects them by \
                            name, partition, parent, leaf and dynamic";
-            return Err(Refusal::bad_request(message));
+            return Err(ApiError::bad_request(message));
         }
         let include = match self.include_object.as_str() {
             "" | "Metadata" => Include::Metadata,
@@ -121,10 +124,10 @@ impl Parameters {
             "Object" => Include::Object,
             other => {
                 let message = format!("includeObject is None, Metadata or Object, not {}", quoted(other));
-                return Err(Refusal::bad_request(message));
+                return Err(ApiError::bad_request(message));
             }
         };
-        let selector = Selector::parse(&self.field_selector).map_err(Refusal::bad_request)?;
+        let selector = Selector::parse(&self.field_selector).map_err(ApiError::bad_request)?;
         Ok((selector, include))
     }
 }
@@ -139,14 +142,14 @@ struct View {
 }
 
 impl View {
-    async fn load(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, Refusal> {
+    async fn load(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, ApiError> {
         let Some(published) = state.published() else {
-            return Err(Refusal::unavailable("not everything was read yet; try again"));
+            return Err(ApiError::unavailable("not everything was read yet; try again"));
         };
-        let known = published.queues.clone().map_err(Refusal::unavailable)?;
+        let known = published.queues.clone().map_err(ApiError::unavailable)?;
         if known.tree(partition).is_none() {
             let message = format!("there is no partition {}", quoted(partition));
-            return Err(Refusal::bad_request(message));
+            return Err(ApiError::bad_request(message));
         }
         let live = memory.live.queues(&state.lookups.client, &published, partition).await;
         Ok(Self { known, partition: partition.to_owned(), texts: in_force(&published.snapshot), live })

@@ -9,8 +9,9 @@ use http_body_util::BodyExt as _;
 use rustls::pki_types::CertificateDer;
 use serde_json::{Value, json};
 
-use super::testing::{Issuer, authority, certificate, data};
+use super::testing::{certificate, data};
 use super::*;
+use crate::controller::testing::{Issuer, issuer};
 use crate::server::testing::{self, Got, client, defaults, not_found, reply};
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
@@ -51,16 +52,16 @@ impl ApiServer {
     }
 }
 
-struct TestService {
+struct AggregatedService {
     fixture: testing::TestService,
     server: Arc<ApiServer>,
     certificate: Vec<CertificateDer<'static>>,
 }
 
-impl TestService {
+impl AggregatedService {
     fn closed() -> Self {
         let server = Arc::new(ApiServer::default());
-        let issuer = authority();
+        let issuer = issuer("proxies");
         let certificate = certificate(&issuer, "front");
         *server.published.lock().unwrap() = Some(issuer);
         let behind = Arc::clone(&server);
@@ -105,7 +106,7 @@ fn submit(user: &str) -> Value {
 
 #[tokio::test]
 async fn queues_are_for_those_who_may_read_them() {
-    let service = TestService::open();
+    let service = AggregatedService::open();
     let got = service.get("reader", ALL).await;
     assert_eq!(
         got.warnings(),
@@ -139,7 +140,7 @@ async fn queues_are_for_those_who_may_read_them() {
 /// A connection keeps its certificate for all its requests.
 #[tokio::test]
 async fn the_certificate_alone_is_nobodys() {
-    let mut service = TestService::open();
+    let mut service = AggregatedService::open();
     service.get("", ALL).await.expect(401, "does not say for whom it asks");
     service.certificate = Vec::new();
     service.get("reader", ALL).await.expect(401, "show who you are");
@@ -147,7 +148,7 @@ async fn the_certificate_alone_is_nobodys() {
 
 #[tokio::test]
 async fn reviews_are_answered_to_those_whom_they_concern() {
-    let service = TestService::open();
+    let service = AggregatedService::open();
     let own = json!({"verb": "submit", "queue": "root.prod"});
     let answer = service.create("sue", OWN, own.clone()).await.expect(201, "\"allowed\":true");
     assert_eq!(answer["status"]["user"], "sue");
@@ -192,7 +193,7 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
 /// `reader` may read queues, `ann` administers the queue, all others get only what concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
-    let service = TestService::open();
+    let service = AggregatedService::open();
     let own = |queue: &str| json!({"verb": "submit", "queue": queue});
     let about_eve = json!({"user": "eve", "verb": "submit", "queue": "root.prod"});
     for (path, spec) in [(OWN, own("root.prod")), (NAMED, about_eve)] {
@@ -221,7 +222,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
 
 #[tokio::test]
 async fn nothing_is_answered_by_guess() {
-    let service = TestService::closed();
+    let service = AggregatedService::closed();
     service.get("reader", ALL).await.expect(503, "not everything was read yet");
     let own = json!({"verb": "submit", "queue": "root.prod"});
     service
@@ -241,10 +242,10 @@ async fn nothing_is_answered_by_guess() {
 
 #[tokio::test(start_paused = true)]
 async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_and_again() {
-    let mut service = TestService::open();
+    let mut service = AggregatedService::open();
     service.get("reader", ALL).await.expect(200, "root");
-    let other = authority();
-    let stranger = certificate(&authority(), "front");
+    let other = issuer("others");
+    let stranger = certificate(&issuer("strangers"), "front");
     service.certificate = certificate(&other, "front");
     *service.server.published.lock().unwrap() = Some(other);
     service.get("reader", ALL).await.expect(401, "Unauthorized");
@@ -271,7 +272,7 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
 
 #[tokio::test]
 async fn what_there_is_is_advised_to_everyone_and_only_once() {
-    let service = TestService::closed();
+    let service = AggregatedService::closed();
     *service.server.published.lock().unwrap() = None;
     for path in [
         "/apis",

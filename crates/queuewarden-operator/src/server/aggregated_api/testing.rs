@@ -2,17 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::pki_types::CertificateDer;
 
-pub(super) type Issuer = CertifiedIssuer<'static, KeyPair>;
-
-pub(super) fn authority() -> Issuer {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
+use crate::controller::testing::Issuer;
 
 pub(super) fn certificate(issuer: &Issuer, name: &str) -> Vec<CertificateDer<'static>> {
     let mut params = CertificateParams::default();

@@ -11,10 +11,10 @@ use axum::routing::get;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::accept::{Shape, accepted};
+use super::accept::{AnswerFormat, accepted};
 use crate::controller::published::hexadecimal;
 use crate::server::ServerState;
-use queuewarden_api::served::{GROUP, ROOT, discovery, openapi};
+use queuewarden_api::aggregated_api::{GROUP, ROOT, discovery, openapi};
 
 /// The media type of a document that is no list of aggregated discovery.
 const JSON: &str = "application/json";
@@ -56,10 +56,11 @@ pub(super) fn router() -> Router<Arc<ServerState>> {
         (format!("/openapi/v3/{}", openapi::PATH), v3),
     ];
     // The kind of aggregated discovery is in the media type, too.
-    let aggregated =
-        |version, media| (Shape::discovery(version), Document::new(&discovery::aggregated(version), media));
+    let aggregated = |version, media| {
+        (AnswerFormat::discovery(version), Document::new(&discovery::aggregated(version), media))
+    };
     let groups = Arc::new([
-        (Shape::OBJECT, Document::new(&discovery::groups(), JSON)),
+        (AnswerFormat::OBJECT, Document::new(&discovery::groups(), JSON)),
         aggregated("v2", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
         aggregated("v2beta1", "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"),
     ]);

@@ -35,7 +35,7 @@ pub struct Queue {
     /// The metadata, with the queue's full path as its name.
     pub metadata: Metadata,
     /// The current state.
-    pub status: Status,
+    pub status: QueueStatus,
 }
 
 /// All queues of a partition.
@@ -54,7 +54,7 @@ pub struct QueueList {
 
 /// The description of a queue, and the rights in it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Status {
+pub struct QueueStatus {
     /// The partition.
     pub partition: String,
     /// The queue above; none for the root.
@@ -144,7 +144,7 @@ fn queue(answers: &Answers<'_>, standing: &CurrentQueue<'_>, room: usize) -> Que
         api_version: API_VERSION,
         kind: KIND,
         metadata: Metadata { name: standing.path.to_owned() },
-        status: Status {
+        status: QueueStatus {
             partition: answers.tree.partition().to_owned(),
             parent: standing.parent().map(str::to_owned),
             leaf: standing.leaf,
@@ -182,8 +182,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::aggregated_api::testing::NoLocations;
     use crate::answer::NamedKind;
-    use crate::served::testing::NoLocations;
     use yunikorn_access::decide::decide;
     use yunikorn_access::placement::LiveQueue;
     use yunikorn_access::testing::{any_identity, any_tree, tree};

@@ -34,17 +34,17 @@ use axum::{Extension, Router};
 use tokio::sync::Semaphore;
 
 use super::ServerState;
+use super::api_error::ApiError;
 use super::audit::Audit;
 use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
-use super::refusal::Refusal;
 use go_compat::diag::show;
 use live::LiveQueues;
-use queuewarden_api::served::ROOT;
-use queuewarden_api::served::review::Kind;
+use queuewarden_api::aggregated_api::ROOT;
+use queuewarden_api::aggregated_api::review::QueueAccessReviewKind;
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{config_map_of, merged};
-use trust::Trust;
+use trust::ProxyTrust;
 
 /// The largest review that is read, in bytes: many groups, and a long path.
 pub(super) const MAX_BODY: usize = 64 * 1024;
@@ -57,7 +57,7 @@ const LISTS: usize = 2;
 /// The state that these endpoints have between requests.
 #[derive(Debug)]
 struct Memory {
-    trust: Trust,
+    trust: ProxyTrust,
     live: LiveQueues,
     /// Permits for lists that are being made.
     lists: Arc<Semaphore>,
@@ -67,7 +67,7 @@ struct Memory {
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
     let memory = Memory {
-        trust: Trust::default(),
+        trust: ProxyTrust::default(),
         live: LiveQueues::new(),
         lists: Arc::new(Semaphore::new(LISTS)),
         audit: Audit::new("queueaccessreviews"),
@@ -77,22 +77,28 @@ pub fn router() -> Router<Arc<ServerState>> {
         .merge(documents::router())
         .route(&at("queues"), get(queues::list))
         .route(&at("queues/{*name}"), get(queues::get))
-        .route(&at("queueaccessreviews"), post(reviews::create).layer(Extension(Kind::Named)))
-        .route(&at("selfqueueaccessreviews"), post(reviews::create).layer(Extension(Kind::Own)))
+        .route(
+            &at("queueaccessreviews"),
+            post(reviews::create).layer(Extension(QueueAccessReviewKind::Named)),
+        )
+        .route(
+            &at("selfqueueaccessreviews"),
+            post(reviews::create).layer(Extension(QueueAccessReviewKind::Own)),
+        )
         .route(&at("queueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(
             &at("{*rest}"),
-            any(async || Refusal::not_found("the server could not find the requested resource")),
+            any(async || ApiError::not_found("the server could not find the requested resource")),
         )
         .method_not_allowed_fallback(async || wrong_method())
         .layer(Extension(Arc::new(memory)))
 }
 
-fn wrong_method() -> Refusal {
+fn wrong_method() -> ApiError {
     let message = "the server does not allow this method on the requested resource: \
                    queues can be read, and reviews created";
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 }
 
 /// Returns the user that a request is for. A certificate that is not the API server's may still be a user's
@@ -100,10 +106,10 @@ fn wrong_method() -> Refusal {
 async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
-        return state.callers.know(&parts.into()).await;
+        return state.callers.authenticate(&parts.into()).await;
     }
     match memory.trust.caller(&state.lookups.client, parts).await {
-        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.know(&parts.into()).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.authenticate(&parts.into()).await {
             Err(Unauthenticated::Missing) => Err(refused),
             known => known,
         },

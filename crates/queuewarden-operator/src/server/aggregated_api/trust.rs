@@ -27,14 +27,14 @@ const AGAIN: Duration = Duration::from_secs(5);
 
 /// The cached data, with the time of the last attempt to read it.
 #[derive(Debug, Default)]
-pub(super) struct Trust {
+pub(super) struct ProxyTrust {
     cached: Mutex<Option<(Instant, Proxy)>>,
 }
 
 /// The published data, or the reason why no proxy is trusted.
 type Proxy = Result<Arc<FrontProxy>, String>;
 
-impl Trust {
+impl ProxyTrust {
     /// Returns the user that the API server names for a request.
     ///
     /// # Errors
@@ -104,21 +104,22 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::testing::{authority, data};
+    use super::super::testing::data;
     use super::*;
+    use crate::controller::testing::issuer;
     use crate::server::testing::{client, reply};
 
     /// Returns the trusted proxy some time after the API server published its authority and then answered
     /// like this.
     async fn then(code: u16, answer: &Value) -> Proxy {
-        let published = json!({"metadata": {"name": NAME}, "data": data(&authority(), "[]")});
+        let published = json!({"metadata": {"name": NAME}, "data": data(&issuer("proxies"), "[]")});
         let answers = Arc::new(Mutex::new((200_u16, published)));
         let behind = Arc::clone(&answers);
         let client = client(move |_| {
             let (code, body) = behind.lock().unwrap().clone();
             async move { reply(code, &body) }
         });
-        let trust = Trust::default();
+        let trust = ProxyTrust::default();
         trust.proxy(&client, FRESH).await.unwrap();
         *answers.lock().unwrap() = (code, answer.clone());
         tokio::time::advance(FRESH).await;
@@ -131,7 +132,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_withdrawn_is_not_believed() {
-        let mut without = data(&authority(), "[]");
+        let mut without = data(&issuer("proxies"), "[]");
         without.remove("requestheader-client-ca-file");
         let cases = [
             (404, refusal(404), "for others: no"),
@@ -154,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_said_when_it_may_not_be_read() {
         let client = client(|_| async { reply(403, &refusal(403)) });
-        let reported = Trust::default().proxy(&client, FRESH).await.unwrap_err();
+        let reported = ProxyTrust::default().proxy(&client, FRESH).await.unwrap_err();
         assert!(reported.ends_with("queuewarden may not read it: no"), "{reported}");
     }
 }

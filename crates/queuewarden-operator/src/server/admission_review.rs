@@ -3,37 +3,37 @@
 use axum::body::Bytes;
 use axum::extract::{self, FromRequest};
 
+use super::api_error::ApiError;
 use super::bounds::Cut;
-use super::refusal::Refusal;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
-use queuewarden_api::review::envelope::{Request, Unreadable};
+use queuewarden_api::review::envelope::{AdmissionRequest, Unreadable};
 
 /// A review as far as it can be read. An unreadable part has an answer, too: an error would leave the
 /// decision to `failurePolicy`, and the requester controls the content of the objects.
 #[derive(Debug)]
-pub(super) struct Review {
+pub(super) struct AdmissionReview {
     /// The request, or the readable part of it.
-    pub(super) request: Request,
+    pub(super) request: AdmissionRequest,
     /// The reason why there is more that cannot be read.
     pub(super) problem: Option<Diagnostic>,
 }
 
-impl<S: Send + Sync> FromRequest<S> for Review {
+impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
     /// The answer where not even the `uid` is known: no API server sends that.
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request(request: extract::Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: extract::Request, state: &S) -> Result<Self, ApiError> {
         let cut = request.extensions().get::<Cut>().copied();
         let body = Bytes::from_request(request, state).await;
-        let body = body.map_err(|error| Refusal::bad_request(error.body_text()))?;
-        let Unreadable { request, why } = match Request::read(&body) {
+        let body = body.map_err(|error| ApiError::bad_request(error.body_text()))?;
+        let Unreadable { request, why } = match AdmissionRequest::read(&body) {
             Ok(request) => return Ok(Self { request, problem: None }),
             Err(unreadable) => *unreadable,
         };
         let problem = cut.map_or(why, not_read);
         if request.uid.is_empty() {
-            return Err(Refusal::bad_request(problem.to_string()));
+            return Err(ApiError::bad_request(problem.to_string()));
         }
         Ok(Self { request, problem: Some(problem) })
     }
@@ -61,11 +61,11 @@ fn not_read(cut: Cut) -> Diagnostic {
     }
 }
 
-impl Review {
+impl AdmissionReview {
     /// Reads more of the request.
     pub(super) fn read<T>(
         &self,
-        more: impl FnOnce(&Request) -> Result<T, Diagnostic>,
+        more: impl FnOnce(&AdmissionRequest) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
         self.problem.clone().map_or(Ok(()), Err)?;
         more(&self.request)
@@ -79,7 +79,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{codes, not_read};
-    use crate::server::bounds::{Cut, Limits, Unread, bound};
+    use crate::server::bounds::{Cut, RequestLimits, UnreadBody, bound};
     use crate::server::testing::{self, TestService, client, defaults, not_found};
     use crate::server::{ServerState, submission as submissions, user_info, validating};
     use queuewarden_plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
@@ -119,7 +119,7 @@ mod tests {
             .merge(submissions::router())
             .merge(validating::router())
             .merge(validating::config_map_router());
-        let limits = Limits { body: KEPT, unread: Unread::Cut, all: 64 * KEPT, cost: 2 };
+        let limits = RequestLimits { body: KEPT, unread: UnreadBody::Cut, all: 64 * KEPT, cost: 2 };
         let routes = bound(routes, limits, &testing::requests(), &std::sync::Arc::default());
         TestService::closed(routes, client(async |_| not_found())).knowing(snapshot)
     }

@@ -21,10 +21,12 @@ use crate::answer::{DecisionAnswer, Named, VERSION};
 use crate::convert::drop_nulls;
 use go_compat::diag::quoted;
 use go_compat::go_json::nullable;
+use yunikorn::identity::Identity;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
-use yunikorn_access::review::brief::{RequestedAction, UNKNOWN};
+use yunikorn_access::review::answer::UNKNOWN;
 use yunikorn_access::review::request::QUEUE_VERBS;
+use yunikorn_access::review::{AccessAction, AccessRequest};
 
 /// The partition to use when none is named.
 pub const DEFAULT_PARTITION: &str = "default";
@@ -33,7 +35,7 @@ const MAX_QUEUE: usize = 4096;
 
 /// The subject of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum QueueAccessReviewKind {
     /// `QueueAccessReview`: the user that it names.
     Named,
     /// `SelfQueueAccessReview`: its creator.
@@ -52,9 +54,9 @@ pub struct QueueAccessReview {
     /// May be left out.
     pub metadata: Option<Map<String, Value>>,
     /// The question: a user, a verb and a queue.
-    pub spec: Spec,
+    pub spec: QueueAccessReviewSpec,
     /// The answer, filled in by the server.
-    pub status: Option<Status>,
+    pub status: Option<QueueAccessReviewStatus>,
 }
 
 /// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create
@@ -69,15 +71,15 @@ pub struct SelfQueueAccessReview {
     /// May be left out.
     pub metadata: Option<Map<String, Value>>,
     /// The question: a verb and a queue.
-    pub spec: SelfSpec,
+    pub spec: SelfQueueAccessReviewSpec,
     /// The answer, filled in by the server.
-    pub status: Option<Status>,
+    pub status: Option<QueueAccessReviewStatus>,
 }
 
 /// The question about a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Spec {
+pub struct QueueAccessReviewSpec {
     /// The user.
     #[serde(deserialize_with = "nullable")]
     pub user: String,
@@ -97,7 +99,7 @@ pub struct Spec {
 
 /// The question about oneself.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct SelfSpec {
+pub struct SelfQueueAccessReviewSpec {
     /// The verb: submit (also written use) or administer.
     pub verb: String,
     /// The queue's full path, in any case: root.prod
@@ -110,7 +112,7 @@ pub struct SelfSpec {
 /// The answer.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub enum Status {
+pub enum QueueAccessReviewStatus {
     /// A yes or a no, with its trace.
     Decided(Box<DecisionAnswer>),
     /// A yes or a no for a caller who may not read the queue.
@@ -130,7 +132,7 @@ pub enum Status {
 
 /// The answer to a caller about themselves who may not read the queue.
 ///
-/// Its words are those of [`brief`](yunikorn_access::review::brief).
+/// Its words are the same as in [`brief`](yunikorn_access::review::Answer::brief).
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Brief {
@@ -152,10 +154,8 @@ pub struct Brief {
 /// A review that can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewRequest {
-    /// The user in question; empty in a review of one's own.
-    pub user: String,
-    /// The groups; empty in a review of one's own.
-    pub groups: Vec<String>,
+    /// The user in question with their groups; `None` for the caller.
+    pub user: Option<Identity>,
     /// The right in question.
     pub right: Right,
     /// The queue as written.
@@ -168,14 +168,14 @@ pub struct ReviewRequest {
 
 /// The reason why a review cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wrong {
+pub enum InvalidReview {
     /// It cannot be read.
     Malformed(String),
     /// It can be read but makes no sense: the field, and the reason.
     Invalid(&'static str, String),
 }
 
-impl Kind {
+impl QueueAccessReviewKind {
     /// Returns the name as in `kind:`.
     pub fn name(self) -> &'static str {
         match self {
@@ -204,32 +204,37 @@ impl Kind {
 ///
 /// # Errors
 /// Fails when the review cannot be answered.
-pub fn read(kind: Kind, document: &Value) -> Result<ReviewRequest, Wrong> {
+pub fn read(kind: QueueAccessReviewKind, document: &Value) -> Result<ReviewRequest, InvalidReview> {
     let Value::Object(fields) = document else {
-        return Err(Wrong::Malformed(format!("a {} is an object", kind.name())));
+        return Err(InvalidReview::Malformed(format!("a {} is an object", kind.name())));
     };
     is_of(kind, fields)?;
     let Some(Value::Object(spec)) = fields.get("spec").cloned() else {
-        return Err(Wrong::Invalid("spec", "is the question: {verb: submit, queue: root.prod}".to_owned()));
+        return Err(InvalidReview::Invalid(
+            "spec",
+            "is the question: {verb: submit, queue: root.prod}".to_owned(),
+        ));
     };
     // Also the user in a review of one's own, because its creator is its subject.
     let (known, strange): (Map<_, _>, Map<_, _>) =
         spec.into_iter().partition(|(name, _)| kind.fields().contains(&name.as_str()));
     let unknown = unknown(fields, &strange);
     let known = Value::Object(known);
-    let spec: Spec = serde_path_to_error::deserialize(&known).map_err(|error| {
-        Wrong::Malformed(format!("spec cannot be read at {}: {}", error.path(), error.inner()))
+    let spec: QueueAccessReviewSpec = serde_path_to_error::deserialize(&known).map_err(|error| {
+        InvalidReview::Malformed(format!("spec cannot be read at {}: {}", error.path(), error.inner()))
     })?;
     request(kind, spec, unknown)
 }
 
-fn is_of(kind: Kind, fields: &Map<String, Value>) -> Result<(), Wrong> {
+fn is_of(kind: QueueAccessReviewKind, fields: &Map<String, Value>) -> Result<(), InvalidReview> {
     for (field, expected) in [("apiVersion", API_VERSION), ("kind", kind.name())] {
         match fields.get(field) {
             Some(Value::String(text)) if text == expected => {}
             found => {
                 let found = found.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-                return Err(Wrong::Malformed(format!("{field} is {found}, and here it is {expected}")));
+                return Err(InvalidReview::Malformed(format!(
+                    "{field} is {found}, and here it is {expected}"
+                )));
             }
         }
     }
@@ -249,29 +254,42 @@ fn quoted_path(above: &str, name: &str) -> String {
     format!("{above}{}", name.chars().take(64).collect::<String>())
 }
 
-fn request(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<ReviewRequest, Wrong> {
-    let Spec { user, groups, verb, queue, partition } = spec;
+fn request(
+    kind: QueueAccessReviewKind,
+    spec: QueueAccessReviewSpec,
+    unknown: Vec<String>,
+) -> Result<ReviewRequest, InvalidReview> {
+    let QueueAccessReviewSpec { user, groups, verb, queue, partition } = spec;
     let Some((_, right)) = QUEUE_VERBS.into_iter().find(|(name, _)| *name == verb) else {
         let near = nearest(QUEUE_VERBS.into_iter().map(|(name, _)| name), &verb);
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(Wrong::Invalid(
+        return Err(InvalidReview::Invalid(
             "spec.verb",
             format!("is submit, use or administer, not {}{hint}", quoted(&verb)),
         ));
     };
-    if kind == Kind::Named && user.is_empty() {
+    if kind == QueueAccessReviewKind::Named && user.is_empty() {
         let help = "names the user whom it is about; about yourself ask with a SelfQueueAccessReview";
-        return Err(Wrong::Invalid("spec.user", help.to_owned()));
+        return Err(InvalidReview::Invalid("spec.user", help.to_owned()));
     }
     if queue.is_empty() || queue.len() > MAX_QUEUE {
         let why = format!("is the full path of a queue, such as root.prod, of at most {MAX_QUEUE} bytes");
-        return Err(Wrong::Invalid("spec.queue", why));
+        return Err(InvalidReview::Invalid("spec.queue", why));
     }
     let partition = if partition.is_empty() { DEFAULT_PARTITION.to_owned() } else { partition };
-    Ok(ReviewRequest { user, groups, right, queue, partition, unknown })
+    let user = (kind == QueueAccessReviewKind::Named).then_some(Identity { user, groups });
+    Ok(ReviewRequest { user, right, queue, partition, unknown })
 }
 
-impl Status {
+impl ReviewRequest {
+    /// Returns the request that a caller makes with the review.
+    pub fn access<'a>(&'a self, caller: &'a Identity) -> AccessRequest<'a> {
+        let action = AccessAction::Queue { right: self.right, queue: &self.queue };
+        AccessRequest { partition: &self.partition, user: self.user.as_ref().unwrap_or(caller), action }
+    }
+}
+
+impl QueueAccessReviewStatus {
     /// Returns a yes or a no with its trace.
     pub fn decided(decision: DecisionAnswer) -> Self {
         Self::Decided(Box::new(decision))
@@ -289,25 +307,25 @@ impl Status {
 
     /// Reduces the answer to what callers may know about themselves when they may not read the queue.
     #[must_use]
-    pub fn brief(&self, request: &ReviewRequest, user: &str, groups: &[String]) -> Self {
+    pub fn brief(&self, request: &ReviewRequest, caller: &Identity) -> Self {
         let entry = match self {
             Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
             Self::Brief(_) | Self::Other { .. } => None,
         };
-        let action = RequestedAction::in_queue(request.right, &request.queue);
+        let AccessRequest { action, user, .. } = request.access(caller);
         let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
         let reason = match (&undecided, &entry) {
             (Some(why), _) => why.clone(),
             (None, Some(entry)) => action.granted(&entry.words()),
-            (None, None) => action.denied(user),
+            (None, None) => action.denied(&user.user),
         };
         Self::Brief(Box::new(Brief {
             version: VERSION,
             partition: request.partition.clone(),
             verb: request.right,
             queue: request.queue.clone(),
-            user: user.to_owned(),
-            groups: groups.to_vec(),
+            user: user.user.clone(),
+            groups: user.groups.clone(),
             allowed: self.allowed(),
             reason,
             entry,
@@ -347,7 +365,7 @@ impl Status {
 }
 
 /// Describes all possible fields, none of which is required.
-impl JsonSchema for Status {
+impl JsonSchema for QueueAccessReviewStatus {
     fn schema_name() -> Cow<'static, str> {
         "Status".into()
     }
@@ -375,7 +393,7 @@ impl JsonSchema for Status {
 
 /// Returns the review with its answer.
 #[must_use]
-pub fn answered(mut document: Value, status: &Status) -> Value {
+pub fn answered(mut document: Value, status: &QueueAccessReviewStatus) -> Value {
     if let Value::Object(fields) = &mut document {
         let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
         if let Value::Object(metadata) = metadata {
@@ -397,14 +415,13 @@ mod tests {
     use crate::answer::{Answers, Texts, WrittenIn};
     use go_compat::diag::Span;
     use yunikorn::acl;
-    use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
     use yunikorn_access::decide::explain;
     use yunikorn_access::review::path_of;
     use yunikorn_access::testing::{QUEUES, any_identity, any_tree, tree};
     use yunikorn_access::tree::{Origin, Tree};
 
-    fn document(kind: Kind, spec: &Value) -> Value {
+    fn document(kind: QueueAccessReviewKind, spec: &Value) -> Value {
         json!({"apiVersion": API_VERSION, "kind": kind.name(), "spec": spec})
     }
 
@@ -412,35 +429,37 @@ mod tests {
     fn questions_are_read() {
         let spec = json!({"user": "sue", "groups": ["devs"], "verb": "administer", "queue": "Root.Prod", "partition": "gpu"});
         let expected = ReviewRequest {
-            user: "sue".to_owned(),
-            groups: vec!["devs".to_owned()],
+            user: Some(Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] }),
             right: Right::Admin,
             queue: "Root.Prod".to_owned(),
             partition: "gpu".to_owned(),
             unknown: Vec::new(),
         };
-        assert_eq!(read(Kind::Named, &document(Kind::Named, &spec)), Ok(expected));
+        assert_eq!(
+            read(QueueAccessReviewKind::Named, &document(QueueAccessReviewKind::Named, &spec)),
+            Ok(expected)
+        );
         let spec = json!({"verb": "use", "queue": "root", "partition": null});
-        let own = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
-        assert_eq!((own.right, own.partition.as_str(), own.user.as_str()), (Right::Submit, "default", ""));
+        let own = read(QueueAccessReviewKind::Own, &document(QueueAccessReviewKind::Own, &spec)).unwrap();
+        assert_eq!((own.right, own.partition.as_str(), own.user), (Right::Submit, "default", None));
     }
 
     /// Nobody becomes somebody else by a field that only the server fills in.
     #[test]
     fn of_ones_own_review_the_user_is_not_read() {
         let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
-        let request = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
-        assert_eq!((request.user.as_str(), request.groups.len()), ("", 0));
+        let request = read(QueueAccessReviewKind::Own, &document(QueueAccessReviewKind::Own, &spec)).unwrap();
+        assert_eq!(request.user, None);
         assert_eq!(request.unknown, ["spec.groups", "spec.user"]);
     }
 
     #[test]
     fn what_is_no_question_is_reported() {
-        let named = |spec: Value| document(Kind::Named, &spec);
+        let named = |spec: Value| document(QueueAccessReviewKind::Named, &spec);
         let cases = [
             (json!([]), "a QueueAccessReview is an object"),
             (json!({"kind": "QueueAccessReview"}), "apiVersion is nothing, and here it is"),
-            (document(Kind::Own, &json!({})), "kind is \"SelfQueueAccessReview\", and here"),
+            (document(QueueAccessReviewKind::Own, &json!({})), "kind is \"SelfQueueAccessReview\", and here"),
             (json!({"apiVersion": API_VERSION, "kind": "QueueAccessReview"}), "spec"),
             (named(json!("x")), "spec"),
             (named(json!({"user": "a", "verb": "sumbit", "queue": "root"})), "did you mean `submit`?"),
@@ -451,9 +470,9 @@ mod tests {
             (named(json!({"user": "a", "groups": "x", "verb": "submit", "queue": "root"})), "at groups"),
         ];
         for (document, part) in cases {
-            let reported = match read(Kind::Named, &document).unwrap_err() {
-                Wrong::Malformed(why) => why,
-                Wrong::Invalid(field, why) => format!("{field} {why}"),
+            let reported = match read(QueueAccessReviewKind::Named, &document).unwrap_err() {
+                InvalidReview::Malformed(why) => why,
+                InvalidReview::Invalid(field, why) => format!("{field} {why}"),
             };
             assert!(reported.contains(part), "{reported}");
         }
@@ -463,7 +482,7 @@ mod tests {
     fn the_answer_joins_what_was_sent() {
         let review =
             json!({"metadata": {"name": "x"}, "spec": {"verb": "submit"}, "status": {"allowed": true}});
-        let answered = answered(review, &Status::undecided("too early"));
+        let answered = answered(review, &QueueAccessReviewStatus::undecided("too early"));
         let expected = json!({
             "metadata": {"name": "x", "creationTimestamp": null}, "spec": {"verb": "submit"},
             "status": {"allowed": false, "reason": "too early", "evaluationError": "too early"},
@@ -476,11 +495,13 @@ mod tests {
         let status = match path_of(tree, &request.queue) {
             Ok(path) => {
                 let decision = explain(tree, request.right, &path, who);
-                Status::decided(Answers { configuration: &Nameless, tree }.decision(&decision))
+                QueueAccessReviewStatus::decided(
+                    Answers { configuration: &Nameless, tree }.decision(&decision),
+                )
             }
-            Err(why) => Status::refused(why),
+            Err(why) => QueueAccessReviewStatus::refused(why),
         };
-        json!(status.brief(request, &who.user, &who.groups))
+        json!(status.brief(request, who))
     }
 
     #[derive(Debug)]
@@ -498,8 +519,7 @@ mod tests {
 
     fn review_request(right: Right, queue: &str) -> ReviewRequest {
         ReviewRequest {
-            user: String::new(),
-            groups: Vec::new(),
+            user: None,
             right,
             queue: queue.to_owned(),
             partition: DEFAULT_PARTITION.to_owned(),
@@ -594,11 +614,11 @@ mod tests {
         #[test]
         fn anything_may_be_sent(text in "[\\[\\]{}:,a\"0-9n ]{0,30}", verb in ".{0,6}", queue in ".{0,9}") {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {
-                let _ = read(Kind::Own, &value);
-                let _ = read(Kind::Named, &document(Kind::Named, &value));
-                let _ = answered(value, &Status::undecided("x"));
+                let _ = read(QueueAccessReviewKind::Own, &value);
+                let _ = read(QueueAccessReviewKind::Named, &document(QueueAccessReviewKind::Named, &value));
+                let _ = answered(value, &QueueAccessReviewStatus::undecided("x"));
             }
-            let _ = read(Kind::Own, &document(Kind::Own, &json!({"verb": verb, "queue": queue})));
+            let _ = read(QueueAccessReviewKind::Own, &document(QueueAccessReviewKind::Own, &json!({"verb": verb, "queue": queue})));
         }
     }
 }

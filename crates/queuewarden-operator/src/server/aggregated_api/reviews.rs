@@ -14,22 +14,23 @@ use serde_json::Value;
 use super::{Memory, caller, in_force, warn};
 use crate::controller::published::Published;
 use crate::server::ServerState;
+use crate::server::api_error::ApiError;
 use crate::server::audit::AuditRecord;
-use crate::server::permission::{Permission, demand};
-use crate::server::refusal::Refusal;
-use crate::server::scope::{AccessRequest, Scope, scope};
+use crate::server::permission::{Permission, Scope};
 use go_compat::diag::quoted;
+use queuewarden_api::aggregated_api::review::{
+    InvalidReview, QueueAccessReviewKind, QueueAccessReviewStatus, ReviewRequest, answered, read,
+};
+use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
-use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
-use queuewarden_api::served::{GROUP, VERSION};
-use yunikorn::identity::{Identity, Refusal as Nobody};
+use yunikorn::identity::{Identity, Refusal};
 use yunikorn_access::decide::explain;
 use yunikorn_access::review::path_of;
 
 /// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Parameters {
+pub(super) struct CreateParameters {
     field_validation: String,
 }
 
@@ -37,44 +38,38 @@ pub(super) struct Parameters {
 pub(super) async fn create(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Arc<Memory>>,
-    Extension(kind): Extension<Kind>,
-    Query(parameters): Query<Parameters>,
+    Extension(kind): Extension<QueueAccessReviewKind>,
+    Query(parameters): Query<CreateParameters>,
     parts: Parts,
     body: Bytes,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let caller = caller(&state, &memory, &parts).await?;
     let (resource, name) = (kind.plural(), String::new());
     let permission = Permission { verb: "create", group: GROUP, version: VERSION, resource, name };
-    demand(&state.lookups, &caller, &permission).await?;
+    state.permissions.demand(&caller, &permission).await?;
     let document = document(&parts, &body)?;
     let request = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&request)?;
     let published = state.published();
-    let about = match kind {
-        Kind::Own => caller.identity.clone(),
-        Kind::Named => Identity { user: request.user.clone(), groups: request.groups.clone() },
-    };
+    let access = request.access(&caller.identity);
     let queues = published.as_deref().and_then(|published| published.queues.as_ref().ok());
-    let question = AccessRequest {
-        partition: &request.partition,
-        tree: queues.and_then(|queues| queues.tree(&request.partition)),
-        queue: &request.queue,
-        about: &about,
-        own_review: Kind::Own.name(),
-    };
-    let scope = scope(&state.lookups, &caller, question).await;
-    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, &about)));
+    let tree = queues.and_then(|queues| queues.tree(access.partition));
+    let scope = state
+        .permissions
+        .scope(&caller, &access, (tree, &request.queue), QueueAccessReviewKind::Own.name())
+        .await;
+    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, access.user)));
     let (word, clause, reason) = match &answer {
         Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
     };
     let decision = AuditRecord {
-        verb: request.right.verb(),
+        verb: access.action.verb(),
         decision: word,
         clause,
         refused: answer.is_err(),
         by: &caller.identity.user,
-        user: &about.user,
+        user: &access.user.user,
         queue: &request.queue,
         object: "",
         reason,
@@ -83,50 +78,50 @@ pub(super) async fn create(
     let status = match answer? {
         // The name alone decides, not the configuration.
         (Scope::Whole, (status, _)) | (Scope::Own, (status, IDENTITY)) => status,
-        (Scope::Own, (status, _)) => status.brief(&request, &about.user, &about.groups),
+        (Scope::Own, (status, _)) => status.brief(&request, &caller.identity),
     };
     let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
     warn(&mut response, &warnings);
     Ok(response)
 }
 
-fn document(parts: &Parts, body: &[u8]) -> Result<Value, Refusal> {
+fn document(parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
     let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
     let media = media.and_then(|media| media.split(';').next()).map(str::trim);
     if media.is_some_and(|media| media != "application/json") {
         let message = "the body of the request is application/json, and no other media type is understood";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
     }
     serde_json::from_slice(body)
-        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))
 }
 
-fn refused(kind: Kind, wrong: Wrong) -> Refusal {
+fn refused(kind: QueueAccessReviewKind, wrong: InvalidReview) -> ApiError {
     match wrong {
-        Wrong::Malformed(why) => {
-            Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
+        InvalidReview::Malformed(why) => {
+            ApiError::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
         }
-        Wrong::Invalid(field, why) => {
+        InvalidReview::Invalid(field, why) => {
             let message = format!("{}.{GROUP} is invalid: {field} {why}", kind.name());
-            Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
         }
     }
 }
 
-impl Parameters {
+impl CreateParameters {
     /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
-    fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, Refusal> {
+    fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, ApiError> {
         let unknown = request.unknown.iter().map(|field| format!("unknown field {field:?}"));
         let unknown: Vec<String> = unknown.collect();
         match self.field_validation.as_str() {
             "Ignore" => Ok(Vec::new()),
             "Strict" if !unknown.is_empty() => {
-                Err(Refusal::bad_request(format!("strict decoding error: {}", unknown.join(", "))))
+                Err(ApiError::bad_request(format!("strict decoding error: {}", unknown.join(", "))))
             }
             "" | "Warn" | "Strict" => Ok(unknown),
             other => {
                 let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
-                Err(Refusal::bad_request(message))
+                Err(ApiError::bad_request(message))
             }
         }
     }
@@ -140,9 +135,9 @@ fn answer(
     published: Option<&Published>,
     request: &ReviewRequest,
     about: &Identity,
-) -> (Status, &'static str) {
-    let undecided = |clause, why: &str| (Status::undecided(why), clause);
-    let refused = |clause, why| (Status::refused(why), clause);
+) -> (QueueAccessReviewStatus, &'static str) {
+    let undecided = |clause, why: &str| (QueueAccessReviewStatus::undecided(why), clause);
+    let refused = |clause, why| (QueueAccessReviewStatus::refused(why), clause);
     let Some(published) = published else {
         return undecided("configuration", "not everything was read yet; ask again");
     };
@@ -155,7 +150,7 @@ fn answer(
     };
     let identity = match tree.identify(about, queues.resolver().here(), published.conf.version) {
         Ok(identity) => identity,
-        Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
+        Err(Refusal::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
     };
     let texts = in_force(&published.snapshot);
@@ -163,7 +158,7 @@ fn answer(
         Ok(path) => {
             let decision = explain(tree, request.right, &path, &identity);
             let answer = Answers { configuration: &texts, tree }.decision(&decision);
-            (Status::decided(answer), decision.clause())
+            (QueueAccessReviewStatus::decided(answer), decision.clause())
         }
         Err(why) => refused("no_queue", why),
     }

@@ -76,11 +76,11 @@ pub fn resources() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::served::review;
+    use crate::aggregated_api::review;
 
     #[test]
     fn reviews_are_named_as_they_are_read() {
-        for kind in [review::Kind::Named, review::Kind::Own] {
+        for kind in [review::QueueAccessReviewKind::Named, review::QueueAccessReviewKind::Own] {
             let found = RESOURCES.iter().find(|(plural, ..)| *plural == kind.plural());
             let names = found.map(|(_, singular, name, _)| (*name, (*singular).to_owned()));
             assert_eq!(names, Some((kind.name(), kind.name().to_lowercase())));

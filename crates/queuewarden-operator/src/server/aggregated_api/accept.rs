@@ -6,20 +6,20 @@
 
 use axum::http::{HeaderMap, StatusCode, header};
 
-use crate::server::refusal::Refusal;
+use crate::server::api_error::ApiError;
 
 /// The largest number of media ranges; no real client lists more.
 const MAX_RANGES: usize = 16;
 
 /// The format of an answer: a kind of an API group, or objects as they are, where all is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape<'a> {
+pub(super) struct AnswerFormat<'a> {
     kind: &'a str,
     group: &'a str,
     version: &'a str,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> AnswerFormat<'a> {
     /// Objects as they are.
     pub(super) const OBJECT: Self = Self { kind: "", group: "", version: "" };
 
@@ -58,15 +58,18 @@ impl<'a> Shape<'a> {
 ///
 /// # Errors
 /// When none of them is offered.
-pub(super) fn accepted<'o, T>(headers: &HeaderMap, offered: &'o [(Shape<'_>, T)]) -> Result<&'o T, Refusal> {
+pub(super) fn accepted<'o, T>(
+    headers: &HeaderMap,
+    offered: &'o [(AnswerFormat<'_>, T)],
+) -> Result<&'o T, ApiError> {
     let mut values =
         headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     let all = values.peek().is_none().then_some("*/*");
     let ranges = all.into_iter().chain(values).flat_map(|value| value.split(',')).take(MAX_RANGES);
     let offer = |shape| offered.iter().find(|(offer, _)| *offer == shape).map(|(_, what)| what);
-    ranges.filter_map(Shape::read).find_map(offer).ok_or_else(|| {
+    ranges.filter_map(AnswerFormat::read).find_map(offer).ok_or_else(|| {
         let message = "only the following media types are accepted: application/json";
-        Refusal::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+        ApiError::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     })
 }
 
@@ -77,15 +80,15 @@ mod tests {
 
     #[test]
     fn the_first_shape_that_there_is_wins() {
-        let offered =
-            [Shape::OBJECT, Shape::table("v1"), Shape::table("v1beta1")].map(|shape| (shape, shape));
+        let offered = [AnswerFormat::OBJECT, AnswerFormat::table("v1"), AnswerFormat::table("v1beta1")]
+            .map(|shape| (shape, shape));
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         for (accept, expected) in [
-            (None, Some(Shape::OBJECT)),
-            (Some(kubectl), Some(Shape::table("v1"))),
-            (Some("application/json;g=meta.k8s.io;v=v1beta1;as=Table"), Some(Shape::table("v1beta1"))),
-            (Some("application/json;as=Table;v=v9;g=meta.k8s.io, */*"), Some(Shape::OBJECT)),
-            (Some("application/vnd.kubernetes.protobuf, application/json"), Some(Shape::OBJECT)),
+            (None, Some(AnswerFormat::OBJECT)),
+            (Some(kubectl), Some(AnswerFormat::table("v1"))),
+            (Some("application/json;g=meta.k8s.io;v=v1beta1;as=Table"), Some(AnswerFormat::table("v1beta1"))),
+            (Some("application/json;as=Table;v=v9;g=meta.k8s.io, */*"), Some(AnswerFormat::OBJECT)),
+            (Some("application/vnd.kubernetes.protobuf, application/json"), Some(AnswerFormat::OBJECT)),
             (Some("application/vnd.kubernetes.protobuf"), None),
             (Some("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"), None),
             (Some("application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io"), None),

@@ -143,9 +143,9 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregated_api::queue::{self, live_queues};
+    use crate::aggregated_api::testing::NoLocations;
     use crate::answer::Answers;
-    use crate::served::queue::{self, live_queues};
-    use crate::served::testing::NoLocations;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
 

@@ -131,8 +131,9 @@ mod tests {
 
     use axum::http::{HeaderName, HeaderValue};
 
-    use super::super::testing::{authority, certificate, data};
+    use super::super::testing::{certificate, data};
     use super::*;
+    use crate::controller::testing::issuer;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pairs = pairs.iter().map(|(name, value)| {
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_api_server_speaks_for_others() {
-        let issuer = authority();
+        let issuer = issuer("proxies");
         let proxy = FrontProxy::from_data(&data(&issuer, r#"["front"]"#)).unwrap();
         let sent = headers(&[
             ("X-Remote-User", ""),
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn nobody_else_does() {
-        let (issuer, other) = (authority(), authority());
+        let (issuer, other) = (issuer("proxies"), issuer("others"));
         let proxy = FrontProxy::from_data(&data(&issuer, r#"["front"]"#)).unwrap();
         let admin = headers(&[("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters")]);
         for chain in [
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn without_an_authority_nobody_speaks_for_others() {
-        let issuer = authority();
+        let issuer = issuer("proxies");
         let without = |key: &str| {
             let mut data = data(&issuer, "[]");
             data.remove(key);
