@@ -40,7 +40,11 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "get,list,watch configmaps yunikorn-defaults,yunikorn-configs,yunikorn-queues",
-        uses: &[("controller/apply.rs", &[".get_opt("]), WATCH],
+        uses: &[
+            ("controller/apply.rs", &[".get_opt("]),
+            ("controller/world.rs", &["Api::<ConfigMap>"]),
+            WATCH,
+        ],
     },
     Use {
         manifest: "rbac.yaml",
