@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use go_compat::diag::Code;
-use queuewarden::cli::codes;
+use queuewarden::commands::other::codes;
 
 use super::examples;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use queuewarden::cli::examples::EXAMPLES;
-use queuewarden::cli::exit_codes;
+use queuewarden::args::examples::EXAMPLES;
+use queuewarden::args::exit_codes;
 use queuewarden_plan::conditions::{Reason, Type};
 
 use super::process::{err, out, run};
@@ -326,7 +326,8 @@ fn every_page_is_linked() {
 fn checks_of_an_installation_are_described() {
     let mut declared = BTreeSet::new();
     for file in ["api", "features", "https", "pods", "rights", "running", "written"] {
-        let code = std::fs::read_to_string(root().join(format!("src/cli/check/{file}.rs"))).unwrap();
+        let code =
+            std::fs::read_to_string(root().join(format!("src/commands/operate/check/{file}.rs"))).unwrap();
         let names = code.lines().filter_map(|line| line.strip_prefix("const ")?.split_once(": &str = \""));
         declared.extend(
             names

@@ -18,7 +18,7 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
-use yunikorn_access::check::{Denial, decide, explain};
+use yunikorn_access::decide::{Denial, decide, explain};
 use yunikorn_access::tree::Located;
 
 use super::fixture::{draw, hold};
