@@ -215,8 +215,8 @@ fn token_of(authorization: &HeaderValue) -> Option<&str> {
 /// The user of a token, according to the API server.
 type Authenticated = Result<Arc<Caller>, Unauthenticated>;
 
-/// Reviews tokens at the API server and caches the answers, but no failed reviews. Requests with the same token
-/// wait for one review.
+/// Reviews tokens at the API server and caches the answers, but no failed reviews. Requests with the same
+/// token wait for one review.
 struct Tokens {
     api: Api<TokenReview>,
     audiences: Vec<String>,

@@ -1,6 +1,6 @@
-//! CertificateFiles that another program renews, such as cert-manager through a mounted Secret. They are read every
-//! few seconds, because a mounted directory is replaced by a link, which file watchers do not notice
-//! reliably.
+//! Certificate files that another program renews, such as cert-manager through a mounted Secret. They are
+//! read every few seconds, because a mounted directory is replaced by a link, which file watchers do not
+//! notice reliably.
 
 use std::fs::File;
 use std::io::Read as _;
