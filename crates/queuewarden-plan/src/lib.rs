@@ -42,6 +42,7 @@ mod running;
 pub mod simulate;
 pub mod snapshot;
 pub mod timeline;
+pub mod view;
 mod waiting;
 mod withdraw;
 

@@ -58,6 +58,11 @@ impl ParseCache {
         Self { version, texts: Vec::new(), rendering: None }
     }
 
+    /// Returns the version of `YuniKorn` that reads the texts.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// Sets the version, and forgets everything where it is another one.
     pub(super) fn set_version(&mut self, version: Version) {
         if self.version != version {

@@ -210,6 +210,7 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::TextLocation;
     use yunikorn::config::verdict;
     use yunikorn::version::Version;
 
@@ -311,6 +312,6 @@ partitions:
             decision.granted_by().and_then(|step| step.entry.clone()).expect("granted").origins
         };
         assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);
-        assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(Some(_))]));
+        assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(TextLocation { span: Some(_), .. })]));
     }
 }

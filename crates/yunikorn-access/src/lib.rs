@@ -58,7 +58,7 @@ pub use reach::{GrantingEntry, QueueSet};
 pub use remedy::{How, Remedy, remedies};
 pub use sentence::sentence;
 pub use starts::all_named;
-pub use tree::{Node, Origin, QueueId, Tree};
+pub use tree::{Node, Origin, QueueId, TextLocation, Tree};
 pub use until::{latest, until};
 pub use who_can::who_can;
 

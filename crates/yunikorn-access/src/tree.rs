@@ -6,6 +6,7 @@
 mod edit;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -54,8 +55,8 @@ pub struct Node {
     pub is_declared_parent: bool,
     /// The most applications that may run in it; 0 for no limit.
     pub max_applications: u64,
-    /// The span in the text that names the queue, if it is known.
-    pub head: Option<Span>,
+    /// The location of its name in the text, if it is known.
+    pub head: Option<TextLocation>,
     /// The ACLs of this queue, without those above it.
     grants: ByRight<Grants>,
     /// The number of queues in the subtree: this one and all below it.
@@ -86,8 +87,21 @@ pub enum Origin {
         /// The time from which on it grants nothing.
         until: Option<Timestamp>,
     },
-    /// The text of a queues.yaml: its own ACL of the queue, at this span if it is known.
-    Text(Option<Span>),
+    /// The text of a queues.yaml: its own ACL of the queue.
+    Text(TextLocation),
+}
+
+/// A location in the text of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct TextLocation {
+    /// The name of the text: a file, or a ConfigMap and its key.
+    pub name: Arc<str>,
+    /// The line, from 1; `None` if it is unknown, or the text was generated.
+    pub line: Option<usize>,
+    /// The column in characters, from 1; `None` if `line` is.
+    pub column: Option<usize>,
+    /// The bytes of that text, if they are known.
+    pub span: Option<Span>,
 }
 
 /// An error: the tree has an ACL that the scheduler would not activate, so no query can be answered.
@@ -162,7 +176,7 @@ impl Located {
 }
 
 impl Tree {
-    /// Returns the queues of a partition, with the text as the origin of each ACL.
+    /// Returns the queues of a partition, with the spans in a text without a name as the origins of ACLs.
     ///
     /// # Errors
     /// When an ACL cannot be activated: then the scheduler does not load the configuration.
@@ -309,6 +323,20 @@ impl Tree {
         self.find_exact(queue::RECOVERY).map(|id| self.subtree(id))
     }
 
+    /// Locates everything that is written in the text. `locate` returns the location of a span of it.
+    pub fn locate_text(&mut self, locate: impl Fn(Option<Span>) -> TextLocation) {
+        for node in &mut self.queues {
+            node.head.iter_mut().for_each(|head| *head = locate(head.span));
+            for right in Right::ALL {
+                for (origin, _) in &mut node.grants.get_mut(right).parts {
+                    if let Origin::Text(location) = origin {
+                        *location = locate(location.span);
+                    }
+                }
+            }
+        }
+    }
+
     /// Records that an object grants this at a queue. These entries are then no longer attributed to the
     /// text.
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
@@ -358,8 +386,8 @@ impl Tree {
         self.named().presented(identity)
     }
 
-    /// Records the span that names a queue, in the text that people write.
-    pub fn name_at(&mut self, path: &QueuePath, head: Option<Span>) {
+    /// Records the location of a queue's name in the text that people write.
+    pub fn name_at(&mut self, path: &QueuePath, head: Option<TextLocation>) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             node.head = head;
         }
@@ -404,7 +432,7 @@ impl Node {
             is_leaf: queue.is_leaf,
             is_declared_parent: queue.is_declared_parent,
             max_applications: queue.max_applications,
-            head: queue.head,
+            head: queue.head.map(|head| TextLocation { span: Some(head), ..TextLocation::default() }),
             grants: ByRight {
                 submit: Grants::written(queue, Right::Submit)?,
                 admin: Grants::written(queue, Right::Admin)?,
@@ -430,13 +458,21 @@ impl Grants {
             right,
             error,
         })?;
-        let parts = vec![(Origin::Text(written.span), acl.clone())];
+        let location = TextLocation { span: written.span, ..TextLocation::default() };
+        let parts = vec![(Origin::Text(location), acl.clone())];
         Ok(Self { text: written.value.clone(), acl, parts })
     }
 
     /// Moves the entries that `object` grants from the text to the object. Entries that the current ACL does
     /// not grant are not attributed.
     fn attribute(&mut self, object: Origin, granted: &Acl) {
+        // Nearly all ACLs are those of the base.
+        if let ([(origin @ Origin::Text(_), part)], Origin::Text(_)) = (self.parts.as_mut_slice(), &object)
+            && part == granted
+        {
+            *origin = object;
+            return;
+        }
         let lost = granted.lost(&self.acl);
         let kept = if granted.is_everyone() && !self.acl.is_everyone() {
             Acl::nobody()
@@ -452,7 +488,11 @@ impl Grants {
         if !kept.is_nobody() {
             self.parts.push((object, kept));
         }
-        self.parts.sort_by(|left, right| left.0.cmp(&right.0));
+        // Texts come last, in the order in which they were attributed.
+        self.parts.sort_by(|(left, _), (right, _)| match (left, right) {
+            (Origin::Text(_), Origin::Text(_)) => Ordering::Equal,
+            (left, right) => left.cmp(right),
+        });
     }
 }
 

@@ -394,8 +394,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::answer::{Answers, Texts, WrittenIn};
-    use go_compat::diag::Span;
+    use crate::answer::Answers;
     use yunikorn::acl;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
@@ -476,24 +475,11 @@ mod tests {
         let status = match path_of(tree, &request.queue) {
             Ok(path) => {
                 let decision = explain(tree, request.right, &path, who);
-                Status::decided(Answers { configuration: &Nameless, tree }.decision(&decision))
+                Status::decided(Answers { source: "source.yaml", tree }.decision(&decision))
             }
             Err(why) => Status::refused(why),
         };
         json!(status.brief(request, &who.user, &who.groups))
-    }
-
-    #[derive(Debug)]
-    struct Nameless;
-
-    impl Texts for Nameless {
-        fn name(&self) -> &'static str {
-            "secret.yaml"
-        }
-
-        fn locate(&self, _: Option<Span>) -> WrittenIn {
-            WrittenIn::text(self.name(), Some((1, 1)))
-        }
     }
 
     fn review_request(right: Right, queue: &str) -> ReviewRequest {
@@ -541,7 +527,8 @@ mod tests {
             "sales",
             "prod-object",
             "QueueAcl",
-            "secret.yaml",
+            "queues.yaml",
+            "source.yaml",
             "acl",
             "case matters",
             "configured",

@@ -42,8 +42,6 @@ use go_compat::diag::show;
 use live::LiveQueues;
 use queuewarden_api::served::ROOT;
 use queuewarden_api::served::review::Kind;
-use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{config_map_of, merged};
 use trust::Trust;
 
 /// The largest review that is read, in bytes: many groups, and a long path.
@@ -108,18 +106,6 @@ async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<A
             known => known,
         },
         known => known,
-    }
-}
-
-/// Returns the ConfigMap and key of the text that `YuniKorn` runs with: `yunikorn-configs/queues.yaml`.
-/// Positions in it, as it is a generated text, would not help.
-fn in_force(snapshot: &Snapshot) -> String {
-    let flat = merged(snapshot);
-    let queues_key = flat.queues_key();
-    let queues = flat.queues(&queues_key);
-    match queues.origin.filter(|_| !queues.text.is_empty()) {
-        None => "YuniKorn's built-in default".to_owned(),
-        Some(origin) => format!("{}/{}", config_map_of(origin.source), origin.key),
     }
 }
 

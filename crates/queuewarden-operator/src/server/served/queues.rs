@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::accept::{Shape, accepted};
-use super::{Memory, caller, in_force, warn};
-use crate::controller::published::Queues;
+use super::{Memory, caller, warn};
 use crate::server::ServerState;
 use crate::server::permission::{Permission, demand};
 use crate::server::refusal::Refusal;
@@ -23,6 +22,7 @@ use queuewarden_api::served::queue::{self, CurrentQueue, Queue};
 use queuewarden_api::served::review::DEFAULT_PARTITION;
 use queuewarden_api::served::table::{Include, table};
 use queuewarden_api::served::{GROUP, VERSION};
+use queuewarden_plan::view::AccessView;
 use yunikorn_access::placement::Live;
 
 /// The formats of queues; `Some`: a table of this version.
@@ -131,9 +131,9 @@ impl Parameters {
 
 /// One partition at this moment.
 struct View {
-    known: Arc<Queues>,
+    known: Arc<AccessView>,
     partition: String,
-    texts: String,
+    source: Arc<str>,
     /// The queues beside the configuration, or the reason why they are unknown.
     live: Result<Arc<Live>, String>,
 }
@@ -149,13 +149,13 @@ impl View {
             return Err(Refusal::bad_request(message));
         }
         let live = memory.live.queues(&state.lookups.client, &published, partition).await;
-        Ok(Self { known, partition: partition.to_owned(), texts: in_force(&published.snapshot), live })
+        Ok(Self { known, partition: partition.to_owned(), source: Arc::clone(&published.source), live })
     }
 
     /// Returns the queues that match.
     fn queues(&self, matches: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
         let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
-        let answers = Answers { configuration: &self.texts, tree };
+        let answers = Answers { source: &self.source, tree };
         let no_others = Live::default();
         let mut current = queue::live_queues(tree, self.live.as_deref().unwrap_or(&no_others));
         current.retain(matches);
