@@ -34,7 +34,7 @@ use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::alias::Aliased;
-use yunikorn_access::until::in_words;
+use yunikorn_access::decide::in_words;
 
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.

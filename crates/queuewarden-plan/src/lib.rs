@@ -70,7 +70,7 @@ pub use environment::{config_map_of, merged, merged_alone, text_in_force};
 pub use object::{ObjectRef, ResourceKind};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use ownership::managed_keys;
-pub use parse_cache::ParseCache;
+pub use parse_cache::{ParseCache, Reading};
 pub use policy::{
     Trust, admission_keys, admission_settings, field_of, risks, settings, shared_application, submission,
     trusts, user_info,

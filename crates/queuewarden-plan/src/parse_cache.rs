@@ -16,13 +16,15 @@ use yunikorn::version::Version;
 
 /// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub struct Reading {
     /// The text.
     pub text: String,
     /// Its queues, if it can be read.
     pub tree: Option<Arc<Config>>,
     /// The reason why a scheduler would not load it.
     pub refusal: Option<String>,
+    /// True if a scheduler would start with it.
+    pub starts: bool,
     /// All diagnostics about it.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -71,7 +73,7 @@ impl ParseCache {
     }
 
     /// Reads a text, or returns the cached reading.
-    pub(super) fn read(&mut self, text: &str) -> Arc<Reading> {
+    pub fn read(&mut self, text: &str) -> Arc<Reading> {
         self.known_or(text, |version| verdict(text, &[], version))
     }
 
@@ -142,6 +144,7 @@ impl ParseCache {
         let reading = Arc::new(Reading {
             text: text.to_owned(),
             refusal: verdict.refusal(),
+            starts: verdict.starts.is_ok(),
             tree: verdict.config.map(Arc::new),
             diagnostics: verdict.diagnostics,
         });

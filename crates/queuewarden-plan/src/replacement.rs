@@ -72,7 +72,7 @@ impl Replacement {
         let since = self.edited_at()?;
         // The API server's clock may be ahead.
         let span = now.duration_since(since).max(SignedDuration::ZERO);
-        let since = yunikorn_access::until::in_words(since);
+        let since = yunikorn_access::decide::in_words(since);
         Some(format!(
             "the change that is put back had been there for {:#}, since {since}",
             SignedDuration::from_secs(span.as_secs())

@@ -8,10 +8,10 @@ use super::{
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::check::{Decision, Step};
-use yunikorn_access::reach::GrantingEntry;
+use yunikorn_access::decide::in_words;
+use yunikorn_access::decide::{Decision, Step};
+use yunikorn_access::tree::GrantingEntry;
 use yunikorn_access::tree::{Origin, QueueId, Tree};
-use yunikorn_access::until::in_words;
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
 
@@ -111,7 +111,8 @@ impl Answers<'_> {
         format!("{sentence}{origins}{until}")
     }
 
-    fn until(&self, decision: &Decision) -> Option<Timestamp> {
+    /// Returns the time at which the right of a decision ends.
+    pub fn until(&self, decision: &Decision) -> Option<Timestamp> {
         until(self.tree, decision.right, decision.located.decides()?, &decision.identity)
     }
 

@@ -6,10 +6,10 @@ use super::{AclKey, Named, NamedKind, WrittenIn};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::alias::shown;
-use yunikorn_access::check::Subject;
+use yunikorn_access::decide::in_words;
 use yunikorn_access::latest;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::{Origin, TextLocation};
-use yunikorn_access::until::in_words;
 
 impl From<Right> for AclKey {
     fn from(right: Right) -> Self {

@@ -398,7 +398,7 @@ mod tests {
     use yunikorn::acl;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
-    use yunikorn_access::check::explain;
+    use yunikorn_access::decide::explain;
     use yunikorn_access::review::path_of;
     use yunikorn_access::testing::{QUEUES, any_identity, any_tree, tree};
     use yunikorn_access::tree::{Origin, Tree};

@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 
 use super::apply;
 use super::cache::{Cached, Moment};
-use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
+use queuewarden_client::call::call;
 use queuewarden_plan::mirror::{
     Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Step,
 };

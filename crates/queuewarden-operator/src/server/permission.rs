@@ -9,10 +9,10 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessRevie
 use kube::Api;
 use kube::api::PostParams;
 
-use crate::controller::call::call;
 use crate::server::caller::Caller;
 use crate::server::lookups::Lookups;
 use crate::server::refusal::Refusal;
+use queuewarden_client::call::call;
 
 /// The group that every authorizer lets do everything
 /// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).

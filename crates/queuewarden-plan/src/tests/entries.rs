@@ -11,7 +11,7 @@ use crate::grants::acl_of;
 use crate::text_in_force;
 use yunikorn::acl::Acl;
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::user_info::Settings;
 
 fn names(users: &[&str], groups: &[&str]) -> Names {

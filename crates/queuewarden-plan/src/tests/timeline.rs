@@ -13,8 +13,9 @@ use crate::timeline::{Course, Later, differing, trees};
 use crate::{ParseCache, plan_again};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::check::{Subject, decide};
+use yunikorn_access::decide::decide;
 use yunikorn_access::diff::{Direction, PartitionDiff, Timeline, between_for, impact};
+use yunikorn_access::subject::Subject;
 
 type Object = Arc<QueueAclEntry>;
 

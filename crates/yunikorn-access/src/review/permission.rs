@@ -5,7 +5,7 @@
 //! (`RMWebServices`, `checkUserAccessToQueue`). So may users whom Kubernetes lets create
 //! `subjectaccessreviews`, which is not known here.
 
-use crate::check::decide;
+use crate::decide::decide;
 use crate::tree::Tree;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;

@@ -16,8 +16,8 @@ use queuewarden_api::review::Kind;
 use queuewarden_api::review::access::Sent;
 use yunikorn::queue;
 use yunikorn_access::review::{self, Answer, Lookup, Request, RequestedAction, Review};
-use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::pods::{self, PodRequest};
+use yunikorn_access::tree::Scheduler;
 
 /// The partition of every review: a review does not name one, so it is the one that `YuniKorn` has on
 /// Kubernetes

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
 use super::{Caller, Unauthenticated};
-use crate::controller::call::call;
+use queuewarden_client::call::call;
 use yunikorn::identity::Identity;
 
 /// The time for which an answer is cached.

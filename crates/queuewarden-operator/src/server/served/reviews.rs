@@ -23,7 +23,7 @@ use queuewarden_api::answer::Answers;
 use queuewarden_api::served::review::{Kind, ReviewRequest, Status, Wrong, answered, read};
 use queuewarden_api::served::{GROUP, VERSION};
 use yunikorn::identity::{Identity, Refusal as Nobody};
-use yunikorn_access::check::explain;
+use yunikorn_access::decide::explain;
 use yunikorn_access::review::path_of;
 
 /// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
