@@ -182,7 +182,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::aggregated_api::testing::NoLocations;
     use crate::answer::NamedKind;
     use yunikorn_access::decide::decide;
     use yunikorn_access::placement::LiveQueue;
@@ -225,7 +224,7 @@ mod tests {
     #[test]
     fn a_dynamic_queue_has_what_is_above_it() {
         let tree = tree(&[("root", "", " ops"), ("root.team", "sue", "")]);
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         let live = live(&[("root.team.new", true, false)]);
         let standing = live_queues(&tree, &live);
         let new = queues(&answers, &standing).pop().unwrap();
@@ -243,7 +242,7 @@ mod tests {
         let tree = tree(&[("root", &acl, "")]);
         let live = Live::default();
         let one = live_queues(&tree, &live);
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         let listed = |standing: &[CurrentQueue<'_>]| {
             let submit = queues(&answers, standing).pop().unwrap().status.submit;
             (submit.subjects.len(), submit.more)
@@ -259,7 +258,7 @@ mod tests {
         let acl = names.join(",");
         let tree = tree(&[("root", "*", ""), ("root.team", &acl, "")]);
         let live = Live::default();
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         let submit = queues(&answers, &live_queues(&tree, &live)).pop().unwrap().status.submit;
         assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 301 - MAX_SUBJECTS));
         let everyone: Vec<_> =
@@ -272,7 +271,7 @@ mod tests {
         /// group or as everyone.
         #[test]
         fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
-            let answers = Answers { configuration: &NoLocations, tree: &tree };
+            let answers = Answers { source: "here", tree: &tree };
             let live = Live::default();
             let standing = live_queues(&tree, &live);
             for (standing, queue) in standing.iter().zip(queues(&answers, &standing)) {

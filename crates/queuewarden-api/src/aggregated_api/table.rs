@@ -144,14 +144,13 @@ fn cell(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::aggregated_api::queue::{self, live_queues};
-    use crate::aggregated_api::testing::NoLocations;
     use crate::answer::Answers;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
 
     fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
         let tree = tree(acls);
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         queue::queues(&answers, &live_queues(&tree, &Live::default()))
     }
 
@@ -197,7 +196,7 @@ mod tests {
         ] {
             assert_eq!(cells(&table, row)[..5], expected);
         }
-        assert_eq!(cells(&table, 1)[5..], ["default", "sue devs", "lead", "here"]);
+        assert_eq!(cells(&table, 1)[5..], ["default", "sue devs", "lead", "queues.yaml"]);
         let columns = table["columnDefinitions"].as_array().unwrap();
         assert_eq!(columns.len(), cells(&table, 0).len());
         assert!(table["rows"][0].get("object").is_none());

@@ -1,13 +1,10 @@
 //! Turns the evaluator's results about one configuration into the format for programs.
 
-use std::fmt;
-
 use jiff::Timestamp;
 
 use super::{
     About, DecisionAnswer, GrantedBy, Grantee, Named, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
 };
-use go_compat::diag::Span;
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -18,29 +15,11 @@ use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
 
-/// The texts of a configuration, by the names that people use for them.
-pub trait Texts: fmt::Debug {
-    /// The name of the configuration in answers.
-    fn name(&self) -> &str;
-
-    /// Returns the location of a part of them, without line and column where they are not known.
-    fn locate(&self, _: Option<Span>) -> WrittenIn {
-        WrittenIn::text(self.name(), None)
-    }
-}
-
-/// A text of which nothing but the name is known.
-impl Texts for String {
-    fn name(&self) -> &str {
-        self
-    }
-}
-
 /// Turns the evaluator's results into answers about one configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
-    /// The configuration.
-    pub configuration: &'a dyn Texts,
+    /// The name of the configuration.
+    pub source: &'a str,
     /// The partition's tree.
     pub tree: &'a Tree,
 }
@@ -50,7 +29,7 @@ impl Answers<'_> {
     pub fn about(&self) -> About {
         About {
             version: VERSION,
-            source: self.configuration.name().to_owned(),
+            source: self.source.to_owned(),
             partition: self.tree.partition().to_owned(),
         }
     }
@@ -62,19 +41,7 @@ impl Answers<'_> {
 
     /// Returns the locations of entries.
     pub fn origins<'o>(&self, origins: impl IntoIterator<Item = &'o Origin>) -> Vec<WrittenIn> {
-        origins
-            .into_iter()
-            .map(|origin| match origin {
-                Origin::Object { kind, name, until } => WrittenIn {
-                    kind: (*kind).to_owned(),
-                    name: name.clone(),
-                    line: None,
-                    column: None,
-                    until: *until,
-                },
-                Origin::Text(span) => self.configuration.locate(*span),
-            })
-            .collect()
+        origins.into_iter().map(WrittenIn::from).collect()
     }
 
     /// Converts one who has a right, with everything that grants it.
@@ -144,7 +111,8 @@ impl Answers<'_> {
         format!("{sentence}{origins}{until}")
     }
 
-    fn until(&self, decision: &Decision) -> Option<Timestamp> {
+    /// Returns the time at which the right of a decision ends.
+    pub fn until(&self, decision: &Decision) -> Option<Timestamp> {
         until(self.tree, decision.right, decision.located.decides()?, &decision.identity)
     }
 

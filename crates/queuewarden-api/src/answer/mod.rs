@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use answers::{Answers, Texts};
+pub use answers::Answers;
 pub use words::until;
 use yunikorn::right::Right;
 use yunikorn_access::NearMiss;

@@ -424,31 +424,15 @@ fn acl<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Texts;
-    use go_compat::diag::Span;
     use proptest::prelude::*;
     use queuewarden_plan::snapshot::Touch;
     use serde_json::{Value, json};
     use yunikorn_access::GrantingEntry;
     use yunikorn_access::testing::{any_tree, tree};
 
-    #[derive(Debug)]
-    struct ByteOffsets;
-
-    impl Texts for ByteOffsets {
-        fn name(&self) -> &'static str {
-            "queues.yaml"
-        }
-
-        fn locate(&self, span: Option<Span>) -> WrittenIn {
-            WrittenIn::text("queues.yaml", span.map(|span| (1, span.start)))
-        }
-    }
-
     /// Returns the report as programs read it.
     fn read(tree: &Tree, beside: &Beside<'_>) -> Value {
-        serde_json::to_value(Answers { configuration: &ByteOffsets, tree }.report(beside, Made::default()))
-            .unwrap()
+        serde_json::to_value(Answers { source: "queues.yaml", tree }.report(beside, Made::default())).unwrap()
     }
 
     fn number(value: &Value) -> usize {

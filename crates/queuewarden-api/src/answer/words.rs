@@ -9,6 +9,7 @@ use yunikorn_access::alias::shown;
 use yunikorn_access::decide::in_words;
 use yunikorn_access::latest;
 use yunikorn_access::subject::Subject;
+use yunikorn_access::tree::{Origin, TextLocation};
 
 impl From<Right> for AclKey {
     fn from(right: Right) -> Self {
@@ -83,13 +84,26 @@ pub fn until(end: Option<Timestamp>) -> String {
     end.map(in_words).unwrap_or_default()
 }
 
-impl WrittenIn {
-    /// Returns a location in a text: its line and column, from 1, where they are known.
-    pub fn text(name: &str, position: Option<(usize, usize)>) -> Self {
-        let (line, column) = position.unzip();
-        Self { kind: "Text".to_owned(), name: name.to_owned(), line, column, until: None }
+impl From<&TextLocation> for WrittenIn {
+    fn from(TextLocation { name, line, column, .. }: &TextLocation) -> Self {
+        let name = name.to_string();
+        Self { kind: "Text".to_owned(), name, line: *line, column: *column, until: None }
     }
+}
 
+impl From<&Origin> for WrittenIn {
+    fn from(origin: &Origin) -> Self {
+        match origin {
+            Origin::Object { kind, name, until } => {
+                let (kind, name) = ((*kind).to_owned(), name.clone());
+                Self { kind, name, line: None, column: None, until: *until }
+            }
+            Origin::Text(location) => Self::from(location),
+        }
+    }
+}
+
+impl WrittenIn {
     /// `QueueAcl/prod`, `queues.yaml:9:20`
     pub fn words(&self) -> String {
         match (self.kind.as_str(), self.line, self.column) {

@@ -101,7 +101,7 @@ impl Replacement {
         let ending = contributions.iter().filter(|acl| acl.objects.iter().any(|part| part.until.is_some()));
         let ending: Vec<Attribution> = ending.cloned().collect();
         for tree in &mut trees {
-            attribution::mark(tree, &ending, None);
+            attribution::mark(tree, &ending);
         }
         trees
     }
