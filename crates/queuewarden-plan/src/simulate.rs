@@ -9,7 +9,7 @@ use crate::effective::merged::text_in_force;
 use crate::effective::parse_cache::ParseCache;
 use crate::plan::Plan;
 use crate::snapshot::{
-    ConfigMapState, FIELD_MANAGER, Mode, OutputText, Owner, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
+    ConfigMapState, FIELD_MANAGER, KeyOwner, Mode, OutputText, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
 };
 use crate::write::{NewConfigMap, Write};
 use yunikorn::config::checksum;
@@ -51,8 +51,8 @@ impl Settled {
 pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut created = Vec::new();
     let mut written = false;
-    let mut known = ParseCache::new(snapshot.version());
-    let mut made = plan_again(&snapshot, &mut known);
+    let mut cache = ParseCache::new(snapshot.version());
+    let mut made = plan_again(&snapshot, &mut cache);
     for _ in 0..MAX_ROUNDS {
         if made.import.is_none() && made.write.is_none() && made.last_base.is_none() {
             break;
@@ -61,7 +61,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
         created.extend(made.backup.clone());
         written |= made.write.is_some();
         apply(&mut snapshot, &made);
-        made = plan_again(&snapshot, &mut known);
+        made = plan_again(&snapshot, &mut cache);
     }
     remember(&mut snapshot, &made);
     Settled { snapshot, plan: made, created, written }
@@ -141,8 +141,8 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
     }
 }
 
-fn us() -> Owner {
-    Owner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
+fn us() -> KeyOwner {
+    KeyOwner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
 }
 
 /// Stores the statuses of the plan in the objects.

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use queuewarden_plan::attribution::{self, Attribution, Part};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{ParseCache, Plan, Running, base_tree, merged, user_info};
+use queuewarden_plan::{ParseCache, Plan, SchedulerText, base_tree, merged, user_info};
 use yunikorn::admission::Conf;
 use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
@@ -94,7 +94,7 @@ impl Published {
     /// plan has parsed is not parsed again.
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
-        let running = Running::new(&flat, &snapshot);
+        let running = SchedulerText::new(&flat, &snapshot);
         let attributions = attributions(&running, &snapshot, plan);
         let base = base_tree(&snapshot, &flat, known);
         let base = base.as_deref();
@@ -128,7 +128,7 @@ impl Published {
 
 /// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
 /// any other the statuses name them.
-fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
+fn attributions(running: &SchedulerText<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
         Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
         _ => attribution::in_force(&snapshot.queue_acls),
@@ -136,18 +136,18 @@ fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<
 }
 
 fn queues_of(
-    running: &Running<'_>,
+    running: &SchedulerText<'_>,
     attributions: &[Attribution],
     base: Option<&Config>,
     aliased: &Aliased,
     known: &mut ParseCache,
 ) -> Result<Queues, String> {
     let aliased = Arc::new(aliased.clone());
-    running.read(|text| Queues::new(known.taken(text)?, attributions, base, &aliased))
+    running.read(|text| Queues::new(known.parse_accepted(text)?, attributions, base, &aliased))
 }
 
 fn hash(
-    running: &Running<'_>,
+    running: &SchedulerText<'_>,
     attributions: &[Attribution],
     base: Option<&Config>,
     keys: &BTreeMap<String, String>,
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let queues_of = |text: &str, proven: Option<&str>| {
-            let running = Running { text: Ok(text), proven };
+            let running = SchedulerText { text: Ok(text), proven };
             super::queues_of(&running, &[], None, &Aliased::default(), &mut ParseCache::new(Version::V1_8))
         };
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
@@ -233,7 +233,7 @@ mod tests {
     fn granted_aliases_are_those_in_the_acls() {
         let spark = alias(Kind::User, "system:serviceaccount:spark:driver");
         let text = text(&format!("sue devs,{spark}"));
-        let running = Running { text: Ok(&text), proven: None };
+        let running = SchedulerText { text: Ok(&text), proven: None };
         let queues =
             super::queues_of(&running, &[], None, &Aliased::default(), &mut ParseCache::new(Version::V1_8))
                 .unwrap();
@@ -251,7 +251,7 @@ mod tests {
         let hash = |text: Result<&'static str, &'static str>,
                     keys: &BTreeMap<_, _>,
                     proven: Option<&'static str>| {
-            hash(&Running { text, proven }, &[], None, keys, Version::V1_8)
+            hash(&SchedulerText { text, proven }, &[], None, keys, Version::V1_8)
         };
         let of = |base: &str, until: Option<Timestamp>| {
             let acl = |text: &str| yunikorn::acl::parse(text).unwrap();
@@ -263,7 +263,7 @@ mod tests {
                 base_stays: true,
             };
             let base = yunikorn::config::verdict(&text(base), &[], Version::V1_8).config;
-            let running = Running { text: Ok("a"), proven: None };
+            let running = SchedulerText { text: Ok("a"), proven: None };
             super::hash(&running, &[attribution], base.as_ref(), &keys(&[]), Version::V1_8)
         };
         let hashes = [
