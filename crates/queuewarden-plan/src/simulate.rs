@@ -9,7 +9,7 @@ use crate::effective::merged::text_in_force;
 use crate::effective::parse_cache::ParseCache;
 use crate::plan::Plan;
 use crate::snapshot::{
-    ConfigMapState, FIELD_MANAGER, Mode, OutputText, Owner, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
+    ConfigMapState, FIELD_MANAGER, KeyOwner, Mode, OutputText, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
 };
 use crate::write::{NewConfigMap, Write};
 use yunikorn::config::checksum;
@@ -143,8 +143,8 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
     }
 }
 
-fn us() -> Owner {
-    Owner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
+fn us() -> KeyOwner {
+    KeyOwner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
 }
 
 /// Stores the statuses of the plan in the objects.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::access_tests;
 use crate::conditions::{Finding, Reason, Status};
-use crate::decide::{Decided, decided};
+use crate::decide::{Evaluation, evaluate};
 use crate::effective::parse_cache::ParseCache;
 use crate::grants::attribution;
 use crate::grants::contribution::joined;
@@ -186,8 +186,8 @@ fn queue_access_test(snapshot: &Snapshot, versions: &Versions<AccessTestEntry>) 
         Some(Err(faults)) => return Response::wrong(faults),
         Some(Ok(spec)) => spec,
     };
-    let is = decided(snapshot, &mut ParseCache::new(snapshot.version()));
-    let Some(config) = is.as_ref().and_then(Decided::queues) else { return Response::default() };
+    let is = evaluate(snapshot, &mut ParseCache::new(snapshot.version()));
+    let Some(config) = is.as_ref().and_then(Evaluation::queues) else { return Response::default() };
     let trouble = access_tests::trouble(&spec.expectations, config, snapshot.version());
     Response::warned(trouble.as_slice())
 }
@@ -282,8 +282,8 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     if !same_maps {
         return Response::default();
     }
-    let known = &mut ParseCache::new(snapshot.version());
-    let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
+    let cache = &mut ParseCache::new(snapshot.version());
+    let (Some(was), Some(is)) = (evaluate(snapshot, cache), evaluate(&after, cache)) else {
         return Response::default();
     };
     let mut warnings = vec![access_changed((snapshot, Some(&was)), (&after, &is))];
@@ -296,7 +296,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
 }
 
 /// Returns the conditions that keep anything at all from being written.
-fn obstacles(decided: &Decided<'_>) -> Vec<String> {
+fn obstacles(decided: &Evaluation<'_>) -> Vec<String> {
     let troubles = [decided.base(), &decided.output.applied].into_iter();
     let troubles =
         troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);
@@ -308,10 +308,10 @@ fn obstacles(decided: &Decided<'_>) -> Vec<String> {
 /// Describes in one line the changes of access between two snapshots, each given with its decisions: now and
 /// at all later times.
 fn access_changed(
-    (before, was): (&Snapshot, Option<&Decided<'_>>),
-    (after, is): (&Snapshot, &Decided<'_>),
+    (before, was): (&Snapshot, Option<&Evaluation<'_>>),
+    (after, is): (&Snapshot, &Evaluation<'_>),
 ) -> String {
-    let now = |decided: &Decided<'_>| attribution::trees(decided.queues(), &decided.aliased);
+    let now = |decided: &Evaluation<'_>| attribution::trees(decided.queues(), &decided.aliased);
     let (was_now, is_now) = (was.map(now).unwrap_or_default(), now(is));
     let course = Course::new(was.map(|_| before), Some(after));
     let unknown = course.unknown_from.map(|from| format!("; {}", timeline::unknown(from)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put};
 use crate::access_tests::broken;
 use crate::conditions::Reason;
-use crate::decide::{Decided, decided};
+use crate::decide::{Evaluation, evaluate};
 use crate::effective::parse_cache::ParseCache;
 use crate::grants::attribution::returning;
 use crate::grants::contribution::Resolved;
@@ -36,8 +36,8 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         new
     });
     put(&mut after.queue_acls, old.as_ref(), new.as_ref());
-    let known = &mut ParseCache::new(snapshot.version());
-    let Some(is) = decided(&after, known) else {
+    let cache = &mut ParseCache::new(snapshot.version());
+    let Some(is) = evaluate(&after, cache) else {
         return Response::warned(&[
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
@@ -50,8 +50,8 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     {
         return Response::refused(DELEGATION, refusal.message.clone());
     }
-    let before = decided(snapshot, known);
-    let (was, wanted) = (before.as_ref().and_then(Decided::queues), is.queues());
+    let before = evaluate(snapshot, cache);
+    let (was, wanted) = (before.as_ref().and_then(Evaluation::queues), is.queues());
     let broken = match broken(snapshot, was, wanted) {
         Ok(warnings) => warnings,
         Err(why) => return Response::refused(ACCESS_TEST, why),
@@ -71,7 +71,7 @@ fn writer(entry: &QueueAcl) -> Option<&str> {
 }
 
 /// Returns the warnings about the object itself.
-fn about(object: &Resolved<'_>, decided: &Decided<'_>) -> Vec<String> {
+fn about(object: &Resolved<'_>, decided: &Evaluation<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = object.warnings.iter().map(ToString::to_string).collect();
     match &object.outcome {
         Err(refusal) => {

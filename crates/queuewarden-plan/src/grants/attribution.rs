@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::effective::acl::{AclKey, Grants, acl_of};
+use crate::effective::acl::{AclDecisions, AclLocation, acl_of};
 use crate::grants::combine::ByObject;
 use crate::grants::contribution::Resolved;
 use crate::grants::people::people;
@@ -37,7 +37,7 @@ pub struct Attribution {
 
 impl Attribution {
     /// Makes that of an ACL that no object writes yet.
-    fn new((partition, queue, right): AclKey) -> Self {
+    fn new((partition, queue, right): AclLocation) -> Self {
         Self { partition, queue, right, objects: Vec::with_capacity(1), base_stays: true }
     }
 
@@ -73,7 +73,11 @@ pub struct Part {
 
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
 /// part as `by_object` records.
-pub(crate) fn desired(objects: &[Resolved<'_>], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
+pub(crate) fn desired(
+    objects: &[Resolved<'_>],
+    grants: &AclDecisions,
+    by_object: &ByObject,
+) -> Arc<[Attribution]> {
     let mut found: Vec<_> = grants.iter().map(|(key, _)| Attribution::new(key.clone())).collect();
     for (index, object) in objects.iter().enumerate() {
         let Some(contribution) = object.contribution() else { continue };

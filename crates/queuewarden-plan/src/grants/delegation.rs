@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::Reason;
-use crate::effective::acl::{Grants, acl_of};
+use crate::effective::acl::{AclDecisions, acl_of};
 use crate::grants::combine;
-use crate::grants::contribution::{Acls, Contribution, Refusal, Resolved};
+use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{BaseAcl, Delegation};
 use go_compat::diag::quoted;
@@ -44,7 +44,7 @@ pub(crate) const MAX_STORED: usize = 1024 * 1024;
 
 /// The administrators of all queues, by the objects that count.
 pub(crate) struct Administrators<'a> {
-    grants: Grants,
+    grants: AclDecisions,
     tree: &'a Config,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree
             let stored = object.entry.meta.stored;
             if let Some(message) = claim(object).and_then(|(by, ..)| room.count(&by.user, stored)) {
                 // Even if it was refused for another reason.
-                object.refuse(Refusal { reason: Reason::TooLarge, message });
+                object.refuse(ObjectRefusal { reason: Reason::TooLarge, message });
             } else if let Some(why) = object.contribution().and_then(|it| room.take(it)) {
                 refuse(object, Reason::TooLarge, why);
             } else {
@@ -220,7 +220,7 @@ pub(crate) fn shown(by: &Identity) -> String {
 fn refuse(object: &mut Resolved<'_>, reason: Reason, message: String) {
     object.last_valid = None;
     if object.outcome.is_ok() {
-        object.refuse(Refusal { reason, message });
+        object.refuse(ObjectRefusal { reason, message });
     }
 }
 
