@@ -14,7 +14,7 @@ use crate::source::input::source::shown;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
 use queuewarden_api::answer::report::{ClusterAnswer, Made, ReportAnswer};
-use queuewarden_api::answer::{Answers, Named, WrittenIn, until};
+use queuewarden_api::answer::{Answers, WrittenIn, until};
 use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_client::call::call;
@@ -23,6 +23,7 @@ use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_report::{Beside, diagram, page};
 use yunikorn::right::Right;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::{Tree, who_can};
 
 /// The file if none is given.
@@ -272,12 +273,12 @@ fn table(answers: &Answers<'_>) -> Table {
         for right in Right::ALL {
             for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
-                let Named { kind, name } = Named::from(grantee.subject);
+                let subject = Subject::from(grantee.subject);
                 table.row([
                     node.path.as_str(),
                     right.verb(),
-                    kind.as_str(),
-                    name.as_deref().unwrap_or_default(),
+                    subject.kind().as_str(),
+                    subject.name().unwrap_or_default(),
                     if nearest.queue == id { "false" } else { "true" },
                     &answers.path(nearest.queue),
                     nearest.acl.key(),
