@@ -14,6 +14,7 @@ use tower::ServiceExt as _;
 use super::ServerState;
 use super::caller::Callers;
 use super::lookups::Lookups;
+use super::permission::Permissions;
 use super::room::Requests;
 use crate::controller::applications::Applications;
 use crate::controller::health::Health;
@@ -58,6 +59,7 @@ impl TestService {
         let state = ServerState {
             knows: publisher.subscribe(),
             lookups: Lookups::new(client.clone()),
+            permissions: Permissions::new(client.clone()),
             health: Arc::clone(&health),
             webhook_clients: Vec::new(),
             applications: Applications::default(),
