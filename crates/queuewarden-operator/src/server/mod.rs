@@ -17,6 +17,7 @@
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
+//! * `applications`: the running applications, for queries about them.
 //! * [`lookups`]: lookups at the API server, their client and caches.
 //!
 //! # Authentication of callers
@@ -44,6 +45,7 @@
 //! the warnings of [`queuewarden_plan::admit`]). Where pods must not read ACLs, a network policy has to
 //! protect both services.
 
+mod applications;
 mod audit;
 pub mod authorize;
 pub mod bounds;
@@ -78,10 +80,10 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
-use crate::controller::applications::Applications;
 use crate::controller::health::Health;
 use crate::controller::published::{Knows, Published};
 use crate::memory::{Budget, MIB};
+use applications::Applications;
 use bounds::{Limits, Unread, bound};
 use caller::{Callers, only_webhook_clients};
 use listener::Peer;
