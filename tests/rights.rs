@@ -119,12 +119,15 @@ const USES: &[Use] = &[
     Use {
         manifest: "access/rbac.yaml",
         right: "create tokenreviews",
-        uses: &[("server/caller/token.rs", &["api.create("]), ("server/served/mod.rs", &["callers.know("])],
+        uses: &[
+            ("server/caller/mod.rs", &["api.create("]),
+            ("server/aggregated_api/mod.rs", &["callers.authenticate("]),
+        ],
     },
     Use {
         manifest: "access/rbac.yaml",
         right: "role extension-apiserver-authentication-reader",
-        uses: &[("server/served/trust.rs", &["maps.get("])],
+        uses: &[("server/aggregated_api/trust.rs", &["maps.get("])],
     },
     Use {
         manifest: "authorizer/rbac.yaml",
@@ -135,8 +138,8 @@ const USES: &[Use] = &[
         manifest: "authorizer/rbac.yaml",
         right: "create tokenreviews",
         uses: &[
-            ("server/caller/token.rs", &["api.create("]),
-            ("server/authorize/mod.rs", &["callers.know("]),
+            ("server/caller/mod.rs", &["api.create("]),
+            ("server/authorize/mod.rs", &["callers.authenticate("]),
         ],
     },
     Use {

@@ -24,8 +24,8 @@ use crate::controller::published::Publisher;
 use crate::controller::read_back::ReadBack;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
 use crate::memory::Budget;
-use crate::server::open::{self, Https, Open};
-use crate::server::tls::Identity;
+use crate::server::open::{Https, Open, OpenError};
+use crate::server::tls::ServerCertificate;
 use crate::server::{lookups, probes};
 use crate::telemetry::{Format, Logging};
 use queuewarden_client::scheduler::Connector;
@@ -74,7 +74,7 @@ pub enum Error {
     Listen(SocketAddr, #[source] io::Error),
     /// The HTTPS endpoints cannot be served.
     #[error(transparent)]
-    Https(#[from] open::Error),
+    Https(#[from] OpenError),
 }
 
 /// Runs until the process receives a signal to end.
@@ -93,7 +93,7 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
     tracing::info!(version, identity = name, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
     let read_back = ReadBack::new(Connector::new(client.clone()), Arc::clone(&health));
-    let identity = options.https.address.map(|_| Identity::default());
+    let identity = options.https.address.map(|_| ServerCertificate::default());
     let memory = Budget::of_process();
     let probes = probes::serve(listener, Arc::clone(&health), Arc::clone(&memory), identity.clone());
     let endpoints = tokio::spawn(probes);

@@ -33,9 +33,9 @@ use yunikorn::application::properties;
 use yunikorn::application::settings::SPARK_KEYS;
 use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{Running, Wanted};
-use yunikorn_access::running::pods::PodRequest;
 use yunikorn_access::running::registry::Registry;
-use yunikorn_access::running::{self, Pod, Scheduler, speaker};
+use yunikorn_access::running::{self, Pod, speaker};
+use yunikorn_access::tree::Scheduler;
 use yunikorn_access::user_info::wrong_aliases;
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
@@ -205,10 +205,10 @@ impl Applications {
     }
 
     /// Finds the application of a pod; unknown if `YuniKorn` does not schedule it.
-    pub async fn of_pod(&self, request: PodRequest<'_>, scheduler: Scheduler<'_>) -> Lookup {
+    pub async fn of_pod(&self, namespace: &str, name: &str, scheduler: Scheduler<'_>) -> Lookup {
         let Some(inner) = self.0.as_ref().filter(|_| self.answers_pods()) else { return Lookup::Unknown };
         let pod = inner.pods().map(|pods| {
-            let pod = pods.registry.get(request.namespace, request.name)?;
+            let pod = pods.registry.get(namespace, name)?;
             Some(Arc::clone(speaker(pods.registry.pods(), pod)))
         });
         inner.application(pod, scheduler).await

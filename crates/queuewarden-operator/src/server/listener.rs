@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
 use super::room::Requests;
 use super::shares::{Guest, Joint, Shares};
 use super::slots::{Slot, Slots};
@@ -47,7 +47,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Limits of connections.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// The largest number of connections at once. For a further one an idle one is closed ([`Slots`]).
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
@@ -66,7 +66,7 @@ pub struct Limits {
     pub idle: Duration,
 }
 
-impl Limits {
+impl ConnectionLimits {
     /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer,
     /// so that it closes first.
     pub const DEFAULT: Self = Self {
@@ -106,7 +106,7 @@ pub type IsApiServer = Arc<dyn Fn(&Peer) -> bool + Send + Sync>;
 
 /// The memory of the requests of a listener.
 #[expect(missing_debug_implementations, reason = "closures do not implement Debug")]
-pub struct Memory {
+pub struct RequestMemory {
     /// The memory of all requests.
     pub requests: Requests,
     /// Decides who is an API server; `None`: nobody is.
@@ -118,8 +118,8 @@ pub async fn serve(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     router: Router,
-    limits: Limits,
-    memory: Memory,
+    limits: ConnectionLimits,
+    memory: RequestMemory,
     health: Arc<Health>,
     stop: impl Future<Output = ()>,
 ) {
@@ -183,7 +183,7 @@ struct Connection {
     /// The budget of the headers of all requests.
     arrivals: Arc<Shares>,
     is_api_server: Option<IsApiServer>,
-    limits: Limits,
+    limits: ConnectionLimits,
     health: Arc<Health>,
 }
 
@@ -244,7 +244,7 @@ impl Connection {
             async move {
                 match answer {
                     Ok((answer, _share)) => answer.await,
-                    Err(crowded) => Ok(Refusal::from(crowded).into_response()),
+                    Err(crowded) => Ok(ApiError::from(crowded).into_response()),
                 }
             }
         });
@@ -313,7 +313,7 @@ fn bytes_of(headers: &HeaderMap) -> usize {
     of_each.fold(REQUEST, usize::saturating_add)
 }
 
-fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+fn builder(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()

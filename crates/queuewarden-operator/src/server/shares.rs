@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use axum::http::StatusCode;
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
 use crate::controller::lock;
 use crate::memory::{Budget, Full, Held};
 
@@ -56,7 +56,7 @@ impl From<Full> for Crowded {
     }
 }
 
-impl From<Crowded> for Refusal {
+impl From<Crowded> for ApiError {
     /// API servers repeat a request to an authorizer after this status, with growing backoff.
     fn from(_: Crowded) -> Self {
         let message = "too many requests of this client are under way: try again";

@@ -1,6 +1,6 @@
-//! Files that another program renews, such as cert-manager through a mounted Secret. They are read every
-//! few seconds, because a mounted directory is replaced by a link, which file watchers do not notice
-//! reliably.
+//! Certificate files that another program renews, such as cert-manager through a mounted Secret. They are
+//! read every few seconds, because a mounted directory is replaced by a link, which file watchers do not
+//! notice reliably.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use super::Problem;
 use super::material::Certificate;
 use crate::controller::health::Health;
 use crate::server::caller::Authorities;
-use crate::server::tls::{Error, Identity};
+use crate::server::tls::{ServerCertificate, TlsError};
 
 /// The time between two reads.
 const LOOK: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const MOST: u64 = 1024 * 1024;
 
 /// The certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct CertificatePaths {
     /// The certificate and those that signed it, in PEM.
     pub certificate: PathBuf,
     /// Its private key, in PEM.
@@ -33,17 +33,17 @@ pub struct Pair {
 
 /// The files, and their content when they were last used.
 #[expect(missing_debug_implementations, reason = "there is a private key in it")]
-pub struct Files {
-    pair: Option<Pair>,
+pub struct CertificateFiles {
+    pair: Option<CertificatePaths>,
     clients: Option<PathBuf>,
-    identity: Identity,
+    identity: ServerCertificate,
     authorities: watch::Sender<Option<Arc<Authorities>>>,
     health: Arc<Health>,
     last_pair: Option<(Vec<u8>, Vec<u8>)>,
     last_clients: Option<Vec<u8>>,
 }
 
-impl Files {
+impl CertificateFiles {
     /// Reads the files of a certificate for `identity`, if it is mounted, and of the authorities of client
     /// certificates, if there are any.
     ///
@@ -51,11 +51,11 @@ impl Files {
     /// When a file cannot be used. Later such problems are logged and the last usable content stays, but a
     /// server must not begin with them.
     pub fn begin(
-        pair: Option<Pair>,
+        pair: Option<CertificatePaths>,
         clients: Option<PathBuf>,
-        identity: Identity,
+        identity: ServerCertificate,
         health: Arc<Health>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, TlsError> {
         let authorities = watch::Sender::new(None);
         let mut files =
             Self { pair, clients, identity, authorities, health, last_pair: None, last_clients: None };
@@ -82,13 +82,13 @@ impl Files {
     }
 
     /// Reads the files; they are small, so the runtime's thread does it.
-    fn look(&mut self) -> Result<(), Error> {
+    fn look(&mut self) -> Result<(), TlsError> {
         let pair = self.look_at_pair();
         // Runs even if the pair has failed: a removed authority must not stay trusted because of that.
         self.look_at_clients().and(pair)
     }
 
-    fn look_at_pair(&mut self) -> Result<(), Error> {
+    fn look_at_pair(&mut self) -> Result<(), TlsError> {
         let Some(pair) = &self.pair else { return Ok(()) };
         let found = (read(&pair.certificate)?, read(&pair.key)?);
         if self.last_pair.as_ref() == Some(&found) {
@@ -105,7 +105,7 @@ impl Files {
         Ok(())
     }
 
-    fn look_at_clients(&mut self) -> Result<(), Error> {
+    fn look_at_clients(&mut self) -> Result<(), TlsError> {
         let Some(path) = &self.clients else { return Ok(()) };
         let found = read(path)?;
         if self.last_clients.as_ref() == Some(&found) {
@@ -119,15 +119,15 @@ impl Files {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
-    read.map_err(|error| Error(format!("cannot read {}: {error}", path.display())))?;
+    read.map_err(|error| TlsError(format!("cannot read {}: {error}", path.display())))?;
     Ok(bytes)
 }
 
-fn unusable(path: &Path, error: &Error) -> Error {
-    Error(format!("cannot use {}: {error}", path.display()))
+fn unusable(path: &Path, error: &TlsError) -> TlsError {
+    TlsError(format!("cannot use {}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -147,9 +147,11 @@ mod tests {
         fs::write(&certificate, &shown.chain).unwrap();
         fs::write(&key, &shown.key).unwrap();
         fs::write(&clients, before.bundle()).unwrap();
-        let pair = Pair { certificate: certificate.clone(), key };
+        let pair = CertificatePaths { certificate: certificate.clone(), key };
         let health = Arc::new(Health::default());
-        let mut files = Files::begin(Some(pair), Some(clients.clone()), Identity::default(), health).unwrap();
+        let mut files =
+            CertificateFiles::begin(Some(pair), Some(clients.clone()), ServerCertificate::default(), health)
+                .unwrap();
         let mut authorities = files.authorities();
         fs::write(&certificate, "damaged").unwrap();
         assert!(files.look().unwrap_err().to_string().contains("tls.crt"));

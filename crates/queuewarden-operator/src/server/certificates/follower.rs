@@ -13,14 +13,14 @@ use super::schedule::Validity;
 use super::{Problem, delay, secret};
 use crate::controller::clock;
 use crate::controller::health::Health;
-use crate::server::tls::{Error, Identity};
+use crate::server::tls::{ServerCertificate, TlsError};
 
 /// Follows the Secret.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Follower {
     secrets: Api<Secret>,
     name: String,
-    identity: Identity,
+    identity: ServerCertificate,
     health: Arc<Health>,
     /// The certificate in use, without its key, and the time for which it is valid.
     shown: Option<(String, Validity)>,
@@ -32,7 +32,7 @@ impl Follower {
     pub fn new(
         client: &Client,
         (namespace, name): (&str, &str),
-        identity: Identity,
+        identity: ServerCertificate,
         health: Arc<Health>,
     ) -> Self {
         let secrets = Api::namespaced(client.clone(), namespace);
@@ -51,15 +51,15 @@ impl Follower {
 
     /// Loads the certificate of the Secret. An invalid one is of no use: without another, this replica is
     /// not ready.
-    async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
+    async fn round(&mut self, now: Timestamp) -> Result<(), TlsError> {
         let name = &self.name;
         let found = secret::get(&self.secrets, name).await?;
         let material = found.as_ref().map(secret::read).transpose();
-        let material = material.map_err(|error| Error(format!("cannot use Secret {name}: {error}")))?;
+        let material = material.map_err(|error| TlsError(format!("cannot use Secret {name}: {error}")))?;
         let Material { authorities, shown } = material.unwrap_or_default();
         let valid = shown.filter(|certificate| certificate.validity.holds(now));
         let Some(certificate) = valid else {
-            return Err(Error(format!(
+            return Err(TlsError(format!(
                 "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, \
                  has to run"
             )));
@@ -67,7 +67,9 @@ impl Follower {
         let until = certificate.validity.until;
         if self.shown.as_ref().is_none_or(|(chain, _)| *chain != certificate.chain) {
             let shown = self.identity.show(certificate.chain.as_bytes(), certificate.key.as_bytes());
-            shown.map_err(|error| Error(format!("cannot show the certificate in Secret {name}: {error}")))?;
+            shown.map_err(|error| {
+                TlsError(format!("cannot show the certificate in Secret {name}: {error}"))
+            })?;
             tracing::info!(%until, "Showing a new certificate");
             self.shown = Some((certificate.chain, certificate.validity));
         }
@@ -102,7 +104,7 @@ mod tests {
             let answer = reply(200, &json!(*served.lock().unwrap()));
             async move { answer }
         });
-        let identity = Identity::default();
+        let identity = ServerCertificate::default();
         let mut follower =
             Follower::new(&client, ("guards", "endpoints"), identity.clone(), Arc::new(Health::default()));
         let mut shown = None;

@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use super::note;
 use crate::controller::published::Published;
 use crate::server::ServerState;
+use crate::server::api_error::ApiError;
 use crate::server::audit::Audit;
-use crate::server::refusal::Refusal;
 use queuewarden_api::identity_webhook::YUNIKORN;
 use queuewarden_api::review::admission;
-use queuewarden_api::review::envelope::{self, Response};
+use queuewarden_api::review::envelope::{AdmissionRequest, AdmissionResponse};
 use queuewarden_api::review::user_info::notes;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
@@ -31,8 +31,8 @@ pub(super) async fn answer(
     known: &Published,
     registration: &Registration,
     audit: &Audit,
-    review: &envelope::Request,
-) -> Result<Value, Refusal> {
+    review: &AdmissionRequest,
+) -> Result<Value, ApiError> {
     let mode = known.user_info.mode;
     let request = match admission::read(review) {
         Ok(request) => request,
@@ -44,16 +44,16 @@ pub(super) async fn answer(
     };
     // One after the other they could take all the time that the API server waits for the answer.
     let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
-    let evaluation = evaluation.map_err(Refusal::unavailable)?;
+    let evaluation = evaluation.map_err(ApiError::unavailable)?;
     // The admission controller's own message: only the logged copy is escaped and bounded.
     let denied = match &evaluation.outcome {
         Outcome::Denied(message) => Some(message.as_str()),
         Outcome::Allowed => None,
         Outcome::Unknown(key) => {
-            return Err(Refusal::unavailable(format!("{key} decides, and what it holds is not known")));
+            return Err(ApiError::unavailable(format!("{key} decides, and what it holds is not known")));
         }
     };
-    let decision = if denied.is_some() && registered.map_err(Refusal::unavailable)? {
+    let decision = if denied.is_some() && registered.map_err(ApiError::unavailable)? {
         // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
         Decision::of_yunikorn(None, false, &request.user)
     } else {
@@ -62,14 +62,14 @@ pub(super) async fn answer(
     };
     note(audit, state, review, &decision, mode);
     let refusal = decision.refusal(mode).and(denied);
-    let response = Response {
+    let response = AdmissionResponse {
         uid: review.uid.clone(),
         allowed: refusal.is_none(),
         // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
         status: admission::status(refusal.unwrap_or_default()),
         patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
         audit_annotations: notes(&decision),
-        ..Response::default()
+        ..AdmissionResponse::default()
     };
     Ok(response.review())
 }

@@ -23,13 +23,13 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::ServerState;
+use super::admission_review::AdmissionReview as Review;
+use super::api_error::{InternalError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
-use super::internal_error::{InternalError, contained};
-use super::review::Review;
 use crate::controller::published::Published;
 use crate::memory::{Budget, MIB};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::review::envelope::{Request, response};
+use queuewarden_api::review::envelope::{AdmissionRequest as Request, response};
 use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, access_test, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Response, Versions};
@@ -177,7 +177,7 @@ async fn own(
     let depends = known.is_none() || (request.group == GROUP && admit::depends_on_who(&request.kind));
     let may_escalate = !depends
         || authority::is_housekeeping(request)
-        || authority::may_escalate(&state.lookups, request).await.map_err(|refusal| refusal.message)?;
+        || authority::may_escalate(&state.permissions, request).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning =
