@@ -14,8 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::caller::Callers;
-use super::certificates::files::{CertificateFiles, CertificatePaths};
-use super::certificates::follower::Follower;
+use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
 use super::listener::{self, ConnectionLimits, RequestMemory};
 use super::lookups::Lookups;
 use super::permission::Permissions;
