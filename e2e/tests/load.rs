@@ -21,7 +21,7 @@ use queuewarden_e2e::{Endpoints, Operator, TestCluster, yunikorn};
 use serde_json::{Value, json};
 use yunikorn_access::Tree;
 use yunikorn_access::review::{AccessRequest, Opinion, answer};
-use yunikorn_access::running::Scheduler;
+use yunikorn_access::tree::Scheduler;
 
 use crate::operator::{configure, grant};
 use crate::user_info::guard;

@@ -29,10 +29,10 @@ use yunikorn::config::verdict;
 use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
-use yunikorn_access::check::{decide, explain};
+use yunikorn_access::decide::{decide, explain};
 use yunikorn_access::review::{AccessRequest, answer};
-use yunikorn_access::running::Scheduler;
 use yunikorn_access::running::joins::Running;
+use yunikorn_access::tree::Scheduler;
 use yunikorn_access::{Tree, user_info as policy};
 
 /// Returns the bytes as text, if they are. Every endpoint checks that first.

@@ -12,6 +12,8 @@
 //! * [`access_test`]: a `QueueAccessTest` as the plan's input.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
 //! * [`identity_webhook`]: the registration of the user-info webhook, and whether all pods get their aliases.
+//! * [`registration`]: the objects that make the API server call the endpoints.
+//! * [`log_level`]: the annotation that sets the log level of the operator.
 //! * [`history`]: a revision of the output's history, stored and read.
 //! * [`pod`]: a pod as the evaluator's plain data.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
@@ -30,8 +32,10 @@ pub mod crd;
 pub mod history;
 pub mod identity_webhook;
 pub mod limits;
+pub mod log_level;
 pub mod mirror;
 pub mod pod;
+pub mod registration;
 pub mod restorers;
 pub mod review;
 pub mod status;

@@ -9,8 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use super::API_VERSION;
 use super::v1alpha1::SINGLETON;
-use queuewarden_plan::mirror::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, MirrorObject, Rule, Subject};
-use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY};
+use queuewarden_plan::snapshot::{
+    Content, FIELD_MANAGER, Kind, MANAGED_BY, MIRROR_LABEL, MIRROR_VALUE, MirrorObject, Rule, Subject,
+};
 
 /// The group of roles, bindings, users and groups.
 const RBAC: &str = "rbac.authorization.k8s.io";

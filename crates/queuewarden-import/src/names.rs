@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use go_compat::diag::quoted;
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 
 /// Most lines of a file that are read.
 const MAX_PAIRS: usize = 1_000_000;

@@ -16,7 +16,7 @@ use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::YARN_ADMIN;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{ByRight, Right};
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 
 /// The result of a translation.
 #[derive(Debug, Clone, Default)]

@@ -13,7 +13,6 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use crate::controller::connect::Connector;
 use crate::controller::counted_scheduler::CountedScheduler;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
@@ -28,6 +27,7 @@ use crate::server::open::{Https, Open, OpenError};
 use crate::server::tls::ServerCertificate;
 use crate::server::{lookups, probes};
 use crate::telemetry::{Format, Logging};
+use queuewarden_client::scheduler::Connector;
 use queuewarden_plan::machine::State;
 
 /// The name of the Lease.

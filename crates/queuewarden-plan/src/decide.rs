@@ -6,35 +6,36 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::applied;
-use super::attribution::Attribution;
-use super::base::{self, Base};
-use super::conditions::{self, Finding, Reason, Status, Type, current};
-use super::delegation;
-use super::environment::{Environment, Source, config_map};
-use super::grants::{self, ByObject, Grants};
-use super::mirror;
-use super::output::{self, Decision, Inputs};
-use super::ownership::Claim;
-use super::parse_cache::{ParseCache, Reading};
-use super::planted::{PlantedFault, is_planted};
-use super::policy;
-use super::record::{self, Record};
-use super::render;
-use super::report::{self, events};
-use super::resolve::{self, Contribution, Resolved};
-use super::running::{self, Runs};
-use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
-use super::{
-    AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, ResourceKind, Write,
-    access_tests, attribution,
+use crate::conditions::{self, Finding, Reason, Status, Type, current};
+use crate::effective::acl::Grants;
+use crate::effective::base::{self, Base};
+use crate::effective::claim::Claim;
+use crate::effective::config::{Environment, Source, missing_partition};
+use crate::effective::loaded::{self, Runs};
+use crate::effective::parse_cache::{ParseCache, Reading};
+use crate::effective::scheduler;
+use crate::grants::attribution::Attribution;
+use crate::grants::combine::{self, ByObject};
+use crate::grants::contribution::{Contribution, Resolved};
+use crate::grants::record::{self, Record};
+use crate::grants::{attribution, delegation, policy, render, resolve};
+use crate::object::ResourceKind;
+use crate::plan::Plan;
+use crate::planted::{PlantedFault, is_planted};
+use crate::snapshot::{
+    ConfigEntry, ConfigStatus, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS, config_map,
 };
+use crate::status::{self, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus, events};
+use crate::write::context::Inputs;
+use crate::write::decide::Decision;
+use crate::write::{self, Write, context, size};
+use crate::{access_tests, rbac_mirror, waiting};
 use yunikorn::admission;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::alias::Aliased;
-use yunikorn_access::until::in_words;
+use yunikorn_access::decide::in_words;
 
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is
 /// refused. Without the refused objects, others may become writable.
@@ -50,7 +51,7 @@ pub(super) struct Decided<'a> {
     grants: Arc<Grants>,
     by_object: ByObject,
     pub(super) output: Decision,
-    loaded: running::Loaded,
+    loaded: loaded::Loaded,
     /// True if there are queues that the objects were resolved against.
     has_queues: bool,
     /// Condition `Loaded` as objects see it, where it differs.
@@ -63,7 +64,7 @@ pub(super) struct Decided<'a> {
     pub(super) aliased: Arc<Aliased>,
     /// The time to write the text again because the scheduler does not load it, where that is our task.
     reassert_at: Option<Timestamp>,
-    mirror: (mirror::Changes, Option<Finding>),
+    mirror: (rbac_mirror::Changes, Option<Finding>),
 }
 
 /// Decides everything, without making statuses yet; `None` without a `YuniKornConfig` that can be read.
@@ -72,7 +73,7 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let spec = config.spec.as_ref().ok()?;
     let env = Environment::new(snapshot, known);
     let mut base = base::resolve(snapshot, spec, &env, known);
-    let usable = base.as_ref().is_ok_and(|base| applied::missing_partition(&base.tree, &env).is_none());
+    let usable = base.as_ref().is_ok_and(|base| missing_partition(&base.tree, &env).is_none());
     let last = if usable { None } else { base::last(snapshot, known) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);
@@ -90,9 +91,10 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let mut objects = objects(snapshot, tree, &record, no_aliases.as_deref());
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
-    let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
+    let used = used.saturating_add(size::size_after(snapshot.output.as_deref(), &tree_gone));
+    let room = size::MAX_BYTES.saturating_sub(used);
     let Agreed { grants, by_object, body } =
-        agree(&mut objects, spec.delegation, tree.ok(), from.as_ref(), used, known);
+        agree(&mut objects, spec.delegation, tree.ok(), from.as_ref(), room, known);
     let (body, desired) = match (body, &from) {
         (Some(Ok(body)), _) => (Some(Arc::clone(&body)), body.tree.clone()),
         (Some(Err(finding)), Some(from)) => {
@@ -102,12 +104,12 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         _ => (None, None),
     };
     let policies = policy::resolve(snapshot);
-    let ignored = running::ignored(snapshot, &env);
+    let ignored = loaded::ignored(snapshot, &env);
     let has_url = spec.scheduler.is_some();
-    let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
-    let mut runs = running::runs(snapshot, &env, &loaded.finding, known);
+    let loaded = loaded::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
+    let mut runs = loaded::runs(snapshot, &env, &loaded.finding, known);
     let mut uncertain = None;
-    if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
+    if spec.mode == Mode::Enforce && context::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
         let message =
             "another write of the output may still be accepted, so it is not certain which text is in force";
         uncertain = Some(Finding::unknown(Type::Loaded, Reason::LoadPending, message));
@@ -130,9 +132,9 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         policies,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
-    let output = output::decide(&inputs, known);
+    let output = write::decide::decide(&inputs, known);
     let aliased = Arc::new(snapshot.aliased());
-    let mirror = mirror::plan(snapshot, config, spec, &inputs.env, &aliased, known);
+    let mirror = rbac_mirror::plan(snapshot, config, spec, &inputs.env, &aliased, known);
     Some(Decided {
         config,
         inputs,
@@ -160,19 +162,19 @@ struct Agreed {
 }
 
 /// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written into the base, so
-/// that they do not delay the others. `used` is the size of the ConfigMap before any object.
+/// that they do not delay the others. Without any object, `room` bytes of the ConfigMap are left.
 fn agree(
     objects: &mut [Resolved<'_>],
     delegation: Delegation,
     tree: Option<&Config>,
     base: Option<&Base>,
-    used: usize,
+    room: usize,
     known: &mut ParseCache,
 ) -> Agreed {
     let Some(tree) = tree else { return Agreed::default() };
     let mut round = |objects: &mut [Resolved<'_>]| {
-        delegation::recheck(objects, delegation, tree, used);
-        let (grants, by_object) = grants::decide_by_object(&*objects, tree);
+        delegation::recheck(objects, delegation, tree, room);
+        let (grants, by_object) = combine::decide_by_object(&*objects, tree);
         let grants = Arc::new(grants);
         let rendered = |base: &Base| {
             render::body(base, &grants, known).map_err(|diagnostic| {
@@ -282,9 +284,9 @@ impl Decided<'_> {
         }
     }
 
-    fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
+    fn target<'a>(&'a self, output: &'a str) -> status::Target<'a> {
         let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
-        report::Target { mode: self.inputs.spec.mode, applied: &self.output.applied, output, loaded }
+        status::Target { mode: self.inputs.spec.mode, applied: &self.output.applied, output, loaded }
     }
 
     fn queue_acl_statuses(
@@ -297,7 +299,7 @@ impl Decided<'_> {
         // The grants of the objects alone count only where nothing can be rendered.
         let granted = match desired {
             Some(_) => Grants::default(),
-            None => grants::decide(objects, &Config::default()),
+            None => combine::decide(objects, &Config::default()),
         };
         let planted = is_planted(PlantedFault::DataAlone).then(|| Environment {
             tree: self.inputs.current.as_ref().and_then(|current| current.tree.clone()),
@@ -306,13 +308,13 @@ impl Decided<'_> {
             ..env.clone()
         });
         let (target, source) = (self.target(&name), self.source(&name));
-        let facts = report::queue_acl::Facts {
+        let facts = status::queue_acl::Facts {
             now: snapshot.now,
             target,
             env: planted.as_ref().unwrap_or(env),
             source: &source,
-            programmed: report::programmed(&source, true),
-            effective: report::effective(),
+            programmed: status::programmed(&source, true),
+            effective: status::effective(),
             ready: target.ready(),
             hidden: env.shadow.as_ref().and_then(|_| self.inputs.current_tree()),
             desired: desired.as_deref(),
@@ -329,20 +331,20 @@ impl Decided<'_> {
                 let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
                 let decided = self.by_object.decided(&self.grants, index);
                 let found = if self.has_queues {
-                    report::queue_acl::report(object, &decided, noted, &facts)
+                    status::queue_acl::report(object, &decided, noted, &facts)
                 } else {
                     let why = "there is no queue tree to write it into";
-                    report::queue_acl::waiting(object, why, &self.aliased)
+                    status::queue_acl::waiting(object, why, &self.aliased)
                 };
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let about = || ResourceKind::QueueAcl.object(meta.name.clone());
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
-                    let changed = report::queue_acl::changed_in_words(before, now, &self.aliased);
+                    let changed = status::queue_acl::changed_in_words(before, now, &self.aliased);
                     events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
                 }
                 if found.takes && (newly || is_unconfirmed(meta)) {
-                    let taken = report::queue_acl::taken_in_words(&decided, &self.aliased);
+                    let taken = status::queue_acl::taken_in_words(&decided, &self.aliased);
                     events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
                 }
                 if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
@@ -372,7 +374,7 @@ impl Decided<'_> {
             Some(acl.lost(&attribution::left(all, base, (partition, queue, right), end)))
         });
         let lost = Contribution { by_right, ..contribution.clone() };
-        report::queue_acl::changed_in_words(&lost.in_force(), &lost.closing().in_force(), &self.aliased)
+        status::queue_acl::changed_in_words(&lost.in_force(), &lost.closing().in_force(), &self.aliased)
     }
 
     /// The text in force, as messages name it.
@@ -392,12 +394,12 @@ impl Decided<'_> {
         let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
         let name = spec.output_name();
         let unset = self.unset_keys();
-        let facts = report::policy::Facts { target: self.target(&name), env, spec, unset: &unset };
+        let facts = status::policy::Facts { target: self.target(&name), env, spec, unset: &unset };
         let objects = snapshot.policies.iter().zip(&policies.objects);
         objects
             .map(|(entry, object)| {
                 let meta = &entry.meta;
-                let (findings, in_force) = report::policy::report(object, entry, &facts);
+                let (findings, in_force) = status::policy::report(object, entry, &facts);
                 let about = ResourceKind::AdmissionPolicy.object(meta.name.clone());
                 events.extend(events::transitions(&about, &meta.conditions, &findings));
                 let rest = AdmissionPolicyStatus { in_force };
@@ -432,12 +434,12 @@ impl Decided<'_> {
         let key_written = snapshot.output_text(&env.key).is_some();
         let accepts_open = self.accepts_open();
         let opened_by = || self.opened_by(contributions);
-        let fail_open = report::config::fail_open(env, key_written, accepts_open, opened_by);
+        let fail_open = status::config::fail_open(env, key_written, accepts_open, opened_by);
         let fail_open = fail_open.unwrap_or_else(|| {
             let was = current(&meta.conditions, Type::FailOpen);
-            report::config::runs_open(env, &self.runs, was.as_ref(), &self.loaded.finding)
+            status::config::runs_open(env, &self.runs, was.as_ref(), &self.loaded.finding)
         });
-        let findings = report::config::findings(
+        let findings = status::config::findings(
             [self.base().clone(), self.applied(), self.loaded.finding.clone()],
             self.mirror.1.clone().map(|finding| (finding, spec.rbac_mirror)),
             fail_open,
@@ -448,7 +450,7 @@ impl Decided<'_> {
         events.extend(events::transitions(&about, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let admission_policy = policies.remembered(memory);
-        let rest = report::config::status(snapshot, spec, env, admission_policy);
+        let rest = status::config::status(snapshot, spec, env, admission_policy);
         let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
         let counts = rest.admission_policy.as_deref();
         let named = spec.admission_policy.as_deref();
@@ -495,20 +497,20 @@ impl Decided<'_> {
         let observed = &snapshot.observed;
         let specs = snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
         let windows = specs.flat_map(|spec| {
-            let near = spec.expires_at.and_then(|end| end.checked_sub(report::queue_acl::NEAR).ok());
+            let near = spec.expires_at.and_then(|end| end.checked_sub(status::queue_acl::NEAR).ok());
             [spec.not_before, near, spec.expires_at].into_iter().flatten()
         });
         let kept = self.inputs.objects.iter().filter_map(|object| object.last_valid.as_ref()?.expires_at);
         let patience = observed
             .pending_since
             .filter(|_| self.loaded.reassert_at.is_some())
-            .and_then(|since| since.checked_add(running::PATIENCE).ok());
+            .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
         // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()
             && self.loaded.finding.reason == Reason::LoadPending
             && !observed.reports_loaded_text();
         let loading = observed.pending_since.filter(|_| unseen || !snapshot.access_tests.is_empty());
-        let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
+        let loading = loading.and_then(|since| since.checked_add(scheduler::LOADING).ok());
         windows
             .chain(kept)
             .chain(self.reassert_at)
@@ -518,4 +520,18 @@ impl Decided<'_> {
             .filter(|at| *at > snapshot.now)
             .min()
     }
+}
+
+/// Makes the plan.
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    plan_again(snapshot, &mut ParseCache::new(snapshot.version()))
+}
+
+/// Makes the same plan for a caller that plans repeatedly: texts in the cache `known` are not parsed again.
+pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
+    known.set_version(snapshot.version());
+    let decided = decided(snapshot, known);
+    let plan = decided.map_or_else(|| waiting::plan(snapshot), Decided::into_plan);
+    known.forget_unused();
+    plan
 }

@@ -20,6 +20,15 @@ impl Right {
     /// Both rights, in the order in which they are reported.
     pub const ALL: [Self; 2] = [Self::Submit, Self::Admin];
 
+    /// Returns the ACLs that grant the right, in the order in which they are checked: an administrator may
+    /// submit, too.
+    pub fn acls(self) -> &'static [Self] {
+        match self {
+            Self::Submit => &Self::ALL,
+            Self::Admin => &[Self::Admin],
+        }
+    }
+
     /// The key in queues.yaml.
     pub fn key(self) -> &'static str {
         match self {

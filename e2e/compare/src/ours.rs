@@ -12,9 +12,9 @@ use yunikorn::config::verdict;
 use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
-use yunikorn_access::check::decide;
+use yunikorn_access::decide::decide;
 use yunikorn_access::review::{AccessRequest, answer};
-use yunikorn_access::running::Scheduler;
+use yunikorn_access::tree::Scheduler;
 use yunikorn_access::{GrantingEntry, Tree, who_can};
 
 use super::{Figures, inputs};

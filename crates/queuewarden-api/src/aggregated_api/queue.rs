@@ -9,7 +9,7 @@ use super::{API_VERSION, Metadata};
 use crate::answer::{Answers, Grantee};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
-use yunikorn_access::check::Denial;
+use yunikorn_access::decide::Denial;
 use yunikorn_access::placement::Live;
 use yunikorn_access::tree::{Located, Node, QueueId, Tree};
 use yunikorn_access::who_can;
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::aggregated_api::testing::NoLocations;
     use crate::answer::NamedKind;
-    use yunikorn_access::check::decide;
+    use yunikorn_access::decide::decide;
     use yunikorn_access::placement::LiveQueue;
     use yunikorn_access::testing::{any_identity, any_tree, tree};
 

@@ -416,7 +416,7 @@ mod tests {
     use go_compat::diag::Span;
     use yunikorn::acl;
     use yunikorn::queue::QueuePath;
-    use yunikorn_access::check::explain;
+    use yunikorn_access::decide::explain;
     use yunikorn_access::review::path_of;
     use yunikorn_access::testing::{QUEUES, any_identity, any_tree, tree};
     use yunikorn_access::tree::{Origin, Tree};

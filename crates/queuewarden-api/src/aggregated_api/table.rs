@@ -14,7 +14,7 @@ use crate::answer::{Grantee, NamedKind, WrittenIn};
 use crate::extended;
 use go_compat::diag::cut;
 use yunikorn::right::Right;
-use yunikorn_access::check::Denial;
+use yunikorn_access::decide::Denial;
 
 /// Approximate limit of a cell, in characters; the rest is counted.
 const MAX_CELL: usize = 80;

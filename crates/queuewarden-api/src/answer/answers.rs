@@ -11,10 +11,10 @@ use go_compat::diag::Span;
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::check::{Decision, Step};
-use yunikorn_access::reach::GrantingEntry;
+use yunikorn_access::decide::in_words;
+use yunikorn_access::decide::{Decision, Step};
+use yunikorn_access::tree::GrantingEntry;
 use yunikorn_access::tree::{Origin, QueueId, Tree};
-use yunikorn_access::until::in_words;
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
 

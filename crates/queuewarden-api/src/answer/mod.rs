@@ -19,7 +19,7 @@ pub use answers::{Answers, Texts};
 pub use words::until;
 use yunikorn::right::Right;
 use yunikorn_access::NearMiss;
-use yunikorn_access::check::Denial;
+use yunikorn_access::decide::Denial;
 
 /// The version of all answers.
 pub const VERSION: u32 = 1;

@@ -16,10 +16,11 @@ use queuewarden_report::{Beside, Change, Outside, WithoutEffect, findings};
 use yunikorn::acl::Match;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
+use yunikorn_access::QueueSet;
 use yunikorn_access::lint::Finding;
-use yunikorn_access::reach::{QueueSet, granted_on};
-use yunikorn_access::starts::{all_named, starts};
+use yunikorn_access::reach::granted_on;
+use yunikorn_access::reach::{all_named, starts};
+use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::{Grants, Node, Origin, QueueId, Tree};
 
 /// The answer to `report`.

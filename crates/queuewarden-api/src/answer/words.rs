@@ -6,9 +6,9 @@ use super::{AclKey, Named, NamedKind, WrittenIn};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::alias::shown;
-use yunikorn_access::check::Subject;
+use yunikorn_access::decide::in_words;
 use yunikorn_access::latest;
-use yunikorn_access::until::in_words;
+use yunikorn_access::subject::Subject;
 
 impl From<Right> for AclKey {
     fn from(right: Right) -> Self {

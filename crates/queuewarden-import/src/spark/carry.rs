@@ -12,7 +12,7 @@ use yunikorn::acl::{Acl, group_name_ok, user_name_ok};
 use yunikorn::application::properties::escaped;
 use yunikorn::application::settings::{SPARK_ENABLE, SparkList, Written};
 use yunikorn::queue::QueuePath;
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 
 /// Options of the translation.
 #[derive(Debug, Clone, Default)]

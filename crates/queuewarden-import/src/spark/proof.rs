@@ -21,7 +21,8 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
 use yunikorn_access::application::{Request, Verb, decide};
-use yunikorn_access::check::{self, Subject};
+use yunikorn_access::decide;
+use yunikorn_access::subject::Subject;
 
 /// Most names that are compared.
 const MAX_SUBJECTS: usize = 20_000;
@@ -115,7 +116,7 @@ impl Side {
                 let question = Request { verb, target: "", application: &self.application, queue };
                 decide(&self.tree, question, &identity).allowed()
             }
-            None => check::decide(&self.tree, Right::Submit, queue, &identity).allowed(),
+            None => decide::decide(&self.tree, Right::Submit, queue, &identity).allowed(),
         }
     }
 }

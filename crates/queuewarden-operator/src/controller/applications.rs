@@ -20,13 +20,13 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
-use super::call::call;
-use super::connect::Connector;
 use super::health::Health;
 use super::published::{Knows, Published};
-use super::read_back;
 use super::watch::{Progress, Store, WatchInto};
 use queuewarden_api::pod;
+use queuewarden_client::call::call;
+use queuewarden_client::scheduler;
+use queuewarden_client::scheduler::Connector;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::application::properties;
@@ -34,7 +34,8 @@ use yunikorn::application::settings::SPARK_KEYS;
 use yunikorn_access::review::Lookup;
 use yunikorn_access::running::joins::{Running, Wanted};
 use yunikorn_access::running::registry::Registry;
-use yunikorn_access::running::{self, Pod, Scheduler, speaker};
+use yunikorn_access::running::{self, Pod, speaker};
+use yunikorn_access::tree::Scheduler;
 use yunikorn_access::user_info::wrong_aliases;
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
@@ -262,9 +263,9 @@ impl Inner {
                 if !is_label(id) {
                     return Err("the scheduler is only asked about IDs that a label may have".to_owned());
                 }
-                match scheduler.get::<ApplicationInfo>(&read_back::application_path(id)).await {
+                match scheduler.get::<ApplicationInfo>(&scheduler::application_path(id)).await {
                     Ok(application) => Ok(Some(application.user)),
-                    Err(read_back::Error::Status(_, StatusCode::NOT_FOUND)) => Ok(None),
+                    Err(scheduler::Error::Status(_, StatusCode::NOT_FOUND)) => Ok(None),
                     Err(error) => Err(error.to_string()),
                 }
             });
@@ -366,7 +367,7 @@ mod tests {
         for id in ["", "..", ".", "a/b", "a b", "-a", "a-", "sha256:00", "a%2fb", "\u{e4}"] {
             assert!(!is_label(id), "{id}");
         }
-        assert_eq!(read_back::application_path("app_1.b"), "ws/v1/partition/default/application/app_1.b");
+        assert_eq!(scheduler::application_path("app_1.b"), "ws/v1/partition/default/application/app_1.b");
     }
 
     #[test]

@@ -5,9 +5,9 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::call::{Error, WRITE, call, call_within};
 use super::served;
 use queuewarden_api::config_map::annotations;
+use queuewarden_client::call::{Error, WRITE, call, call_within};
 use queuewarden_plan::machine::Outcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
 use queuewarden_plan::{NewConfigMap, Write};

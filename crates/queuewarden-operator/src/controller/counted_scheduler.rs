@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::connect::Connector;
 use super::health::Health;
-use super::read_back::{Error, Scheduler};
+use queuewarden_client::scheduler::Connector;
+use queuewarden_client::scheduler::{Error, Scheduler};
 use queuewarden_plan::snapshot::{NoChecksum, SchedulerAddress, SchedulerAnswer};
 
 /// Longest wait for the scheduler after a write ...

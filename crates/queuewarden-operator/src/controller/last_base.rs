@@ -12,7 +12,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::call::{Error, WRITE, call, call_within};
+use queuewarden_client::call::{Error, WRITE, call, call_within};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, LastBase};
 
 /// The name of the ConfigMap.

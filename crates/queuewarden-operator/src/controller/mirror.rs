@@ -15,13 +15,13 @@ use tokio::sync::Notify;
 
 use super::apply;
 use super::cache::{Cached, Moment};
-use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
-use queuewarden_plan::mirror::{
-    Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Step,
+use queuewarden_client::call::call;
+use queuewarden_plan::rbac_mirror::{Action, Changes, Step};
+use queuewarden_plan::snapshot::{
+    FIELD_MANAGER, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, WriteFailure,
 };
-use queuewarden_plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
 /// The number of writes that run at the same time.
 const CONCURRENCY: usize = 8;

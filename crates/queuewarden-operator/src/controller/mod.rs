@@ -5,9 +5,9 @@
 //! * [`world`], [`watch`], [`cache`], [`current_object`]: the objects in the API server;
 //!   [`identity_webhook`]: the registration of the user-info webhook.
 //! * [`served`], [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes, and the check
-//!   before them, with time limits from [`call`].
+//!   before them.
 //! * [`mirror`]: the RBAC mirror, watched and written.
-//! * [`connect`], [`read_back`], [`counted_scheduler`]: the configuration that the scheduler runs.
+//! * [`counted_scheduler`]: the configuration that the scheduler runs.
 //! * [`applications`]: the running applications, for queries about them.
 //! * [`leader`]: the election of the replica that writes.
 //! * [`published`]: the state that the endpoints answer from.
@@ -16,9 +16,7 @@
 pub mod applications;
 pub mod apply;
 pub mod cache;
-pub mod call;
 pub mod clock;
-pub mod connect;
 pub mod counted_scheduler;
 pub mod current_object;
 pub mod events;
@@ -30,7 +28,6 @@ pub mod leader;
 pub mod metrics;
 pub mod mirror;
 pub mod published;
-pub mod read_back;
 pub mod reconcile;
 pub mod served;
 pub mod status;

@@ -8,8 +8,8 @@
 
 use kube::Client;
 
-use super::call::call;
 use queuewarden_api::API_VERSION;
+use queuewarden_client::call::call;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::WriteFailure;
 

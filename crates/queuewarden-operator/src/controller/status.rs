@@ -13,9 +13,10 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::call::{Error, call};
-use super::world::{World, api};
+use super::world::World;
 use queuewarden_api::status::{self, Reported};
+use queuewarden_client::call::{Error, call};
+use queuewarden_client::objects::api;
 use queuewarden_plan::snapshot::{Entry, FIELD_MANAGER, Meta, Snapshot};
 use queuewarden_plan::{ObjectRef, ObjectStatus, Plan, ResourceKind};
 

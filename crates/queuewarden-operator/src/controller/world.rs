@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::DynamicObject;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::sync::Notify;
@@ -19,9 +19,10 @@ use super::cache::{Cache, Cached, Moment};
 use super::current_object::{CurrentObject, Object, keep};
 use super::watch::{Progress, Watch};
 use super::{clock, identity_webhook, mirror};
-use go_compat::diag::{Code, Diagnostic};
+use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
+use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
+use queuewarden_client::objects::api;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::{self, Type};
 use queuewarden_plan::machine::FailingWatch;
@@ -31,23 +32,11 @@ use queuewarden_plan::snapshot::{
 };
 use yunikorn_access::user_info::Mode;
 
-/// A ConfigMap that the `YuniKornConfig` names may not be read.
-pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
-
-/// All codes of the operator.
-pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
-
 /// The most objects in one response to a list. Their writers decide how large they are.
 const PAGE: u32 = 32;
 
 /// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
 pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
-
-/// Returns the API of all objects of a kind.
-pub fn api(kind: ResourceKind, client: Client) -> Api<DynamicObject> {
-    let names = GroupVersionKind::gvk(GROUP, VERSION, kind.name());
-    Api::all_with(client, &ApiResource::from_gvk_with_plural(&names, kind.plural()))
-}
 
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
 
@@ -375,7 +364,7 @@ impl Maps {
                  in the Role of its ServiceAccount: {}",
                 self.namespace, problem.message
             );
-            Some(Diagnostic::error(CONFIG_MAP_FORBIDDEN, message))
+            Some(Diagnostic::error(config_map::FORBIDDEN, message))
         })
     }
 }
@@ -399,19 +388,19 @@ fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
 }
 
 fn keep_queue_acl(object: DynamicObject) -> Cached<Object<QueueAclEntry>> {
-    keep::<_, _, api::QueueAclStatus>(object, convert::queue_acl)
+    keep::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
 }
 
 fn keep_policy(object: DynamicObject) -> Cached<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
-    keep::<_, _, api::AdmissionPolicyStatus>(object, convert::admission_policy)
+    keep::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
 fn keep_config(object: DynamicObject) -> Cached<Object<ConfigEntry>> {
-    keep::<_, _, api::YuniKornConfigStatus>(object, convert::yunikorn_config)
+    keep::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
 fn keep_access_test(object: DynamicObject) -> Cached<Object<Entry<AccessTestSpec, ()>>> {
-    keep::<_, _, api::QueueAccessTestStatus>(object, access_test::access_test)
+    keep::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
 /// Converts a ConfigMap. Every change matters, including a change of an owner.

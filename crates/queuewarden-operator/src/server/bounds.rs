@@ -69,7 +69,7 @@ pub enum UnreadBody {
     Cut,
 }
 
-/// RequestLimits of a group of endpoints.
+/// Limits of a group of endpoints.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
     /// Bytes of one body.
@@ -92,7 +92,7 @@ impl RequestLimits {
     }
 }
 
-/// RequestLimits every route of a group of endpoints. Slow endpoints do not block the others.
+/// Limits every route of a group of endpoints. Slow endpoints do not block the others.
 pub fn bound<S>(
     router: Router<S>,
     limits: RequestLimits,

@@ -54,7 +54,7 @@ const CLOSE_GRACE: Duration = Duration::from_millis(200);
 /// The time that a new connection has for its first request when the server ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// ConnectionLimits of connections.
+/// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
     /// The largest number of connections at once. For a further one an idle one is closed ([`Slot`]).

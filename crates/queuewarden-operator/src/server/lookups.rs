@@ -1,5 +1,6 @@
-//! Lookups that callers of endpoints cause, besides permissions: annotations of namespaces and classes that `YuniKorn`'s admission controller reads for a request, the registration of that controller
-//! itself, and the names in resources that own the objects of operators.
+//! Lookups that callers of endpoints cause, besides permissions: annotations of namespaces and classes that
+//! `YuniKorn`'s admission controller reads for a request, the registration of that controller itself, and the
+//! names in resources that own the objects of operators.
 //!
 //! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
 //! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ACTIVATION, Response, one_line};
-use crate::base;
-use crate::environment::{Environment, Source, config_map_of, merged, text_in, text_in_force};
-use crate::parse_cache::ParseCache;
+use crate::effective::base;
+use crate::effective::config::{Environment, Source};
+use crate::effective::merged::{config_map_of, merged, text_in, text_in_force};
+use crate::effective::parse_cache::ParseCache;
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
 use go_compat::yaml::parse::within;
@@ -216,7 +217,7 @@ fn put_back(
     }
     let was = snapshot.output_text(&env.key)?;
     let text = new.and_then(|new| new.data.get(&env.key));
-    let header = |text: &str| crate::header::split(text).map(|parts| parts.revision);
+    let header = |text: &str| crate::effective::header::split(text).map(|parts| parts.revision);
     // The operator's own writes carry the next revision.
     let own = text.and_then(|text| header(text)) > header(was);
     (text != Some(was) && !own).then(|| {

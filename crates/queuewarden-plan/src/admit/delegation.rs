@@ -7,9 +7,9 @@
 
 use super::{QueueAcl, Versions};
 use crate::decide::decided;
-use crate::delegation::{Administrators, content, granted, not_administered, shown};
-use crate::parse_cache::ParseCache;
-use crate::resolve;
+use crate::effective::parse_cache::ParseCache;
+use crate::grants::delegation::{Administrators, content, granted, not_administered, shown};
+use crate::grants::resolve;
 use crate::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use go_compat::diag::quoted;
 use yunikorn::identity::Identity;

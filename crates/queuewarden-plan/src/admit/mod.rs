@@ -13,16 +13,17 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::access_tests;
-use super::conditions::{Finding, Reason, Status};
-use super::decide::{Decided, decided};
-use super::parse_cache::ParseCache;
-use super::policy::{self, Keys};
-use super::resolve::joined;
-use super::snapshot::{
+use crate::access_tests;
+use crate::conditions::{Finding, Reason, Status};
+use crate::decide::{Decided, decided};
+use crate::effective::parse_cache::ParseCache;
+use crate::grants::attribution;
+use crate::grants::contribution::joined;
+use crate::grants::policy::{self, Keys};
+use crate::snapshot::{
     AccessTestEntry, AdmissionPolicySpec, ConfigEntry, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };
-use super::timeline::{self, Course, Later};
+use crate::time::timeline::{self, Course, Later};
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::identity::Identity;
 use yunikorn_access::diff::{Direction, Timeline, between_for, impact};
@@ -310,7 +311,7 @@ fn access_changed(
     (before, was): (&Snapshot, Option<&Decided<'_>>),
     (after, is): (&Snapshot, &Decided<'_>),
 ) -> String {
-    let now = |decided: &Decided<'_>| timeline::trees(decided.queues(), &decided.aliased);
+    let now = |decided: &Decided<'_>| attribution::trees(decided.queues(), &decided.aliased);
     let (was_now, is_now) = (was.map(now).unwrap_or_default(), now(is));
     let course = Course::new(was.map(|_| before), Some(after));
     let unknown = course.unknown_from.map(|from| format!("; {}", timeline::unknown(from)));

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put};
 use crate::access_tests::broken;
-use crate::attribution::returning;
 use crate::conditions::Reason;
 use crate::decide::{Decided, decided};
-use crate::parse_cache::ParseCache;
-use crate::report::queue_acl::without_effect;
-use crate::resolve::{self, Resolved};
+use crate::effective::parse_cache::ParseCache;
+use crate::grants::attribution::returning;
+use crate::grants::contribution::Resolved;
+use crate::grants::resolve;
 use crate::snapshot::Snapshot;
+use crate::status::queue_acl::without_effect;
 use yunikorn::acl::codes::DROPS;
 
 /// Answers the change. `delegated` is set when the writer is not a cluster administrator, but one that

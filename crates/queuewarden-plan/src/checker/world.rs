@@ -9,11 +9,15 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
+use crate::effective::claim::{Claim, claim};
+use crate::effective::merged::{merged, text_in_force};
+use crate::effective::parse_cache::ParseCache;
 use crate::machine::{Action, Event, Outcome, State, step};
-use crate::ownership::{Claim, claim};
+use crate::plan::Plan;
+use crate::snapshot::ConfigStatus;
 use crate::snapshot::SchedulerAnswer;
 use crate::snapshot::*;
-use crate::{ConfigStatus, NewConfigMap, ParseCache, Plan, Write, merged, text_in_force};
+use crate::write::{NewConfigMap, Write};
 use yunikorn::config::BUILT_IN;
 use yunikorn::identity::Identity;
 use yunikorn_access::user_info;

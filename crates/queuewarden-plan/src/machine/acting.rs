@@ -9,9 +9,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::protocol::{Action, Outcome};
 use super::{Doing, Pending, Role, Stage, State, after, whole_second};
 use crate::conditions::Reason;
-use crate::mirror::target_states;
+use crate::decide::plan_again;
+use crate::effective::merged::text_in_force;
+use crate::effective::parse_cache::ParseCache;
+use crate::plan::Plan;
+use crate::rbac_mirror::target_states;
 use crate::snapshot::{Snapshot, WriteFailure};
-use crate::{MAX_BYTES, NewConfigMap, ParseCache, Plan, plan_again, text_in_force};
+use crate::write::NewConfigMap;
+use crate::write::size::MAX_BYTES;
 use yunikorn::config::checksum;
 
 /// The interval between plans without any cause.

@@ -4,13 +4,15 @@
 use jiff::Timestamp;
 
 use crate::conditions::{Reason, Type, find};
+use crate::effective::header;
+use crate::plan::Plan;
 use crate::planted::{PlantedFault, is_planted};
-use crate::release::Release;
+use crate::snapshot::release::Release;
 use crate::snapshot::{
     NoChecksum, Observed, OutputText, ReadBack, Refused, SchedulerAddress, SchedulerAnswer, Snapshot,
     WriteFailure,
 };
-use crate::{Plan, Write, header};
+use crate::write::Write;
 use yunikorn::config::checksum;
 use yunikorn::version::Version;
 

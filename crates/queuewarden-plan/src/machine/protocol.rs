@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::mirror;
+use crate::plan::Plan;
+use crate::rbac_mirror;
 use crate::snapshot::{LastBase, NoChecksum, SchedulerAddress, SchedulerAnswer, Snapshot, WriteFailure};
-use crate::{NewConfigMap, Plan, Write};
+use crate::write::{NewConfigMap, Write};
 
 /// An event that the state machine takes in.
 #[derive(Debug, Clone)]
@@ -133,7 +134,7 @@ pub enum Action {
         checksum: String,
     },
     /// Take the next steps of the RBAC mirror.
-    Mirror(mirror::Changes),
+    Mirror(rbac_mirror::Changes),
     /// Request the queues of these partitions from the scheduler.
     ReadQueues {
         /// The scheduler's address.

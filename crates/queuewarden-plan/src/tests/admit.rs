@@ -266,7 +266,7 @@ fn objects_of_one_writer_do_not_grow_past_their_bytes_in_turn() {
         (meta.stored, meta.created) = (stored, Some(now()));
         object
     };
-    let most = crate::delegation::MAX_STORED_OF_ONE;
+    let most = crate::grants::delegation::MAX_STORED_OF_ONE;
     let mut snapshot = teams(Delegation::Enabled, vec![sized("a", 10), sized("b", most - 10)]);
     quiet(&mut snapshot);
     let change = |name: &str, before: usize, after: usize| {

@@ -1,8 +1,9 @@
 //! Tests of the history: what a write is recorded as, and what is found.
 
 use super::*;
-use crate::history::Revision;
-use crate::{Write, simulate};
+use crate::simulate;
+use crate::write::Write;
+use crate::write::history::Revision;
 use yunikorn::admission::BYPASS_AUTH;
 
 /// Returns the write of the plan, and its revision.

@@ -6,8 +6,9 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::conditions::Type;
+use crate::effective::parse_cache::ParseCache;
 use crate::machine::{Action, Event, FailingWatch, Outcome, State, step};
-use crate::{ParseCache, Write};
+use crate::write::Write;
 use yunikorn::config::checksum;
 
 const URL: &str = "http://yunikorn:9080";

@@ -25,10 +25,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::conditions::{Condition, Status};
-use super::simulate::{Settled, settle};
-use super::snapshot::*;
-use super::{Plan, plan};
+use crate::conditions::{Condition, Status};
+use crate::decide::plan;
+use crate::plan::Plan;
+use crate::simulate::{Settled, settle};
+use crate::snapshot::*;
 use yunikorn::config::{self, Config};
 use yunikorn::queue::QueuePath;
 use yunikorn::version::Version;

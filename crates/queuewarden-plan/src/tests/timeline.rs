@@ -9,12 +9,15 @@ use super::admit::{quiet, review};
 use super::delegation::{by, teams, who};
 use super::*;
 use crate::admit::admit;
-use crate::timeline::{Course, Later, differing, trees};
-use crate::{ParseCache, plan_again};
+use crate::decide::plan_again;
+use crate::effective::parse_cache::ParseCache;
+use crate::grants::attribution::trees;
+use crate::time::timeline::{Course, Later, differing};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::check::{Subject, decide};
+use yunikorn_access::decide::decide;
 use yunikorn_access::diff::{Direction, PartitionDiff, Timeline, between_for, impact};
+use yunikorn_access::subject::Subject;
 
 type Object = Arc<QueueAclEntry>;
 

@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::alias::{Aliased, Kind, alias};
-use crate::reach::GrantingEntry;
 use crate::testing::{Queue, any_tree, each_tree, parsed, text, tree};
+use crate::tree::GrantingEntry;
 use go_compat::go_regex::GoRegex;
 use names::Population;
 use proptest::prelude::*;

@@ -11,22 +11,17 @@ use std::fmt::Write as _;
 use super::GROUP;
 use super::request::{AccessAction, AccessRequest};
 use crate::application::{self, Verb};
-use crate::check::{Decision, Subject, decide, explain};
-use crate::near_miss::near_misses;
-use crate::reach::GrantingEntry;
+use crate::decide::{Decision, decide, explain, near_misses, sentence, visible, yes};
 use crate::remedy::first_remedy;
-use crate::running::Scheduler;
-use crate::sentence::{sentence, yes};
+use crate::subject::Subject;
+use crate::tree::GrantingEntry;
+use crate::tree::Scheduler;
 use crate::tree::{Origin, Tree};
-use go_compat::diag::{quoted, show};
+use go_compat::diag::quoted;
 use yunikorn::application::ApplicationAcl;
 use yunikorn::identity::{Identity, Refusal};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
-
-/// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
-/// terminals.
-const MAX_REASON: usize = 1024;
 
 /// The short answer while the ACLs are not known.
 pub const UNKNOWN: &str =
@@ -302,19 +297,4 @@ fn unknown(namespace: &str, id: &str) -> String {
         "" => format!("there is no application {}", quoted(id)),
         namespace => format!("there is no application {} in namespace {}", quoted(id), quoted(namespace)),
     }
-}
-
-/// Escapes invisible characters and cuts a long text, because the requester chooses the names in it.
-pub(crate) fn visible(text: &str) -> String {
-    // Nearly every text, and each answer has one.
-    if text.len() < MAX_REASON && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return text.to_owned();
-    }
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));
-    if rest.next().is_some() {
-        shown.push('…');
-    }
-    shown
 }

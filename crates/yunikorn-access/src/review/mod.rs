@@ -25,7 +25,7 @@ mod tests;
 pub use answer::{Answer, Application, Lookup, Opinion, answer, path_of};
 pub use request::{AccessAction, AccessRequest};
 
-use crate::check::decide;
+use crate::decide::decide;
 use crate::tree::Tree;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::request::{PathAttributes, ResourceAttributes};
 use super::*;
-use crate::running::Scheduler;
 use crate::testing::tree;
+use crate::tree::Scheduler;
 use crate::tree::{Origin, Tree};
 use yunikorn::application::{ApplicationAcl, OwnRules, Rules};
 use yunikorn::identity::{Identity, NoResolver};

@@ -14,8 +14,6 @@ pub mod eval;
 pub mod lint;
 mod names;
 pub mod parse;
-#[cfg(test)]
-mod pitfalls;
 pub mod print;
 mod spaces;
 mod suggest;

@@ -12,7 +12,7 @@ use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::history::Revision;
 use queuewarden_plan::machine::{Action, Event, Outcome};
-use queuewarden_plan::mirror::Changes;
+use queuewarden_plan::rbac_mirror::Changes;
 use queuewarden_plan::snapshot::{ConfigMapState, WriteFailure};
 use queuewarden_plan::{NewConfigMap, Replacement, ResourceKind, Write};
 

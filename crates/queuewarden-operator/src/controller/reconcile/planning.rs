@@ -124,7 +124,6 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
-    use crate::controller::connect::Connector;
     use crate::controller::counted_scheduler::CountedScheduler;
     use crate::controller::events::Events;
     use crate::controller::health::Health;
@@ -136,6 +135,7 @@ mod tests {
     use crate::controller::testing::{client, reply};
     use crate::controller::world::World;
     use crate::telemetry::Logging;
+    use queuewarden_client::scheduler::Connector;
 
     /// Returns whether the first run of a leader in an empty cluster ends with an error, and whether it is
     /// counted as one.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use kube::Client;
 use moka::future::Cache;
 
-use crate::controller::connect::Connector;
 use crate::controller::published::Published;
-use crate::controller::read_back::{beside, queues_path};
+use queuewarden_client::scheduler::Connector;
+use queuewarden_client::scheduler::{beside, queues_path};
 use queuewarden_plan::snapshot::SchedulerAddress;
 use yunikorn_access::placement::Live;
 

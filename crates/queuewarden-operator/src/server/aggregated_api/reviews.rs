@@ -24,7 +24,7 @@ use queuewarden_api::aggregated_api::review::{
 use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
 use yunikorn::identity::{Identity, Refusal};
-use yunikorn_access::check::explain;
+use yunikorn_access::decide::explain;
 use yunikorn_access::review::path_of;
 
 /// The parameters that are read; `dryRun` is not, because nothing is stored anyway.

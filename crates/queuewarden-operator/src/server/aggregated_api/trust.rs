@@ -12,9 +12,9 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::front_proxy::FrontProxy;
-use crate::controller::call::call;
 use crate::server::caller::{Caller, Unauthenticated};
 use crate::server::listener::Peer;
+use queuewarden_client::call::call;
 
 /// The namespace in which API servers publish it
 /// (`k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust`).

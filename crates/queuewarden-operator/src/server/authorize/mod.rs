@@ -41,7 +41,7 @@ use queuewarden_api::review::ReviewKind;
 use queuewarden_api::review::access::{SubjectAccessReview, filled, only_status};
 use yunikorn::queue;
 use yunikorn_access::review::{AccessAction, AccessRequest, Answer, Lookup, answer};
-use yunikorn_access::running::Scheduler;
+use yunikorn_access::tree::Scheduler;
 
 /// The largest review that is read, in bytes: the API server's own limit for the parts that its callers
 /// control is 10 kB, and users may be in thousands of groups.

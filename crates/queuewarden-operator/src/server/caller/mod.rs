@@ -26,8 +26,8 @@ pub use certificate::Authorities;
 use super::ServerState;
 use super::api_error::ApiError;
 use super::listener::Peer;
-use crate::controller::call::call;
 use go_compat::diag::quoted;
+use queuewarden_client::call::call;
 use yunikorn::identity::Identity;
 
 /// The group of every authenticated user (`k8s.io/apiserver/pkg/authentication/user/user.go`).
@@ -215,8 +215,8 @@ fn token_of(authorization: &HeaderValue) -> Option<&str> {
 /// The user of a token, according to the API server.
 type Authenticated = Result<Arc<Caller>, Unauthenticated>;
 
-/// Reviews tokens at the API server and caches the answers, but no failed reviews. Requests with the same token
-/// wait for one review.
+/// Reviews tokens at the API server and caches the answers, but no failed reviews. Requests with the same
+/// token wait for one review.
 struct Tokens {
     api: Api<TokenReview>,
     audiences: Vec<String>,

@@ -18,9 +18,9 @@ use tokio::time::sleep;
 use super::material::{Material, Terms};
 use super::schedule::{Due, MOST};
 use super::{Problem, delay, inject, secret};
-use crate::controller::call::call;
 use crate::controller::clock;
 use crate::server::tls::TlsError;
+use queuewarden_client::call::call;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// The largest number of steps in one round: enough to remove, create and sign everything.

@@ -10,8 +10,8 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::material::{Certificate, Material, unreadable};
-use crate::controller::call::call;
 use crate::server::tls::{TlsError, certificates};
+use queuewarden_client::call::call;
 
 /// The key of the server certificate.
 pub const CERTIFICATE: &str = "tls.crt";
