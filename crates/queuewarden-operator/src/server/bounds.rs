@@ -22,10 +22,9 @@ use tracing::Instrument as _;
 use super::api_error::ApiError;
 use super::api_error::contained;
 use super::audit::{Audit, from_peer};
-use super::listener::Peer;
+use super::listener::{Peer, Slot};
 use super::room::{Requests, Room};
 use super::shares::{Crowded, Guest, Share};
-use super::slots::Slot;
 use crate::controller::health::Health;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.

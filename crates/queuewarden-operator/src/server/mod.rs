@@ -7,7 +7,7 @@
 //!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
-//! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
+//! * [`listener`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `room`: requests that wait for memory; `shares`: the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster.
@@ -61,7 +61,6 @@ pub mod permission;
 pub mod probes;
 pub mod room;
 mod shares;
-pub mod slots;
 pub mod submission;
 #[cfg(test)]
 pub(crate) mod testing;
