@@ -23,6 +23,7 @@ use tokio::time::{interval, timeout};
 use super::call::call;
 use super::connect::Connector;
 use super::health::Health;
+use super::metered::Cost;
 use super::published::{Knows, Published};
 use super::read_back;
 use super::watch::{Progress, Store, WatchInto};
@@ -62,7 +63,7 @@ const MAX_ASKED: usize = 8;
 /// Longest wait for its answers; the whole answer has 3 seconds.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The most pods in one response to a list. Each of them has up to 3 MB of JSON.
+/// The most pods in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 8;
 
 /// The queries about applications that are answered.
@@ -102,6 +103,7 @@ struct Pods {
 }
 
 impl Store for Pods {
+    const COST: Cost = Cost::POD;
     type Item = Pod;
 
     fn observe(&mut self, event: watcher::Event<Pod>) -> bool {

@@ -3,7 +3,7 @@
 //! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine
 //!   [`queuewarden_plan::machine`].
 //! * [`world`], [`watch`], [`cache`], [`current_object`]: the objects in the API server;
-//!   [`identity_webhook`]: the registration of the user-info webhook.
+//!   [`metered`]: the memory of watches; [`identity_webhook`]: the registration of the user-info webhook.
 //! * [`served`], [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes, and the check
 //!   before them, with time limits from [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
@@ -27,6 +27,7 @@ pub mod history;
 pub mod identity_webhook;
 pub mod last_base;
 pub mod leader;
+pub mod metered;
 pub mod metrics;
 pub mod mirror;
 pub mod published;

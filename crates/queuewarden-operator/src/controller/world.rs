@@ -37,7 +37,7 @@ pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
 /// All codes of the operator.
 pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
 
-/// The most objects in one response to a list. Their writers decide how large they are.
+/// The most objects in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 32;
 
 /// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
