@@ -34,7 +34,7 @@ use queuewarden_plan::snapshot::{
 };
 use yunikorn_access::user_info::Mode;
 
-/// The most objects in one response to a list. Their writers decide how large they are.
+/// The most objects in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 32;
 
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
