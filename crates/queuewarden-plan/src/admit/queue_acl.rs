@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put};
 use crate::access_tests::broken;
 use crate::conditions::Reason;
-use crate::decide::{Evaluation, evaluate};
+use crate::decide::evaluate;
 use crate::effective::parse_cache::ParseCache;
+use crate::evaluation::Evaluation;
 use crate::grants::attribution::returning;
 use crate::grants::contribution::Resolved;
 use crate::grants::resolve;
@@ -42,7 +43,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
     };
-    let mut objects = is.inputs.objects.iter();
+    let mut objects = is.context.resolved.queue_acls.iter();
     let found = new.as_ref().and_then(|new| objects.find(|object| object.entry.meta.name == new.meta.name));
     if let Some(Err(refusal)) = found.map(|object| &object.outcome)
         && delegated
@@ -57,7 +58,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
     let mut warnings = vec![access_changed((snapshot, before.as_ref()), (&after, &is))];
-    if let (Some(before), Some(base)) = (&before, &is.inputs.from) {
+    if let (Some(before), Some(base)) = (&before, &is.context.read.from) {
         warnings.extend(returning(&before.contributions(), &is.contributions(), &base.tree));
     }
     warnings.extend(broken);
@@ -81,10 +82,15 @@ fn about(object: &Resolved<'_>, decided: &Evaluation<'_>) -> Vec<String> {
             }
         }
         Ok(contribution) => {
-            let tree = decided.inputs.desired.as_ref();
+            let tree = decided.context.combined.desired.as_ref();
             warnings.extend(tree.map(|tree| without_effect(tree, contribution)).unwrap_or_default());
-            let why = decided.no_aliases.as_deref().filter(|_| !contribution.left_out.is_nobody());
-            warnings.extend(why.map(|why| resolve::dropped(&contribution.left_out, &decided.aliased, why)));
+            let why =
+                decided.context.resolved.no_aliases.as_deref().filter(|_| !contribution.left_out.is_nobody());
+            warnings.extend(
+                why.map(|why| {
+                    resolve::dropped(&contribution.left_out, &decided.context.resolved.aliased, why)
+                }),
+            );
         }
     }
     warnings
