@@ -22,6 +22,8 @@ mod write;
 
 pub mod rbac_mirror;
 
+mod evaluation;
+
 mod status;
 
 pub mod access_tests;

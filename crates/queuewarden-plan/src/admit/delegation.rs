@@ -39,8 +39,8 @@ pub(super) fn permit(
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| *entry.meta.name != *name);
     let decided = evaluate(&without, &mut ParseCache::new(without.version()));
-    let inputs = decided.as_ref().map(|decided| &decided.inputs);
-    let decided = inputs.and_then(|inputs| Some((&inputs.objects, inputs.base.as_ref().ok()?)));
+    let context = decided.as_ref().map(|decided| &decided.context);
+    let decided = context.and_then(|context| Some((&context.resolved.queue_acls, context.base().ok()?)));
     let (objects, base) = decided.ok_or_else(|| {
         "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
     })?;

@@ -17,8 +17,9 @@ use std::sync::Arc;
 
 use crate::access_tests;
 use crate::conditions::{Finding, Reason, Status};
-use crate::decide::{Evaluation, evaluate};
+use crate::decide::evaluate;
 use crate::effective::parse_cache::ParseCache;
+use crate::evaluation::Evaluation;
 use crate::grants::attribution;
 use crate::grants::contribution::joined;
 use crate::grants::policy::{self, Keys};
@@ -300,7 +301,11 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     let mut warnings = vec![access_changed((snapshot, Some(&was)), (&after, &is))];
     warnings.extend(policies_changed(snapshot, &after));
     warnings.extend(
-        is.inputs.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
+        is.context
+            .resolved
+            .policies
+            .not_found()
+            .map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
     );
     warnings.extend(obstacles(&is));
     Response::warned(&warnings)
@@ -322,7 +327,8 @@ fn access_changed(
     (before, was): (&Snapshot, Option<&Evaluation<'_>>),
     (after, is): (&Snapshot, &Evaluation<'_>),
 ) -> String {
-    let now = |decided: &Evaluation<'_>| attribution::trees(decided.queues(), &decided.aliased);
+    let now =
+        |decided: &Evaluation<'_>| attribution::trees(decided.queues(), &decided.context.resolved.aliased);
     let (was_now, is_now) = (was.map(now).unwrap_or_default(), now(is));
     let course = Course::new(was.map(|_| before), Some(after));
     let unknown = course.unknown_from.map(|from| format!("; {}", timeline::unknown(from)));

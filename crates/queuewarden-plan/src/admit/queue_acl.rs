@@ -7,8 +7,9 @@ use super::{
 };
 use crate::access_tests::broken;
 use crate::conditions::Reason;
-use crate::decide::{Evaluation, evaluate};
+use crate::decide::evaluate;
 use crate::effective::parse_cache::ParseCache;
+use crate::evaluation::Evaluation;
 use crate::grants::attribution::returning;
 use crate::grants::contribution::Resolved;
 use crate::grants::delegation::{NoSpace, Promise, check_space};
@@ -53,7 +54,7 @@ pub(super) fn admit(
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
     };
-    let mut objects = is.inputs.objects.iter();
+    let mut objects = is.context.resolved.queue_acls.iter();
     let found = new.as_ref().and_then(|new| objects.find(|object| object.entry.meta.name == new.meta.name));
     if let Some(Err(refusal)) = found.map(|object| &object.outcome)
         && promised.is_some()
@@ -63,7 +64,7 @@ pub(super) fn admit(
     }
     let space = promised.and_then(|promised| Some((wanted(versions)?, promised)));
     if let Some((wanted, promised)) = &space
-        && let Err(why) = check_space(&is.inputs.objects, wanted, promised)
+        && let Err(why) = check_space(&is.context.resolved.queue_acls, wanted, promised)
     {
         return match why {
             NoSpace::Stored(message) => Response::refused(DELEGATION, message),
@@ -77,7 +78,7 @@ pub(super) fn admit(
         Err(why) => return Response::refused(ACCESS_TEST, why),
     };
     let mut warnings = vec![access_changed((snapshot, before.as_ref()), (&after, &is))];
-    if let (Some(before), Some(base)) = (&before, &is.inputs.from) {
+    if let (Some(before), Some(base)) = (&before, &is.context.read.from) {
         warnings.extend(returning(&before.contributions(), &is.contributions(), &base.tree));
     }
     warnings.extend(broken);
@@ -112,10 +113,15 @@ fn about(object: &Resolved<'_>, decided: &Evaluation<'_>) -> Vec<String> {
             }
         }
         Ok(contribution) => {
-            let tree = decided.inputs.desired.as_ref();
+            let tree = decided.context.combined.desired.as_ref();
             warnings.extend(tree.map(|tree| without_effect(tree, contribution)).unwrap_or_default());
-            let why = decided.no_aliases.as_deref().filter(|_| !contribution.left_out.is_nobody());
-            warnings.extend(why.map(|why| resolve::dropped(&contribution.left_out, &decided.aliased, why)));
+            let why =
+                decided.context.resolved.no_aliases.as_deref().filter(|_| !contribution.left_out.is_nobody());
+            warnings.extend(
+                why.map(|why| {
+                    resolve::dropped(&contribution.left_out, &decided.context.resolved.aliased, why)
+                }),
+            );
         }
     }
     warnings

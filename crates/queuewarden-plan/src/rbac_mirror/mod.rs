@@ -29,9 +29,9 @@ use desired::Desired;
 use crate::conditions::{Finding, Reason, Type, find};
 use crate::effective::config::EffectiveConfig;
 use crate::effective::parse_cache::ParseCache;
+use crate::effective::read::ReadState;
 use crate::effective::scheduler::UNSEEN;
-use crate::snapshot::{ConfigEntry, ConfigSpec, Snapshot, WriteFailure};
-use crate::snapshot::{Mirror, MirrorObject};
+use crate::snapshot::{Mirror, MirrorObject, Snapshot, WriteFailure};
 use crate::write::applied::rejection;
 use go_compat::diag::plural;
 use yunikorn_access::Tree;
@@ -54,14 +54,12 @@ pub struct MirrorChanges {
 }
 
 /// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
-pub(super) fn plan(
-    snapshot: &Snapshot,
-    config: &ConfigEntry,
-    spec: &ConfigSpec,
-    env: &EffectiveConfig,
+pub(crate) fn plan(
+    read: &ReadState<'_>,
     aliased: &Arc<Aliased>,
     cache: &mut ParseCache,
 ) -> (MirrorChanges, Option<Finding>) {
+    let ReadState { snapshot, config, spec, env, .. } = read;
     let Some(mirror) = &snapshot.mirror else {
         return (MirrorChanges::default(), None);
     };

@@ -1,16 +1,108 @@
 //! Conditions and status of the `YuniKornConfig`.
 
-use crate::conditions::{Finding, Reason, Status, Type};
+use super::events;
+use crate::conditions::{self, Finding, Reason, Status, Type};
 use crate::effective::claim::KeyClaim;
 use crate::effective::config::{EffectiveConfig, TextSource};
 use crate::effective::header;
 use crate::effective::loaded::SchedulerQueues;
+use crate::effective::read::ReadState;
+use crate::evaluation::Evaluation;
+use crate::grants::attribution::Attribution;
+use crate::grants::attribution::opens_root;
 use crate::grants::effect::open_root;
-use crate::snapshot::{ConfigSpec, Snapshot};
-use crate::snapshot::{ConfigStatus, OutputRef};
+use crate::object::ResourceKind;
+use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, Snapshot, config_map};
+use crate::status::{Event, ObjectStatus};
 use yunikorn::config::Config;
 use yunikorn::config::keys::missing_queues;
 use yunikorn::right::Right;
+
+/// The most objects that are named for opening a root queue.
+const MAX_OPENING: usize = 5;
+
+/// Returns the status of the `YuniKornConfig`.
+pub(crate) fn status_of(
+    evaluation: &Evaluation<'_>,
+    contributions: &[Attribution],
+    events: &mut Vec<Event>,
+) -> ObjectStatus<ConfigStatus> {
+    let ReadState { snapshot, spec, env, .. } = &evaluation.context.read;
+    let policies = &evaluation.context.resolved.policies;
+    let meta = &evaluation.context.read.config.meta;
+    let key_written = snapshot.output_text(&env.key).is_some();
+    let accepts_open = accepts_open(evaluation);
+    let opened_by = || opened_by(evaluation, contributions);
+    let fail_open = fail_open(env, key_written, accepts_open, opened_by);
+    let fail_open = fail_open.unwrap_or_else(|| {
+        let was = conditions::current(&meta.conditions, Type::FailOpen);
+        runs_open(env, &evaluation.context.read.runs, was.as_ref(), &evaluation.context.read.loaded.finding)
+    });
+    let findings = findings(
+        [evaluation.base().clone(), applied(evaluation), evaluation.context.read.loaded.finding.clone()],
+        evaluation.mirror.1.clone().map(|finding| (finding, spec.rbac_mirror)),
+        fail_open,
+        accepts_open,
+        snapshot.observed.watch_failure.as_deref(),
+    );
+    let about = ResourceKind::YuniKornConfig.object(meta.name.clone());
+    events.extend(events::transitions(&about, &meta.conditions, &findings));
+    let memory = evaluation.context.read.config.in_force.as_ref();
+    let admission_policy = policies.remembered(memory);
+    let rest = status(snapshot, spec, env, admission_policy);
+    let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
+    let counts = rest.admission_policy.as_deref();
+    let named = spec.admission_policy.as_deref();
+    events.extend(events::policy_changed(&about, counted, counts, named));
+    ObjectStatus::new(meta, &findings, rest, snapshot.now)
+}
+
+/// Condition `Applied`, which also reports that the named policy is missing.
+fn applied(evaluation: &Evaluation<'_>) -> Finding {
+    let applied = &evaluation.output.applied;
+    let missing = evaluation.context.resolved.policies.not_found();
+    missing
+        .filter(|_| matches!(applied.reason, Reason::Applied | Reason::Pending))
+        .unwrap_or_else(|| applied.clone())
+}
+
+/// Returns what opens the root queue of the text in the output, and the way to close it.
+fn opened_by(evaluation: &Evaluation<'_>, contributions: &[Attribution]) -> (String, String) {
+    let ReadState { snapshot, spec, env, .. } = &evaluation.context.read;
+    let base = config_map(spec, &spec.base_config_map);
+    let objects: Vec<_> = opens_root(contributions).into_iter().take(MAX_OPENING).collect();
+    let root = "the root queue's ACL is `*`";
+    let meant = "if it is meant, set spec.acceptOpenRoot";
+    if snapshot.claim(&env.key) != KeyClaim::Ours {
+        let output = spec.output_name();
+        (root.to_owned(), format!("close it in {output}, whose text is not queuewarden's"))
+    } else if !objects.is_empty() {
+        let names = format!("QueueAcl `{}` lets everyone in at `root`", objects.join("`, `"));
+        (names, format!("grant less there; {meant}"))
+    } else if evaluation.base().reason == Reason::BuiltInDefault {
+        let built_in = format!("there is no base, and in YuniKorn's built-in default {root}");
+        (built_in, format!("write the queues into {base}"))
+    } else {
+        (root.to_owned(), format!("close it in the base, {base}, or with a QueueAcl for `root`; {meant}"))
+    }
+}
+
+/// Returns whether the text in force may let everyone in at the root: it is the desired text, and
+/// somebody wrote that `*`.
+fn accepts_open(evaluation: &Evaluation<'_>) -> bool {
+    let by_object = || {
+        evaluation
+            .context
+            .combined
+            .decisions
+            .iter()
+            .any(|((_, queue, _), decided)| queue.is_root() && decided.acl.is_everyone())
+    };
+    evaluation.context.read.spec.accept_open_root
+        && evaluation.context.read.env.source == TextSource::Output
+        && evaluation.output.applied.reason == Reason::Applied
+        && (evaluation.base().reason != Reason::BuiltInDefault || by_object())
+}
 
 /// All conditions of the object: `chain` is `BaseResolved`, `Applied` and `Loaded`. `Mirrored` matters to
 /// `Ready` only if there is to be a mirror, and `FailOpen` only if the root may not be open. Then it is the

@@ -15,8 +15,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::{Condition, Finding, Reason, Type, merge};
+use crate::effective::config::TextSource;
+use crate::evaluation::Evaluation;
 use crate::grants::contribution::ObjectRefusal;
-use crate::snapshot::{Meta, Mode};
+use crate::snapshot::{Meta, Mode, YUNIKORN_DEFAULTS, config_map};
 use go_compat::diag::Diagnostic;
 
 pub use events::Event;
@@ -160,4 +162,26 @@ fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
         message.push_str(&warning.to_string());
     }
     message
+}
+
+/// The output that objects are written to, called `output` in messages.
+pub(crate) fn target<'a>(evaluation: &'a Evaluation<'_>, output: &'a str) -> OutputTarget<'a> {
+    let loaded =
+        evaluation.context.read.uncertain.as_ref().unwrap_or(&evaluation.context.read.loaded.finding);
+    OutputTarget {
+        mode: evaluation.context.read.spec.mode,
+        applied: &evaluation.output.applied,
+        output,
+        loaded,
+    }
+}
+
+/// The text in force, as messages name it.
+pub(crate) fn source(evaluation: &Evaluation<'_>, output: &str) -> String {
+    match (evaluation.context.read.env.source, &evaluation.context.read.env.shadow) {
+        (TextSource::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
+        (TextSource::Output | TextSource::OutputBinary, _) => output.to_owned(),
+        (TextSource::Defaults, _) => config_map(evaluation.context.read.spec, YUNIKORN_DEFAULTS),
+        (TextSource::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
+    }
 }

@@ -1,13 +1,23 @@
 //! Conditions and status of an `AdmissionPolicy`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{OutputTarget, with_warnings};
+use super::{events, target};
 use crate::conditions::{Finding, Reason, Status, Type};
+use crate::effective::claim::KeyClaim;
 use crate::effective::config::EffectiveConfig;
+use crate::effective::read::ReadState;
+use crate::evaluation::Evaluation;
 use crate::grants::policy::{Keys, ResolvedPolicy, field_of, former};
+use crate::object::ResourceKind;
 use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, PolicyEntry, YUNIKORN_CONFIGS};
+use crate::status::{Event, ObjectStatus};
+use yunikorn::admission;
 
 /// The rest of an `AdmissionPolicy`'s status.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +39,36 @@ pub(crate) struct PolicyFacts<'a> {
     pub spec: &'a ConfigSpec,
     /// The keys of ours in the output that no policy sets any more.
     pub unset: &'a [&'static str],
+}
+
+/// Returns the status of every `AdmissionPolicy`.
+pub(crate) fn statuses(
+    evaluation: &Evaluation<'_>,
+    events: &mut Vec<Event>,
+) -> BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>> {
+    let ReadState { snapshot, spec, env, .. } = &evaluation.context.read;
+    let policies = &evaluation.context.resolved.policies;
+    let name = spec.output_name();
+    let unset = unset_keys(evaluation);
+    let facts = PolicyFacts { target: target(evaluation, &name), env, spec, unset: &unset };
+    let objects = snapshot.policies.iter().zip(&policies.objects);
+    objects
+        .map(|(entry, object)| {
+            let meta = &entry.meta;
+            let (findings, in_force) = report(object, entry, &facts);
+            let about = ResourceKind::AdmissionPolicy.object(meta.name.clone());
+            events.extend(events::transitions(&about, &meta.conditions, &findings));
+            let rest = AdmissionPolicyStatus { in_force };
+            (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
+        })
+        .collect()
+}
+
+/// Our keys in the output that no policy sets any more.
+fn unset_keys(evaluation: &Evaluation<'_>) -> Vec<&'static str> {
+    let set = evaluation.context.resolved.policies.keys.as_ref();
+    let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
+    unset.copied().filter(|key| evaluation.context.read.snapshot.claim(key) == KeyClaim::Ours).collect()
 }
 
 /// Reports one object: returns its conditions, and what its status should remember.

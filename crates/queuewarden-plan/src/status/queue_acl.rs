@@ -1,6 +1,7 @@
 //! Conditions and status of a `QueueAcl`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::iter;
 use std::sync::Arc;
 
@@ -9,16 +10,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{OutputTarget, with_warnings};
+use super::{events, source, target};
 use crate::conditions::{Finding, Reason, Status, Type, current, find};
 use crate::effective::acl::{AclDecision, AclDecisions, acl_of};
 use crate::effective::config::{EffectiveConfig, TextSource};
 use crate::effective::loaded::SchedulerQueues;
+use crate::effective::read::ReadState;
+use crate::evaluation::Evaluation;
+use crate::grants::attribution::Attribution;
+use crate::grants::attribution::left;
+use crate::grants::combine::decide;
 use crate::grants::contribution::{Contribution, ObjectRefusal, Resolved};
 use crate::grants::effect::redundant;
 use crate::grants::people::{people, push, push_people};
+use crate::grants::record;
 use crate::grants::resolve::{dropped, grant_acl};
+use crate::object::ResourceKind;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
+use crate::status::{Event, ObjectStatus};
+use crate::write::context::WriteContext;
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
@@ -101,6 +112,89 @@ pub(crate) struct Report {
     pub takes: bool,
     /// The end of its grants, if its status did not say before that it is near.
     pub expiring: Option<Timestamp>,
+}
+
+/// Returns the status of every `QueueAcl`.
+pub(crate) fn statuses(
+    evaluation: &Evaluation<'_>,
+    contributions: &[Attribution],
+    events: &mut Vec<Event>,
+) -> BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>> {
+    let WriteContext { read, resolved, combined } = &evaluation.context;
+    let ReadState { snapshot, spec, env, .. } = read;
+    let (desired, objects) = (&combined.desired, &resolved.queue_acls);
+    let name = spec.output_name();
+    // The grants of the objects alone count only where nothing can be rendered.
+    let granted = match desired {
+        Some(_) => AclDecisions::default(),
+        None => decide(objects, &Config::default()),
+    };
+    let planted = is_planted(PlantedFault::DataAlone).then(|| EffectiveConfig {
+        tree: evaluation.context.read.current.as_ref().and_then(|current| current.tree.clone()),
+        source: TextSource::Output,
+        shadow: None,
+        ..env.clone()
+    });
+    let (target, source) = (target(evaluation, &name), source(evaluation, &name));
+    let facts = AclFacts {
+        now: snapshot.now,
+        target,
+        env: planted.as_ref().unwrap_or(env),
+        source: &source,
+        programmed: super::programmed(&source, true),
+        effective: super::effective(),
+        ready: target.ready(),
+        hidden: env.shadow.as_ref().and_then(|_| evaluation.context.read.current_tree()),
+        desired: desired.as_deref(),
+        granted: &granted,
+        by_base: evaluation.context.read.from.is_some(),
+        runs: &evaluation.context.read.runs,
+        no_aliases: evaluation.context.resolved.no_aliases.as_deref().unwrap_or_default(),
+        aliased: &evaluation.context.resolved.aliased,
+    };
+    let objects = objects.iter().enumerate();
+    objects
+        .map(|(index, object)| {
+            let entry = object.entry;
+            let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
+            let decided = evaluation
+                .context
+                .combined
+                .by_object
+                .decisions(&evaluation.context.combined.decisions, index);
+            let found = if evaluation.context.read.queues().is_ok() {
+                report(object, &decided, noted, &facts)
+            } else {
+                let why = "there is no queue tree to write it into";
+                waiting(object, why, &evaluation.context.resolved.aliased)
+            };
+            let (meta, findings) = (&entry.meta, &found.findings);
+            let about = || ResourceKind::QueueAcl.object(meta.name.clone());
+            let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
+            if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
+                let changed = changed_in_words(before, now, &evaluation.context.resolved.aliased);
+                events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
+            }
+            if found.takes && (newly || is_unconfirmed(meta)) {
+                let taken = taken_in_words(&decided, &evaluation.context.resolved.aliased);
+                events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
+            }
+            if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
+                let note = format!(
+                    "ends at {}: {}",
+                    in_words(end),
+                    ending(evaluation, contribution, end, contributions)
+                );
+                events.push(events::event(&about(), false, events::EXPIRING, &note));
+            }
+            let status = ObjectStatus::new(meta, findings, found.status, snapshot.now);
+            // Conditions that stay are shared. So it is for nearly all objects.
+            if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
+                events.extend(events::transitions(&about(), &meta.conditions, findings));
+            }
+            (meta.name.clone(), status)
+        })
+        .collect()
 }
 
 /// Reports one object that there are no queues for; `why` explains that.
@@ -619,6 +713,31 @@ pub(crate) fn without_effect(tree: &Config, contribution: &Contribution) -> Vec<
         Some(format!("{right} changes nothing, because {through} of queue `{by}` lets everyone in"))
     });
     redundant.collect()
+}
+
+/// Returns whether the object was not ready only because the scheduler was not known to run it.
+fn is_unconfirmed(meta: &Meta) -> bool {
+    let held = |type_| find(&meta.conditions, type_).map(|was| was.status == Status::True);
+    // All but `Loaded`.
+    let own = [Type::Accepted, Type::Programmed, Type::Effective];
+    own.into_iter().all(|type_| held(type_) == Some(true)) && held(Type::Ready) == Some(false)
+}
+
+/// Returns the people who lose access when a contribution ends, in words.
+fn ending(
+    evaluation: &Evaluation<'_>,
+    contribution: &Contribution,
+    end: Timestamp,
+    all: &[Attribution],
+) -> String {
+    let Contribution { partition, queue, .. } = contribution;
+    let base = evaluation.context.read.from.as_ref().map(|base| &*base.tree);
+    let by_right = Right::ALL.map(|right| {
+        let acl = contribution.grant(right)?;
+        Some(acl.lost(&left(all, base, (partition, queue, right), end)))
+    });
+    let lost = Contribution { by_right, ..contribution.clone() };
+    changed_in_words(&lost.in_force(), &lost.closing().in_force(), &evaluation.context.resolved.aliased)
 }
 
 #[cfg(test)]

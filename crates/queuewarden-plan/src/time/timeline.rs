@@ -95,7 +95,8 @@ fn later(snapshot: &Snapshot, from: Timestamp, cache: &mut ParseCache) -> Option
     let snapshot = Snapshot { now: from, ..snapshot.clone() };
     cache.set_version(snapshot.version());
     let decided = evaluate(&snapshot, cache)?;
-    let (trees, attributions) = (trees(decided.queues(), &decided.aliased), decided.contributions());
+    let (trees, attributions) =
+        (trees(decided.queues(), &decided.context.resolved.aliased), decided.contributions());
     drop(decided);
     cache.forget_unused();
     Some(Later { from, trees, attributions })
