@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
-use super::rendered::{Evidence, ObjectChange};
-use super::{files, live, rendered};
+use super::configuration::{Evidence, ObjectChange};
+use super::{configuration, files, live};
 use crate::output::{Console, Failure};
 use crate::source::input::source;
 use crate::source::session::{ClusterArgs, ServerArgs};
@@ -144,7 +144,7 @@ impl Cluster {
         let (spec, mut snapshot) = self.objects(args)?;
         snapshot.now = now.unwrap_or(snapshot.now);
         let snapshot = of_operator(&spec, snapshot);
-        let base = rendered::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
         Ok(Evidence { spec, snapshot, base })
     }
 
@@ -486,7 +486,7 @@ fn written_now(
     notes: &mut Vec<String>,
 ) -> Result<RenderedText, Failure> {
     let key = flat.queues_key();
-    let text = rendered::current(flat, located, notes)?;
+    let text = configuration::current(flat, located, notes)?;
     let context = ClusterContext::unchanged(snapshot.clone());
     let written = RenderedText { context, ..RenderedText::alone(text, snapshot.version()) };
     if !is_ours(snapshot, flat, &key) {
@@ -495,7 +495,7 @@ fn written_now(
     let attributions = attribution::in_force(&snapshot.queue_acls);
     let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
     Ok(RenderedText {
-        base: rendered::base(snapshot, spec, &key, located),
+        base: configuration::base(snapshot, spec, &key, located),
         attributions,
         over_time,
         ..written
@@ -543,7 +543,7 @@ fn written_after(
 ) -> Result<RenderedText, Failure> {
     snapshot.now = now.unwrap_or(snapshot.now);
     change.apply(&mut snapshot)?;
-    rendered::written(&of_operator(spec, snapshot), spec, located, notes)
+    configuration::written(&of_operator(spec, snapshot), spec, located, notes)
 }
 
 /// Returns whether the operator wrote the text under a key.

@@ -14,7 +14,7 @@ use crate::output::format::AnswerFormat;
 use crate::output::manifest::{object, to_yaml};
 use crate::output::{Console, Exit, Failure};
 use crate::source::configuration::Configuration;
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::Kind;
 use crate::source::input::source::Source;
@@ -188,12 +188,12 @@ fn writes(spec: Option<&ConfigSpec>) -> bool {
     spec.is_some_and(|spec| spec.mode == Mode::Enforce)
 }
 
-fn has_config(given: &Given) -> bool {
+fn has_config(given: &FileSource) -> bool {
     given.inputs.of_kind(ResourceKind::YuniKornConfig).next().is_some()
 }
 
 /// Returns settings with the namespace of `YuniKorn`'s ConfigMaps, if one of them names it.
-fn of_maps(given: &Given) -> Option<ConfigSpec> {
+fn of_maps(given: &FileSource) -> Option<ConfigSpec> {
     let maps = given.inputs.of_kind(Kind::ConfigMap);
     let mut own = maps.filter(|map| [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&map.name.as_str()));
     let namespace = own.find(|map| !map.namespace.is_empty())?.namespace.clone();
@@ -264,7 +264,7 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 fn with(text: &str, queue_acls: &[Value]) -> Result<Configuration, Failure> {
     let mut inputs = Inputs::new(vec![Source::new("imported.yaml", to_yaml(queue_acls))]);
     inputs.set_base(Source::new("queues.yaml", text));
-    Given::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
+    FileSource::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
 }
 
 /// Describes the first change of access, if there is one.

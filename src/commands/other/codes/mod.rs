@@ -8,7 +8,7 @@ use crate::commands::check::validate::suppressions;
 use crate::output::{Console, Exit, Failure};
 use crate::source::request::suggestion;
 use crate::source::validate;
-use crate::source::{assemble, input};
+use crate::source::{assemble, input, schema};
 use go_compat::diag::{Code, quoted};
 use queuewarden_plan::conditions::Reason;
 
@@ -71,7 +71,7 @@ pub fn all() -> Vec<Code> {
         input::CODES,
         assemble::CODES,
         suppressions::CODES,
-        validate::schema::CODES,
+        schema::CODES,
         validate::cross::CODES,
     ];
     let mut codes = lists.concat();
