@@ -199,13 +199,13 @@ async fn own(
     let mut promises = if may_escalate { None } else { Some(Arc::clone(promises).lock_owned().await) };
     // What was promised before the lock may be shown by now.
     let known = state.published().unwrap_or(known);
-    let promised = promises.as_mut().map(|promises| promises.of(from)).unwrap_or_default();
+    let earlier = promises.as_mut().map(|promises| promises.of(from)).unwrap_or_default();
     planned(permits, memory, known, move |known| {
         let change = match change(&request) {
             Ok(change) => change,
             Err(answer) => return answer,
         };
-        let review = admit::Review { by: request.by.clone(), may_escalate, change, promised };
+        let review = admit::Review { by: request.by.clone(), may_escalate, change, promised: earlier };
         let mut answer = admit::admit(&known.snapshot, &review);
         let promise = answer.promise.take().filter(|_| !request.dry_run);
         match promises.as_mut().zip(promise).map(|(promises, promise)| promises.make(from, promise, &budget))
