@@ -372,7 +372,7 @@ fn texts_that_are_explained_are_printed() {
 /// Names of metrics are part of the interface.
 #[test]
 fn metrics_are_the_operators() {
-    let code = ["metrics.rs", "metrics/endpoints.rs"]
+    let code = ["metrics/mod.rs", "metrics/endpoints.rs"]
         .map(|file| {
             std::fs::read_to_string(root().join("crates/queuewarden-operator/src/controller").join(file))
                 .unwrap()
