@@ -7,17 +7,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::conditions::{self, Finding, Reason, Status, Type, current};
-use crate::effective::acl::Grants;
+use crate::effective::acl::AclDecisions;
 use crate::effective::base::{self, Base};
-use crate::effective::claim::Claim;
-use crate::effective::config::{Environment, Source, missing_partition};
-use crate::effective::loaded::{self, Runs};
-use crate::effective::parse_cache::{ParseCache, Reading};
+use crate::effective::claim::KeyClaim;
+use crate::effective::config::{EffectiveConfig, TextSource, missing_partition};
+use crate::effective::loaded::{self, SchedulerQueues};
+use crate::effective::parse_cache::{ParseCache, ParsedConfig};
 use crate::effective::scheduler;
 use crate::grants::attribution::Attribution;
 use crate::grants::combine::{self, ByObject};
 use crate::grants::contribution::{Contribution, Resolved};
-use crate::grants::record::{self, Record};
+use crate::grants::record::{self, InForceRecord};
 use crate::grants::{attribution, delegation, policy, render, resolve};
 use crate::object::ResourceKind;
 use crate::plan::Plan;
@@ -26,8 +26,8 @@ use crate::snapshot::{
     ConfigEntry, ConfigStatus, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS, config_map,
 };
 use crate::status::{self, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus, events};
-use crate::write::context::Inputs;
-use crate::write::decide::Decision;
+use crate::write::context::WriteContext;
+use crate::write::decide::WriteDecision;
 use crate::write::{self, Write, context, size};
 use crate::{access_tests, rbac_mirror, waiting};
 use yunikorn::admission;
@@ -45,48 +45,48 @@ const MAX_ROUNDS: usize = 4;
 const MAX_OPENING: usize = 5;
 
 /// Everything that was decided, before any status is made of it.
-pub(super) struct Decided<'a> {
+pub(super) struct Evaluation<'a> {
     config: &'a ConfigEntry,
-    pub(super) inputs: Inputs<'a>,
-    grants: Arc<Grants>,
+    pub(super) inputs: WriteContext<'a>,
+    grants: Arc<AclDecisions>,
     by_object: ByObject,
-    pub(super) output: Decision,
-    loaded: loaded::Loaded,
+    pub(super) output: WriteDecision,
+    loaded: loaded::LoadedCondition,
     /// True if there are queues that the objects were resolved against.
     has_queues: bool,
     /// Condition `Loaded` as objects see it, where it differs.
     uncertain: Option<Finding>,
     /// The text that the scheduler runs.
-    runs: Runs,
+    runs: SchedulerQueues,
     /// The reason why pods get no aliases.
     pub(super) no_aliases: Option<String>,
     /// The names of the objects by their aliases.
     pub(super) aliased: Arc<Aliased>,
     /// The time to write the text again because the scheduler does not load it, where that is our task.
     reassert_at: Option<Timestamp>,
-    mirror: (rbac_mirror::Changes, Option<Finding>),
+    mirror: (rbac_mirror::MirrorChanges, Option<Finding>),
 }
 
 /// Decides everything, without making statuses yet; `None` without a `YuniKornConfig` that can be read.
-pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Option<Decided<'a>> {
+pub(super) fn evaluate<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option<Evaluation<'a>> {
     let config = snapshot.config.as_ref()?;
     let spec = config.spec.as_ref().ok()?;
-    let env = Environment::new(snapshot, known);
-    let mut base = base::resolve(snapshot, spec, &env, known);
+    let env = EffectiveConfig::new(snapshot, cache);
+    let mut base = base::resolve(snapshot, spec, &env, cache);
     let usable = base.as_ref().is_ok_and(|base| missing_partition(&base.tree, &env).is_none());
-    let last = if usable { None } else { base::last(snapshot, known) };
+    let last = if usable { None } else { base::last(snapshot, cache) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);
     let has_queues = tree.is_ok();
-    let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
+    let mut read = |text: Option<&String>| text.map(|text| cache.parse_live(text));
     let current = read(snapshot.output_text(&env.key));
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
     let written = read(written.map(|written| &written.text));
     let proven = read(snapshot.observed.loaded_text.as_ref());
-    let ours = current.as_deref().filter(|_| snapshot.claim(&env.key) == Claim::Ours);
+    let ours = current.as_deref().filter(|_| snapshot.claim(&env.key) == KeyClaim::Ours);
     // The text that this process wrote last; after another process wrote it, the one that is there now.
     let recorded = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
-    let record = Record { output: snapshot.output.as_deref(), tree: recorded };
+    let record = InForceRecord { output: snapshot.output.as_deref(), tree: recorded };
     let no_aliases = policy::aliases(snapshot).err();
     let mut objects = objects(snapshot, tree, &record, no_aliases.as_deref());
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
@@ -94,7 +94,7 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let used = used.saturating_add(size::size_after(snapshot.output.as_deref(), &tree_gone));
     let room = size::MAX_BYTES.saturating_sub(used);
     let Agreed { grants, by_object, body } =
-        agree(&mut objects, spec.delegation, tree.ok(), from.as_ref(), room, known);
+        agree(&mut objects, spec.delegation, tree.ok(), from.as_ref(), room, cache);
     let (body, desired) = match (body, &from) {
         (Some(Ok(body)), _) => (Some(Arc::clone(&body)), body.tree.clone()),
         (Some(Err(finding)), Some(from)) => {
@@ -107,17 +107,21 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
     let ignored = loaded::ignored(snapshot, &env);
     let has_url = spec.scheduler.is_some();
     let loaded = loaded::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
-    let mut runs = loaded::runs(snapshot, &env, &loaded.finding, known);
+    let mut runs = loaded::runs(snapshot, &env, &loaded.finding, cache);
     let mut uncertain = None;
-    if spec.mode == Mode::Enforce && context::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
+    if spec.mode == Mode::Enforce && context::is_fenced(snapshot) && matches!(runs, SchedulerQueues::InForce)
+    {
         let message =
             "another write of the output may still be accepted, so it is not certain which text is in force";
         uncertain = Some(Finding::unknown(Type::Loaded, Reason::LoadPending, message));
-        runs = env.tree.clone().map_or(Runs::Unknown, |tree| Runs::Other { tree, reported: false });
+        runs = env
+            .tree
+            .clone()
+            .map_or(SchedulerQueues::Unknown, |tree| SchedulerQueues::Other { tree, reported: false });
     }
     let reassert_at =
-        loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
-    let inputs = Inputs {
+        loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == TextSource::Output);
+    let inputs = WriteContext {
         snapshot,
         spec,
         env,
@@ -132,10 +136,10 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         policies,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
-    let output = write::decide::decide(&inputs, known);
+    let output = write::decide::decide(&inputs, cache);
     let aliased = Arc::new(snapshot.aliased());
-    let mirror = rbac_mirror::plan(snapshot, config, spec, &inputs.env, &aliased, known);
-    Some(Decided {
+    let mirror = rbac_mirror::plan(snapshot, config, spec, &inputs.env, &aliased, cache);
+    Some(Evaluation {
         config,
         inputs,
         grants,
@@ -155,10 +159,10 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
 /// The joint result of all objects.
 #[derive(Default)]
 struct Agreed {
-    grants: Arc<Grants>,
+    grants: Arc<AclDecisions>,
     by_object: ByObject,
     /// The base with the grants in it; the error is condition `BaseResolved`. `None` without a base.
-    body: Option<Result<Arc<Reading>, Finding>>,
+    body: Option<Result<Arc<ParsedConfig>, Finding>>,
 }
 
 /// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written into the base, so
@@ -169,7 +173,7 @@ fn agree(
     tree: Option<&Config>,
     base: Option<&Base>,
     room: usize,
-    known: &mut ParseCache,
+    cache: &mut ParseCache,
 ) -> Agreed {
     let Some(tree) = tree else { return Agreed::default() };
     let mut round = |objects: &mut [Resolved<'_>]| {
@@ -177,7 +181,7 @@ fn agree(
         let (grants, by_object) = combine::decide_by_object(&*objects, tree);
         let grants = Arc::new(grants);
         let rendered = |base: &Base| {
-            render::body(base, &grants, known).map_err(|diagnostic| {
+            render::body(base, &grants, cache).map_err(|diagnostic| {
                 let found = base::located(&diagnostic, &base.read.text, base.above);
                 let message = format!("the ACLs cannot be rendered into {}: {found}", base.source);
                 Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
@@ -203,9 +207,9 @@ fn agree(
 fn queues<'a>(
     from: Option<&'a Base>,
     base: Result<&'a Base, &'a Finding>,
-    env: &'a Environment,
+    env: &'a EffectiveConfig,
 ) -> Result<&'a Config, &'a str> {
-    let live = env.tree.as_deref().filter(|_| env.source != Source::BuiltIn);
+    let live = env.tree.as_deref().filter(|_| env.source != TextSource::BuiltIn);
     let tree = from.map(|base| &*base.tree).or(live);
     tree.ok_or_else(|| base.err().map_or("", |finding| &*finding.message))
 }
@@ -214,7 +218,7 @@ fn queues<'a>(
 fn objects<'a>(
     snapshot: &'a Snapshot,
     queues: Result<&Config, &str>,
-    record: &Record<'_>,
+    record: &InForceRecord<'_>,
     no_aliases: Option<&str>,
 ) -> Vec<Resolved<'a>> {
     let dynamic = |partition: &str, queue: &QueuePath| {
@@ -236,7 +240,7 @@ fn is_unconfirmed(meta: &Meta) -> bool {
     own.into_iter().all(|type_| held(type_) == Some(true)) && held(Type::Ready) == Some(false)
 }
 
-impl Decided<'_> {
+impl Evaluation<'_> {
     /// Condition `BaseResolved`.
     pub(super) fn base(&self) -> &Finding {
         self.inputs.base.as_ref().map_or_else(|finding| finding, |base| &base.finding)
@@ -263,7 +267,7 @@ impl Decided<'_> {
         let access_tests = access_tests::statuses(self.inputs.snapshot, runs, &mut events);
         let wake_at = self.wake_at();
         events.sort();
-        let Decision { import, backup, write, rendered, full, .. } = self.output;
+        let WriteDecision { import, backup, write, rendered, full, .. } = self.output;
         let write = write.map(|write| Write { contributions: Arc::clone(&contributions), ..write });
         let base = self.inputs.base.as_ref().ok();
         let last_base = base.filter(|base| full && !base.is(self.inputs.snapshot.last_base.as_ref()));
@@ -284,9 +288,9 @@ impl Decided<'_> {
         }
     }
 
-    fn target<'a>(&'a self, output: &'a str) -> status::Target<'a> {
+    fn target<'a>(&'a self, output: &'a str) -> status::OutputTarget<'a> {
         let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
-        status::Target { mode: self.inputs.spec.mode, applied: &self.output.applied, output, loaded }
+        status::OutputTarget { mode: self.inputs.spec.mode, applied: &self.output.applied, output, loaded }
     }
 
     fn queue_acl_statuses(
@@ -294,21 +298,21 @@ impl Decided<'_> {
         contributions: &[Attribution],
         events: &mut Vec<Event>,
     ) -> BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>> {
-        let Inputs { snapshot, spec, env, desired, objects, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, desired, objects, .. } = &self.inputs;
         let name = spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
         let granted = match desired {
-            Some(_) => Grants::default(),
+            Some(_) => AclDecisions::default(),
             None => combine::decide(objects, &Config::default()),
         };
-        let planted = is_planted(PlantedFault::DataAlone).then(|| Environment {
+        let planted = is_planted(PlantedFault::DataAlone).then(|| EffectiveConfig {
             tree: self.inputs.current.as_ref().and_then(|current| current.tree.clone()),
-            source: Source::Output,
+            source: TextSource::Output,
             shadow: None,
             ..env.clone()
         });
         let (target, source) = (self.target(&name), self.source(&name));
-        let facts = status::queue_acl::Facts {
+        let facts = status::queue_acl::AclFacts {
             now: snapshot.now,
             target,
             env: planted.as_ref().unwrap_or(env),
@@ -329,7 +333,7 @@ impl Decided<'_> {
             .map(|(index, object)| {
                 let entry = object.entry;
                 let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
-                let decided = self.by_object.decided(&self.grants, index);
+                let decided = self.by_object.decisions(&self.grants, index);
                 let found = if self.has_queues {
                     status::queue_acl::report(object, &decided, noted, &facts)
                 } else {
@@ -380,10 +384,10 @@ impl Decided<'_> {
     /// The text in force, as messages name it.
     fn source(&self, output: &str) -> String {
         match (self.inputs.env.source, &self.inputs.env.shadow) {
-            (Source::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
-            (Source::Output | Source::OutputBinary, _) => output.to_owned(),
-            (Source::Defaults, _) => config_map(self.inputs.spec, YUNIKORN_DEFAULTS),
-            (Source::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
+            (TextSource::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
+            (TextSource::Output | TextSource::OutputBinary, _) => output.to_owned(),
+            (TextSource::Defaults, _) => config_map(self.inputs.spec, YUNIKORN_DEFAULTS),
+            (TextSource::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
         }
     }
 
@@ -391,10 +395,10 @@ impl Decided<'_> {
         &self,
         events: &mut Vec<Event>,
     ) -> BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>> {
-        let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, policies, .. } = &self.inputs;
         let name = spec.output_name();
         let unset = self.unset_keys();
-        let facts = status::policy::Facts { target: self.target(&name), env, spec, unset: &unset };
+        let facts = status::policy::PolicyFacts { target: self.target(&name), env, spec, unset: &unset };
         let objects = snapshot.policies.iter().zip(&policies.objects);
         objects
             .map(|(entry, object)| {
@@ -412,7 +416,7 @@ impl Decided<'_> {
     fn unset_keys(&self) -> Vec<&'static str> {
         let set = self.inputs.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
-        unset.copied().filter(|key| self.inputs.snapshot.claim(key) == Claim::Ours).collect()
+        unset.copied().filter(|key| self.inputs.snapshot.claim(key) == KeyClaim::Ours).collect()
     }
 
     /// Condition `Applied`, which also reports that the named policy is missing.
@@ -429,7 +433,7 @@ impl Decided<'_> {
         contributions: &[Attribution],
         events: &mut Vec<Event>,
     ) -> ObjectStatus<ConfigStatus> {
-        let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, policies, .. } = &self.inputs;
         let meta = &self.config.meta;
         let key_written = snapshot.output_text(&env.key).is_some();
         let accepts_open = self.accepts_open();
@@ -460,12 +464,12 @@ impl Decided<'_> {
 
     /// Returns what opens the root queue of the text in the output, and the way to close it.
     fn opened_by(&self, contributions: &[Attribution]) -> (String, String) {
-        let Inputs { snapshot, spec, env, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, .. } = &self.inputs;
         let base = config_map(spec, &spec.base_config_map);
         let objects: Vec<_> = attribution::opens_root(contributions).into_iter().take(MAX_OPENING).collect();
         let root = "the root queue's ACL is `*`";
         let meant = "if it is meant, set spec.acceptOpenRoot";
-        if snapshot.claim(&env.key) != Claim::Ours {
+        if snapshot.claim(&env.key) != KeyClaim::Ours {
             let output = spec.output_name();
             (root.to_owned(), format!("close it in {output}, whose text is not queuewarden's"))
         } else if !objects.is_empty() {
@@ -486,7 +490,7 @@ impl Decided<'_> {
             self.grants.iter().any(|((_, queue, _), decided)| queue.is_root() && decided.acl.is_everyone())
         };
         self.inputs.spec.accept_open_root
-            && self.inputs.env.source == Source::Output
+            && self.inputs.env.source == TextSource::Output
             && self.output.applied.reason == Reason::Applied
             && (self.base().reason != Reason::BuiltInDefault || by_object())
     }
@@ -527,11 +531,11 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
     plan_again(snapshot, &mut ParseCache::new(snapshot.version()))
 }
 
-/// Makes the same plan for a caller that plans repeatedly: texts in the cache `known` are not parsed again.
-pub fn plan_again(snapshot: &Snapshot, known: &mut ParseCache) -> Plan {
-    known.set_version(snapshot.version());
-    let decided = decided(snapshot, known);
-    let plan = decided.map_or_else(|| waiting::plan(snapshot), Decided::into_plan);
-    known.forget_unused();
+/// Makes the same plan for a caller that plans repeatedly: texts in the cache `cache` are not parsed again.
+pub fn plan_again(snapshot: &Snapshot, cache: &mut ParseCache) -> Plan {
+    cache.set_version(snapshot.version());
+    let decided = evaluate(snapshot, cache);
+    let plan = decided.map_or_else(|| waiting::plan(snapshot), Evaluation::into_plan);
+    cache.forget_unused();
     plan
 }

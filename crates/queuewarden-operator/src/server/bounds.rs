@@ -5,7 +5,6 @@
 //! first bytes decide ([`Cut`]). No requester decides by the size or number of objects whether they are
 //! checked.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -249,7 +248,7 @@ impl Bound {
         slot: Option<&Slot>,
     ) -> Result<Share, Crowded> {
         let peer = parts.extensions.get::<Peer>();
-        let guest = peer.map_or(Guest::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), |peer| peer.guest);
+        let guest = Guest::of(&parts.extensions);
         if let Ok(share) = self.room.take(guest, bytes) {
             return Ok(share);
         }

@@ -1,10 +1,10 @@
 //! Conditions and status of the `YuniKornConfig`.
 
 use crate::conditions::{Finding, Reason, Status, Type};
-use crate::effective::claim::Claim;
-use crate::effective::config::{Environment, Source};
+use crate::effective::claim::KeyClaim;
+use crate::effective::config::{EffectiveConfig, TextSource};
 use crate::effective::header;
-use crate::effective::loaded::Runs;
+use crate::effective::loaded::SchedulerQueues;
 use crate::grants::effect::open_root;
 use crate::snapshot::{ConfigSpec, Snapshot};
 use crate::snapshot::{ConfigStatus, OutputRef};
@@ -47,14 +47,14 @@ pub(crate) fn findings(
 /// partition. `accepted` is true if that is intended; `opened_by` gives the cause in the output, and the
 /// remedy.
 pub(crate) fn fail_open(
-    env: &Environment,
+    env: &EffectiveConfig,
     key_written: bool,
     accepted: bool,
     opened_by: impl FnOnce() -> (String, String),
 ) -> Option<Finding> {
     let open = open(env.tree.as_ref()?)?;
     let (reason, why) = match (&env.source, &env.shadow) {
-        (Source::Output, _) => {
+        (TextSource::Output, _) => {
             let (cause, remedy) = opened_by();
             let why = if accepted {
                 format!("{cause}, which spec.acceptOpenRoot accepts")
@@ -67,12 +67,12 @@ pub(crate) fn fail_open(
             Reason::ShadowedByBinaryData,
             format!("binaryData key `{shadow}` hides key `{}`; remove it", env.key),
         ),
-        (Source::BuiltIn, _) if key_written => (
+        (TextSource::BuiltIn, _) if key_written => (
             Reason::RootAllowsEveryone,
             format!("key `{}` is empty, so YuniKorn runs its built-in default", env.key),
         ),
         _ if key_written => (Reason::RootAllowsEveryone, "the root queue's ACL is `*`".into()),
-        (Source::Defaults, _) => (
+        (TextSource::Defaults, _) => (
             Reason::OutputMissing,
             format!(
                 "the output has no key `{}`, and in yunikorn-defaults the root queue's ACL is `*`; close it there",
@@ -92,7 +92,7 @@ pub(crate) fn fail_open(
 }
 
 /// Returns what to do about a key that was likely meant to have the queues.
-fn meant(env: &Environment) -> String {
+fn meant(env: &EffectiveConfig) -> String {
     let missing = missing_queues(&env.flat).filter(|missing| missing.origin.is_some());
     let help = missing.and_then(|missing| missing.diagnostic.help);
     help.map(|help| format!("; {help}")).unwrap_or_default()
@@ -100,26 +100,31 @@ fn meant(env: &Environment) -> String {
 
 /// Returns condition `FailOpen` by what the scheduler runs, while the text in force is closed; `was` is the
 /// former condition.
-pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, loaded: &Finding) -> Finding {
+pub(crate) fn runs_open(
+    env: &EffectiveConfig,
+    runs: &SchedulerQueues,
+    was: Option<&Finding>,
+    loaded: &Finding,
+) -> Finding {
     if env.tree.is_none() {
         let message = "the configuration in force cannot be read";
         return Finding::unknown(Type::FailOpen, Reason::ConfigNotReady, message);
     }
     let why = &loaded.message;
     let other = match runs {
-        Runs::Other { tree, .. } => open(tree),
-        Runs::InForce | Runs::Unknown => None,
+        SchedulerQueues::Other { tree, .. } => open(tree),
+        SchedulerQueues::InForce | SchedulerQueues::Unknown => None,
     };
     if let Some(open) = other {
         let message = format!("{open}: the text is closed, and the scheduler does not run it: {why}");
         return Finding::yes(Type::FailOpen, Reason::RootAllowsEveryone, message);
     }
     match runs {
-        Runs::InForce | Runs::Other { .. } => {
+        SchedulerQueues::InForce | SchedulerQueues::Other { .. } => {
             let message = "the root queue of no partition lets everyone in";
             return Finding::no(Type::FailOpen, Reason::Closed, message);
         }
-        Runs::Unknown => {}
+        SchedulerQueues::Unknown => {}
     }
     let message = format!("the text is closed, and it is not known whether the scheduler runs it: {why}");
     // A root queue that was open counts as open until it is known to be closed.
@@ -143,7 +148,7 @@ fn open(tree: &Config) -> Option<String> {
 pub(crate) fn status(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    env: &Environment,
+    env: &EffectiveConfig,
     admission_policy: Option<String>,
 ) -> ConfigStatus {
     let text = snapshot.output_text(&env.key);
@@ -162,7 +167,7 @@ pub(crate) fn status(
             namespace: spec.namespace.clone(),
             name: spec.output_config_map.clone(),
             uid: output.uid.clone(),
-            keys: output.data.keys().filter(|key| snapshot.claim(key) == Claim::Ours).cloned().collect(),
+            keys: output.data.keys().filter(|key| snapshot.claim(key) == KeyClaim::Ours).cloned().collect(),
         }),
         admission_policy,
     }

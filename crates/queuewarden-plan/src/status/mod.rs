@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::{Condition, Finding, Reason, Type, merge};
-use crate::grants::contribution::Refusal;
+use crate::grants::contribution::ObjectRefusal;
 use crate::snapshot::{Meta, Mode};
 use go_compat::diag::Diagnostic;
 
@@ -70,7 +70,7 @@ pub struct AccessTestStatus {
 
 /// The output that objects are written to, and its conditions.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct OutputTarget<'a> {
     /// The mode, which determines whether the operator writes.
     pub mode: Mode,
     /// Condition `Applied`.
@@ -81,7 +81,7 @@ pub(crate) struct Target<'a> {
     pub loaded: &'a Finding,
 }
 
-impl Target<'_> {
+impl OutputTarget<'_> {
     /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
     fn not_programmed(&self) -> Finding {
         let Self { mode, applied, output, .. } = self;
@@ -137,10 +137,10 @@ pub(crate) fn effective() -> Finding {
 
 /// The conditions of an object, accepted or refused, while there is nothing that it could be written to,
 /// because of `why`.
-pub(crate) fn waiting_conditions(refusal: Option<&Refusal>, why: &str) -> [Finding; 4] {
+pub(crate) fn waiting_conditions(refusal: Option<&ObjectRefusal>, why: &str) -> [Finding; 4] {
     let unknown = |type_| Finding::unknown(type_, Reason::ConfigNotReady, why);
     let accepted = match refusal {
-        Some(Refusal { reason, message }) if *reason != Reason::ConfigNotReady => {
+        Some(ObjectRefusal { reason, message }) if *reason != Reason::ConfigNotReady => {
             Finding::no(Type::Accepted, *reason, message.clone())
         }
         refusal => Finding::unknown(

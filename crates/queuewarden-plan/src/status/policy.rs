@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Target, with_warnings};
+use super::{OutputTarget, with_warnings};
 use crate::conditions::{Finding, Reason, Status, Type};
-use crate::effective::config::Environment;
+use crate::effective::config::EffectiveConfig;
 use crate::grants::policy::{Keys, ResolvedPolicy, field_of, former};
 use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, PolicyEntry, YUNIKORN_CONFIGS};
 
@@ -20,11 +20,11 @@ pub struct AdmissionPolicyStatus {
 }
 
 /// The input of the conditions besides the object.
-pub(crate) struct Facts<'a> {
+pub(crate) struct PolicyFacts<'a> {
     /// The output to write to, and its conditions.
-    pub target: Target<'a>,
+    pub target: OutputTarget<'a>,
     /// The configuration as `YuniKorn` reads it.
-    pub env: &'a Environment,
+    pub env: &'a EffectiveConfig,
     /// The settings of the installation.
     pub spec: &'a ConfigSpec,
     /// The keys of ours in the output that no policy sets any more.
@@ -35,7 +35,7 @@ pub(crate) struct Facts<'a> {
 pub(crate) fn report(
     object: &ResolvedPolicy,
     entry: &PolicyEntry,
-    facts: &Facts<'_>,
+    facts: &PolicyFacts<'_>,
 ) -> (Vec<Finding>, Option<AdmissionPolicySpec>) {
     let former = former(entry.in_force.as_ref());
     let left: Vec<_> =
@@ -63,12 +63,12 @@ pub(crate) fn report(
     (chain.into_iter().chain([ready]).collect(), in_force)
 }
 
-fn nothing(facts: &Facts<'_>) -> String {
+fn nothing(facts: &PolicyFacts<'_>) -> String {
     format!("nothing of it is in {}", facts.target.output)
 }
 
 /// Condition `Programmed` while `left` is still in the output.
-fn withdrawn(left: &[&&'static str], facts: &Facts<'_>) -> Finding {
+fn withdrawn(left: &[&&'static str], facts: &PolicyFacts<'_>) -> Finding {
     let keys: Vec<_> = left.iter().map(|key| format!("`{key}`")).collect();
     let message = format!(
         "it no longer sets {}, still in {}, because {}",
@@ -80,7 +80,7 @@ fn withdrawn(left: &[&&'static str], facts: &Facts<'_>) -> Finding {
 }
 
 /// Condition `Programmed` of the object that decides: `YuniKorn` must read each of its keys as it is meant.
-fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
+fn programmed(keys: &Keys, valid: bool, facts: &PolicyFacts<'_>) -> Finding {
     let flat = &facts.env.flat;
     let mut wrong = keys.iter().filter(|(key, value)| {
         flat.get(key).is_none_or(|setting| setting.text != **value || flat.is_ambiguous(key))
@@ -95,7 +95,7 @@ fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
 }
 
 /// Condition `Effective`: whether `YuniKorn`'s admission controller follows the keys.
-fn effective(facts: &Facts<'_>) -> Finding {
+fn effective(facts: &PolicyFacts<'_>) -> Finding {
     if facts.spec.output_config_map != YUNIKORN_CONFIGS {
         let message = format!(
             "YuniKorn does not read ConfigMap `{}`, which spec.output names",

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::{Claim, names, queue_operator};
-use crate::snapshot::{Adoption, IMPORTED_FROM, Mode, Owner};
+use crate::effective::claim::{KeyClaim, names, queue_operator};
+use crate::snapshot::{Adoption, IMPORTED_FROM, KeyOwner, Mode};
 use crate::write::NewConfigMap;
 use crate::write::applied::not_written;
-use crate::write::context::{Inputs, live_text};
+use crate::write::context::{WriteContext, live_text};
 use go_compat::diag::listed;
 use yunikorn::config::verdict;
 
@@ -31,11 +31,11 @@ pub(crate) struct Adopted {
 type Left = (Finding, Option<NewConfigMap>);
 
 /// Sorts the desired keys by whether they may be written.
-pub(crate) fn adopt(inputs: &Inputs<'_>, wants: BTreeMap<String, String>) -> Adopted {
+pub(crate) fn adopt(inputs: &WriteContext<'_>, wants: BTreeMap<String, String>) -> Adopted {
     let mut adopted = Adopted::default();
     for (key, value) in wants {
         let current = inputs.snapshot.output_text(&key);
-        let Claim::Foreign(owners) = inputs.snapshot.claim(&key) else {
+        let KeyClaim::Foreign(owners) = inputs.snapshot.claim(&key) else {
             adopted.wants.insert(key, value);
             continue;
         };
@@ -58,7 +58,7 @@ pub(crate) fn adopt(inputs: &Inputs<'_>, wants: BTreeMap<String, String>) -> Ado
 }
 
 /// Returns whether a foreign key may be replaced; the error is what happens in its stead.
-fn replace(inputs: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Left> {
+fn replace(inputs: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result<(), Left> {
     let left = |why: String| (conflict(inputs, key, owners, &why), None);
     let leave = |why| Err(left(why));
     match inputs.spec.adoption {
@@ -81,7 +81,7 @@ fn replace(inputs: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Left>
     }
 }
 
-fn conflict(inputs: &Inputs<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
+fn conflict(inputs: &WriteContext<'_>, key: &str, owners: &[KeyOwner], why: &str) -> Finding {
     let map = inputs.spec.output_name();
     let operator = queue_operator(owners.iter().map(|owner| owner.manager.as_str()));
     let message = format!("key `{key}` of {map} belongs to {}; {why}{operator}", names(owners));
@@ -89,26 +89,26 @@ fn conflict(inputs: &Inputs<'_>, key: &str, owners: &[Owner], why: &str) -> Find
 }
 
 /// Returns whether the base was made from this output by an earlier import.
-fn imported(inputs: &Inputs<'_>) -> bool {
+fn imported(inputs: &WriteContext<'_>) -> bool {
     inputs.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
         == Some(&origin(inputs))
 }
 
-fn origin(inputs: &Inputs<'_>) -> String {
+fn origin(inputs: &WriteContext<'_>) -> String {
     format!("{}/{}", inputs.spec.namespace, inputs.spec.output_config_map)
 }
 
 /// Returns the import that is due while there is no base to render: someone else's live text becomes the
 /// base.
-pub(crate) fn first_import(inputs: &Inputs<'_>) -> Option<Left> {
+pub(crate) fn first_import(inputs: &WriteContext<'_>) -> Option<Left> {
     let key = &inputs.env.key;
     let due = inputs.spec.adoption == Adoption::Import && inputs.snapshot.base.is_none();
-    let Claim::Foreign(owners) = inputs.snapshot.claim(key) else { return None };
+    let KeyClaim::Foreign(owners) = inputs.snapshot.claim(key) else { return None };
     replace(inputs, key, &owners).err().filter(|_| due)
 }
 
 /// Makes the live text the base if there is no base yet; the error explains why that cannot be.
-fn import(inputs: &Inputs<'_>) -> Result<Left, String> {
+fn import(inputs: &WriteContext<'_>) -> Result<Left, String> {
     let spec = inputs.spec;
     let map = spec.base_name();
     let text = live_text(inputs).ok_or("there is no text to import")?;
@@ -142,7 +142,7 @@ fn import(inputs: &Inputs<'_>) -> Result<Left, String> {
 ///
 /// # Errors
 /// Returns why it is not known what the scheduler runs.
-fn lacking<'q>(inputs: &'q Inputs<'_>) -> Result<Option<String>, &'q str> {
+fn lacking<'q>(inputs: &'q WriteContext<'_>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
     let live = inputs.env.runs.as_deref().map_err(String::as_str)?;
     let base = inputs.base.as_ref().ok().map(|base| &base.tree);

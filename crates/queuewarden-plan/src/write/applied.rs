@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::conditions::{Finding, Reason, Type};
 use crate::effective::claim::queue_operator;
 use crate::snapshot::WriteFailure;
-use crate::write::context::Inputs;
+use crate::write::context::WriteContext;
 use crate::write::size::{MAX_BYTES, WARN_BYTES, size_after};
 
-pub(crate) fn applied(inputs: &Inputs<'_>) -> Finding {
+pub(crate) fn applied(inputs: &WriteContext<'_>) -> Finding {
     let map = inputs.spec.output_name();
     let mut message = format!("{map} holds what was rendered");
     let size = size_after(inputs.snapshot.output.as_deref(), &BTreeMap::new());
@@ -18,14 +18,14 @@ pub(crate) fn applied(inputs: &Inputs<'_>) -> Finding {
     Finding::yes(Type::Applied, Reason::Applied, message)
 }
 
-pub(crate) fn pending(inputs: &Inputs<'_>) -> Finding {
+pub(crate) fn pending(inputs: &WriteContext<'_>) -> Finding {
     let map = inputs.spec.output_name();
     not_written(inputs, &map)
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
 /// Returns the reason why the last write, which was to `map`, was not made.
-pub(crate) fn not_written(inputs: &Inputs<'_>, map: &str) -> Option<Finding> {
+pub(crate) fn not_written(inputs: &WriteContext<'_>, map: &str) -> Option<Finding> {
     let (reason, message) = match inputs.snapshot.observed.write_failure.as_ref()? {
         WriteFailure::Forbidden(why) => {
             (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
@@ -53,7 +53,7 @@ pub(crate) fn rejection(message: &str) -> Reason {
     if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }
 }
 
-pub(crate) fn not_rendered(inputs: &Inputs<'_>) -> Finding {
+pub(crate) fn not_rendered(inputs: &WriteContext<'_>) -> Finding {
     let message = match &inputs.base {
         Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
         Ok(_) => {
@@ -64,7 +64,10 @@ pub(crate) fn not_rendered(inputs: &Inputs<'_>) -> Finding {
 }
 
 /// Refuses a write that is too large for the API server.
-pub(crate) fn oversized(inputs: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
+pub(crate) fn oversized(
+    inputs: &WriteContext<'_>,
+    changes: &BTreeMap<String, Option<String>>,
+) -> Option<Finding> {
     let size = size_after(inputs.snapshot.output.as_deref(), changes);
     (size > MAX_BYTES).then(|| {
         let message = format!(
@@ -77,7 +80,7 @@ pub(crate) fn oversized(inputs: &Inputs<'_>, changes: &BTreeMap<String, Option<S
 
 /// Returns condition `Applied` while `service.policyGroup` names another key than the one that the scheduler
 /// is proven to read.
-pub(crate) fn unproven_key(inputs: &Inputs<'_>) -> Option<Finding> {
+pub(crate) fn unproven_key(inputs: &WriteContext<'_>) -> Option<Finding> {
     let next = inputs.env.next_key.as_ref()?;
     let message = format!(
         "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
@@ -88,14 +91,17 @@ pub(crate) fn unproven_key(inputs: &Inputs<'_>) -> Option<Finding> {
     Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
 }
 
-pub(crate) fn observed_only(inputs: &Inputs<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
+pub(crate) fn observed_only(
+    inputs: &WriteContext<'_>,
+    changes: &BTreeMap<String, Option<String>>,
+) -> Finding {
     let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
     let map = inputs.spec.output_name();
     let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
     Finding::no(Type::Applied, Reason::ObserveMode, message)
 }
 
-pub(crate) fn contended(inputs: &Inputs<'_>) -> Finding {
+pub(crate) fn contended(inputs: &WriteContext<'_>) -> Finding {
     let names = inputs.snapshot.observed.other_writer.as_deref();
     let other_writer = names.map_or("another writer".to_string(), |names| format!("\"{names}\""));
     let operator = queue_operator(names.unwrap_or_default().split(", "));
@@ -107,7 +113,7 @@ pub(crate) fn contended(inputs: &Inputs<'_>) -> Finding {
     Finding::no(Type::Applied, Reason::Contended, message)
 }
 
-pub(crate) fn shadowed(inputs: &Inputs<'_>) -> Option<Finding> {
+pub(crate) fn shadowed(inputs: &WriteContext<'_>) -> Option<Finding> {
     let shadow = inputs.env.shadow.as_ref()?;
     let message = format!(
         "binaryData key `{shadow}` of {} hides key `{}` from the scheduler; remove it",

@@ -1,8 +1,8 @@
 //! Names the causes of a write, for the history.
 
 use super::change::Write;
-use super::context::Inputs;
-use crate::grants::record::Record;
+use super::context::WriteContext;
+use crate::grants::record::InForceRecord;
 use go_compat::diag::{listed, quoted};
 use yunikorn::config::Config;
 
@@ -25,9 +25,9 @@ pub(super) fn few(causes: Vec<String>) -> Vec<String> {
 /// Names what makes the difference between the output and that of `write`: the objects whose part in the
 /// text changes, another base, the policy of changed keys, and what is put back. A partial text has the
 /// queues `partial`.
-pub(crate) fn causes(inputs: &Inputs<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
+pub(crate) fn causes(inputs: &WriteContext<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
     let output = inputs.snapshot.output.as_deref();
-    let record = Record { output, tree: None };
+    let record = InForceRecord { output, tree: None };
     let tree = write.queue_tree().is_some();
     let objects = inputs.objects.iter().filter(|object| tree && record.differs(partial, object));
     let mut causes: Vec<String> =

@@ -4,32 +4,32 @@ use std::sync::Arc;
 
 use crate::conditions::Finding;
 use crate::effective::base::Base;
-use crate::effective::config::Environment;
-use crate::effective::parse_cache::Reading;
+use crate::effective::config::EffectiveConfig;
+use crate::effective::parse_cache::ParsedConfig;
 use crate::grants::contribution::Resolved;
 use crate::grants::policy::Policies;
 use crate::snapshot::{ConfigSpec, Snapshot};
 use yunikorn::config::Config;
 
 /// The inputs of the decision.
-pub(crate) struct Inputs<'a> {
+pub(crate) struct WriteContext<'a> {
     pub snapshot: &'a Snapshot,
     pub spec: &'a ConfigSpec,
-    pub env: Environment,
+    pub env: EffectiveConfig,
     /// The base, or condition `BaseResolved` when there is none.
     pub base: Result<Base, Finding>,
     /// The base that the body was rendered from: the last good one where the current base is invalid.
     pub from: Option<Base>,
     /// The rendered body; `None` when it cannot be rendered.
-    pub body: Option<Arc<Reading>>,
+    pub body: Option<Arc<ParsedConfig>>,
     /// Its queues, which are known even if they cannot be written as text.
     pub desired: Option<Arc<Config>>,
     /// The text in the output under the key; `None` when there is none.
-    pub current: Option<Arc<Reading>>,
+    pub current: Option<Arc<ParsedConfig>>,
     /// The text that this process wrote last under the key.
-    pub written: Option<Arc<Reading>>,
+    pub written: Option<Arc<ParsedConfig>>,
     /// The text that the scheduler was last proven to run.
-    pub proven: Option<Arc<Reading>>,
+    pub proven: Option<Arc<ParsedConfig>>,
     /// The objects, in the order of the snapshot.
     pub objects: Vec<Resolved<'a>>,
     /// The policies, with the keys of the one that decides.
@@ -38,7 +38,7 @@ pub(crate) struct Inputs<'a> {
     pub reassert: bool,
 }
 
-impl Inputs<'_> {
+impl WriteContext<'_> {
     /// Returns the number of objects that the body was rendered from.
     pub(crate) fn count(&self) -> usize {
         self.objects.iter().filter(|object| object.contribution().is_some()).count()
@@ -52,7 +52,7 @@ impl Inputs<'_> {
 
 /// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
 /// or somebody else wrote it.
-pub(crate) fn to_narrow<'q>(inputs: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
+pub(crate) fn to_narrow<'q>(inputs: &'q WriteContext<'_>) -> Option<&'q Arc<ParsedConfig>> {
     let current = inputs.current.as_ref();
     if inputs.snapshot.observed.refused.is_some() && inputs.proven.is_some() {
         return inputs.proven.as_ref();
@@ -60,7 +60,7 @@ pub(crate) fn to_narrow<'q>(inputs: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> 
     if repairs(inputs) { inputs.written.as_ref().or(current) } else { current }
 }
 
-pub(crate) fn live_text<'a>(inputs: &'a Inputs<'_>) -> Option<&'a str> {
+pub(crate) fn live_text<'a>(inputs: &'a WriteContext<'_>) -> Option<&'a str> {
     inputs.snapshot.output_text(&inputs.env.key).map(String::as_str)
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn is_fenced(snapshot: &Snapshot) -> bool {
 }
 
 /// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
-pub(crate) fn repairs(inputs: &Inputs<'_>) -> bool {
+pub(crate) fn repairs(inputs: &WriteContext<'_>) -> bool {
     let last = inputs
         .snapshot
         .observed

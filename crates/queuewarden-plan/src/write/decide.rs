@@ -8,11 +8,11 @@ use jiff::Timestamp;
 
 use crate::budget;
 use crate::conditions::{Finding, Reason};
-use crate::effective::claim::{Claim, managed_keys};
+use crate::effective::claim::{KeyClaim, managed_keys};
 use crate::effective::config::missing_partition;
 use crate::effective::header;
 use crate::effective::merged::is_queues_key;
-use crate::effective::parse_cache::{ParseCache, Reading};
+use crate::effective::parse_cache::{ParseCache, ParsedConfig};
 use crate::grants::record;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, OutputText, QUEUES_KEY};
@@ -21,14 +21,14 @@ use crate::write::applied::{
     applied, contended, not_rendered, observed_only, oversized, pending, shadowed, unproven_key,
 };
 use crate::write::causes::causes;
-use crate::write::context::{Inputs, is_fenced, live_text, repairs, to_narrow};
+use crate::write::context::{WriteContext, is_fenced, live_text, repairs, to_narrow};
 use crate::write::hold::{self, Hold};
 use crate::write::{NewConfigMap, Write, withdraw};
 use yunikorn::admission;
 use yunikorn::config::{Config, checksum};
 
 /// The decision about the output ConfigMap.
-pub(crate) struct Decision {
+pub(crate) struct WriteDecision {
     pub import: Option<NewConfigMap>,
     pub backup: Option<NewConfigMap>,
     pub write: Option<Write>,
@@ -58,7 +58,7 @@ struct Attempt {
 }
 
 /// Decides: the full text where it may be written, else the current text with the withdrawals applied.
-pub(crate) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
+pub(crate) fn decide(inputs: &WriteContext<'_>, cache: &mut ParseCache) -> WriteDecision {
     let mut hold = hold::find(inputs);
     let mut candidate = match hold {
         None => inputs.body.as_deref().and_then(|body| full(inputs, body)),
@@ -84,7 +84,7 @@ pub(crate) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
     let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
     let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
-    let mut decision = Decision {
+    let mut decision = WriteDecision {
         rendered,
         wake_at,
         import: first.flatten().or(adopted.import),
@@ -125,7 +125,7 @@ pub(crate) fn decide(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Decision {
 }
 
 /// Returns the result of writing the candidate and the keys of the policy.
-fn attempt(inputs: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
+fn attempt(inputs: &WriteContext<'_>, candidate: Option<&Candidate>) -> Attempt {
     let policy = inputs.policies.keys.iter().flatten();
     let mut values: BTreeMap<String, String> =
         policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
@@ -138,15 +138,15 @@ fn attempt(inputs: &Inputs<'_>, candidate: Option<&Candidate>) -> Attempt {
 }
 
 /// Returns the full text: the rendered body under a header.
-fn full(inputs: &Inputs<'_>, body: &Reading) -> Option<Candidate> {
+fn full(inputs: &WriteContext<'_>, body: &ParsedConfig) -> Option<Candidate> {
     let origin = header::origin(&inputs.from.as_ref()?.source);
     let rendered = revise(inputs, &body.text, &origin);
     Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
 }
 
 /// Returns the current text with nothing but the withdrawals applied; `None` when there is nothing to write.
-fn partial(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
-    if is_planted(PlantedFault::WithdrawalsWait) || inputs.snapshot.claim(&inputs.env.key) != Claim::Ours {
+fn partial(inputs: &WriteContext<'_>, cache: &mut ParseCache) -> Option<Candidate> {
+    if is_planted(PlantedFault::WithdrawalsWait) || inputs.snapshot.claim(&inputs.env.key) != KeyClaim::Ours {
         return None;
     }
     let desired = inputs.desired.as_deref()?;
@@ -170,7 +170,7 @@ fn partial(inputs: &Inputs<'_>, cache: &mut ParseCache) -> Option<Candidate> {
 }
 
 /// Puts the body under a header: with the live revision if that would change nothing, else with the next one.
-fn revise(inputs: &Inputs<'_>, body: &str, origin: &str) -> OutputText {
+fn revise(inputs: &WriteContext<'_>, body: &str, origin: &str) -> OutputText {
     let live = live_text(inputs).and_then(header::split);
     let plain = body.strip_prefix(header::BOM).unwrap_or(body);
     let same = live.filter(|live| live.body == plain && live.origin == origin);
@@ -188,8 +188,8 @@ fn revise(inputs: &Inputs<'_>, body: &str, origin: &str) -> OutputText {
 /// Returns a write that changes annotations alone: the number of objects, if the text is the desired one
 /// (`full`); the version of each object that is in force, if the text shows it (`known`); and the resource
 /// version, while an older write may still be accepted.
-fn touch(inputs: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
-    let Inputs { snapshot, spec, .. } = inputs;
+fn touch(inputs: &WriteContext<'_>, full: bool, known: bool) -> Option<Write> {
+    let WriteContext { snapshot, spec, .. } = inputs;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
     let mut annotations = BTreeMap::new();
     if is_fenced(snapshot) && !is_planted(PlantedFault::NoFence) {
@@ -209,7 +209,7 @@ fn touch(inputs: &Inputs<'_>, full: bool, known: bool) -> Option<Write> {
 }
 
 /// Returns the annotation with the number of objects of the full text, if that changes; absent means none.
-fn object_count(inputs: &Inputs<'_>) -> Option<(String, String)> {
+fn object_count(inputs: &WriteContext<'_>) -> Option<(String, String)> {
     let count = inputs.count().to_string();
     let output = inputs.snapshot.output.as_deref();
     let current = output.and_then(|output| output.annotations.get(OBJECTS)).map_or("0", String::as_str);
@@ -217,16 +217,16 @@ fn object_count(inputs: &Inputs<'_>) -> Option<(String, String)> {
 }
 
 /// Returns our keys that are present now.
-fn ours<'a>(inputs: &'a Inputs<'_>) -> impl Iterator<Item = &'a str> {
+fn ours<'a>(inputs: &'a WriteContext<'_>) -> impl Iterator<Item = &'a str> {
     let output = inputs.snapshot.output.as_deref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
-    keys.map(String::as_str).filter(|key| inputs.snapshot.claim(key) == Claim::Ours)
+    keys.map(String::as_str).filter(|key| inputs.snapshot.claim(key) == KeyClaim::Ours)
 }
 
 /// Returns the keys to change: desired values that differ, and keys of ours that are no longer desired. A key
 /// with a queue tree is never removed: without it the scheduler falls back to a default that lets everyone
 /// in.
-fn changes(inputs: &Inputs<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+fn changes(inputs: &WriteContext<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
     let current = |key: &str| inputs.snapshot.output_text(key);
     let set = wants
         .iter()
@@ -240,7 +240,7 @@ fn changes(inputs: &Inputs<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<St
 
 /// Returns the keys that are ours once `changes` are made.
 fn owned_after(
-    inputs: &Inputs<'_>,
+    inputs: &WriteContext<'_>,
     wants: &BTreeMap<String, String>,
     changes: &BTreeMap<String, Option<String>>,
 ) -> BTreeSet<String> {
@@ -251,14 +251,14 @@ fn owned_after(
 /// Adds the write to the decision, if the rate limit allows it; with it, `keys` are ours. The text has the
 /// queues `tree`, and may be a `partial` one.
 fn propose(
-    inputs: &Inputs<'_>,
+    inputs: &WriteContext<'_>,
     changes: BTreeMap<String, Option<String>>,
     keys: &BTreeSet<String>,
     taken: BTreeMap<String, String>,
     (tree, partial): (Option<&Config>, bool),
-    decision: &mut Decision,
+    decision: &mut WriteDecision,
 ) {
-    let Inputs { snapshot, spec, env, .. } = inputs;
+    let WriteContext { snapshot, spec, env, .. } = inputs;
     let queue_tree = changes.contains_key(&env.key);
     // Keys that were present and correct have been changed by others. They decide who may act as anyone, so
     // they are repaired at least every second, like a text that grants too much.
@@ -300,7 +300,7 @@ fn propose(
 }
 
 /// Returns whether the keys of the policy that counts were in the output before.
-fn programmed(inputs: &Inputs<'_>) -> bool {
+fn programmed(inputs: &WriteContext<'_>) -> bool {
     inputs.snapshot.policies.iter().zip(&inputs.policies.objects).any(|(entry, policy)| {
         policy.keys().is_some()
             && entry.in_force.is_some()
@@ -309,7 +309,7 @@ fn programmed(inputs: &Inputs<'_>) -> bool {
 }
 
 /// Returns the annotations that change along with the keys. `full`: the full text is written.
-fn annotations(inputs: &Inputs<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
+fn annotations(inputs: &WriteContext<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
     let output = inputs.snapshot.output.as_deref();
     let current = |name: &str| output.and_then(|output| output.annotations.get(name));
     let mut annotations = BTreeMap::new();

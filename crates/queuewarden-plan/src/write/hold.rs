@@ -7,7 +7,7 @@ use crate::conditions::{Finding, Reason, Type};
 use crate::effective::config::missing_partition;
 use crate::effective::header;
 use crate::snapshot::{CONFIRM_REMOVAL, OBJECTS};
-use crate::write::context::{Inputs, live_text, repairs, to_narrow};
+use crate::write::context::{WriteContext, live_text, repairs, to_narrow};
 use crate::write::withdraw;
 use yunikorn::config::checksum;
 
@@ -31,7 +31,7 @@ impl Hold {
 
 /// Returns the first reason that applies. None does while the output has no text of its own: then the
 /// scheduler falls back to a text that is wider than what is rendered from the last good base.
-pub(crate) fn find(inputs: &Inputs<'_>) -> Option<Hold> {
+pub(crate) fn find(inputs: &WriteContext<'_>) -> Option<Hold> {
     if inputs.desired.is_none() || live_text(inputs).is_none() {
         return None;
     }
@@ -42,7 +42,7 @@ pub(crate) fn find(inputs: &Inputs<'_>) -> Option<Hold> {
         .or_else(|| pace(inputs))
 }
 
-fn base(inputs: &Inputs<'_>) -> Option<Finding> {
+fn base(inputs: &WriteContext<'_>) -> Option<Finding> {
     match &inputs.base {
         Ok(base) => missing_partition(&base.tree, &inputs.env),
         Err(finding) => {
@@ -55,7 +55,7 @@ fn base(inputs: &Inputs<'_>) -> Option<Finding> {
 /// Returns a reason if the full text was refused, by the API server or by the scheduler. Withdrawals come
 /// first, and the text that the scheduler runs stays until the full text is tried again, at growing
 /// intervals.
-fn refused(inputs: &Inputs<'_>) -> Option<Hold> {
+fn refused(inputs: &WriteContext<'_>) -> Option<Hold> {
     let snapshot = inputs.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
     let until = budget::retry_at(refused.at, refused.times);
@@ -79,7 +79,7 @@ fn refused(inputs: &Inputs<'_>) -> Option<Hold> {
 
 /// Returns a reason if more than half of the objects disappeared at once and access would widen: a definition
 /// was made anew, or a list is empty by accident.
-fn removal(inputs: &Inputs<'_>) -> Option<Finding> {
+fn removal(inputs: &WriteContext<'_>) -> Option<Finding> {
     let output = inputs.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
     let lost = before.checked_sub(inputs.count())?;
@@ -97,7 +97,7 @@ fn removal(inputs: &Inputs<'_>) -> Option<Finding> {
 }
 
 /// Returns a reason if access was widened too often within a short time.
-fn pace(inputs: &Inputs<'_>) -> Option<Hold> {
+fn pace(inputs: &WriteContext<'_>) -> Option<Hold> {
     let snapshot = inputs.snapshot;
     let until = budget::widening_at(&snapshot.observed.widened, snapshot.now)?;
     if repairs(inputs) || !widens(inputs) {
@@ -111,7 +111,7 @@ fn pace(inputs: &Inputs<'_>) -> Option<Hold> {
 }
 
 /// Returns whether the full text grants anything that the current one does not.
-fn widens(inputs: &Inputs<'_>) -> bool {
+fn widens(inputs: &WriteContext<'_>) -> bool {
     inputs
         .current_tree()
         .zip(inputs.desired.as_deref())

@@ -79,8 +79,10 @@ impl AggregatedService {
     }
 
     fn knows(&self, queues: &str) {
-        self.fixture
-            .learn(Snapshot { defaults: Some(defaults("queues.yaml", queues)), ..testing::snapshot() });
+        self.fixture.learn(queuewarden_plan::snapshot::Snapshot {
+            defaults: Some(defaults("queues.yaml", queues)),
+            ..testing::snapshot()
+        });
     }
 
     async fn send(&self, user: &str, request: http::request::Builder, body: impl Into<Body>) -> Got {
