@@ -42,7 +42,7 @@ const USES: &[Use] = &[
         right: "get,list,watch configmaps yunikorn-defaults,yunikorn-configs,yunikorn-queues",
         uses: &[
             ("controller/apply.rs", &[".get_opt("]),
-            ("controller/world.rs", &["Api::<ConfigMap>"]),
+            ("controller/cluster_watches.rs", &["Api::<ConfigMap>"]),
             WATCH,
         ],
     },
@@ -184,7 +184,7 @@ const USES: &[Use] = &[
     Use {
         manifest: "applications/rbac.yaml",
         right: "list,watch pods",
-        uses: &[("controller/applications.rs", &["Api::all,"]), WATCH],
+        uses: &[("server/applications.rs", &["Api::all,"]), WATCH],
     },
     Use {
         manifest: "scheduler-secret/rbac.yaml",

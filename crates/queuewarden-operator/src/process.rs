@@ -13,15 +13,16 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use crate::controller::counted_scheduler::CountedScheduler;
+use crate::controller;
+use crate::controller::cluster_watches::ClusterWatches;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
 use crate::controller::history::History;
+use crate::controller::last_base::LastBaseStore;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
+use crate::controller::read_back::ReadBack;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
-use crate::controller::world::World;
-use crate::controller::{self, last_base};
 use crate::memory::Budget;
 use crate::server::open::{Https, Open, OpenError};
 use crate::server::tls::ServerCertificate;
@@ -91,7 +92,7 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, identity = name, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
-    let scheduler = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
+    let read_back = ReadBack::new(Connector::new(client.clone()), Arc::clone(&health));
     let identity = options.https.address.map(|_| ServerCertificate::default());
     let memory = Budget::of_process();
     let probes = probes::serve(listener, Arc::clone(&health), Arc::clone(&memory), identity.clone());
@@ -112,11 +113,11 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
         None => None,
     };
     let reconciler = Reconciler {
-        world: World::start(client.clone(), Arc::clone(&changed)),
-        last_base: last_base::Store::new(client.clone(), options.namespace.as_deref()),
+        watches: ClusterWatches::start(client.clone(), Arc::clone(&changed)),
+        last_base: LastBaseStore::new(client.clone(), options.namespace.as_deref()),
         client,
         leadership,
-        scheduler,
+        read_back,
         events,
         history,
         health,

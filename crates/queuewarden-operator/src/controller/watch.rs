@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use axum::http::Request;
 use futures::StreamExt as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
@@ -32,6 +32,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// seconds longer is started again. Otherwise a connection that a network dropped silently goes unnoticed,
 /// and until then no revocation is seen.
 const LENGTH: u32 = 60;
+/// The time for which the API server must refuse something that was never read before that is reported.
+pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 /// Longest silence within a response: five seconds more than [`LENGTH`], after which the server ends a
 /// working watch.
 pub(super) const SILENCE: Duration = Duration::from_secs(65);
@@ -58,6 +60,13 @@ pub struct Problem {
     pub message: String,
     /// The time since which the watch does not work, even if the reason was another one at first.
     pub since: Timestamp,
+}
+
+impl Problem {
+    /// Returns whether the API server has denied the watch for so long that this is not a passing refusal.
+    pub(super) fn is_denied(&self, now: Timestamp) -> bool {
+        self.code == Some(403) && now.duration_since(self.since) >= FORBIDDEN_FOR
+    }
 }
 
 impl Progress {

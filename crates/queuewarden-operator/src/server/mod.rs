@@ -16,6 +16,7 @@
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
+//! * `applications`: the running applications, for queries about them.
 //! * [`lookups`]: lookups at the API server, their client and caches.
 //!
 //! # Authentication of callers
@@ -47,6 +48,7 @@ mod admission_review;
 #[cfg(feature = "access-api")]
 pub mod aggregated_api;
 pub mod api_error;
+mod applications;
 mod audit;
 pub mod authorize;
 pub mod bounds;
@@ -73,10 +75,10 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
-use crate::controller::applications::Applications;
 use crate::controller::health::Health;
 use crate::controller::published::{Knows, Published};
 use crate::memory::{Budget, MIB};
+use applications::Applications;
 use bounds::{RequestLimits, UnreadBody, bound};
 use caller::{Callers, only_webhook_clients};
 use listener::Peer;

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
+use super::applications::{Applications, Mode};
 use super::caller::Callers;
 use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
 use super::listener::{self, ConnectionLimits, RequestMemory};
@@ -21,7 +22,6 @@ use super::permission::Permissions;
 use super::room::Requests;
 use super::tls::{self, ServerCertificate};
 use super::{Endpoint, ServerState, router};
-use crate::controller::applications::{Applications, Mode};
 use crate::controller::health::Health;
 use crate::controller::published::Knows;
 use crate::memory::Budget;

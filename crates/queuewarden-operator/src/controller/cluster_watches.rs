@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::DynamicObject;
 use kube::runtime::watcher;
@@ -16,9 +16,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::cache::{Cache, Cached, Moment};
+use super::clock;
 use super::current_object::{CurrentObject, Object, keep};
+use super::identity_webhook::IdentityWebhookWatches;
+use super::mirror::MirrorWatches;
 use super::watch::{Progress, Watch};
-use super::{clock, identity_webhook, mirror};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
@@ -35,18 +37,15 @@ use yunikorn_access::user_info::Mode;
 /// The most objects in one response to a list. Their writers decide how large they are.
 const PAGE: u32 = 32;
 
-/// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
-pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
-
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
 
 /// All watches, and those that are about to replace them.
 ///
 /// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
-/// ([`World::relist`]): the watches are started a second time, and replace the running ones once all of them
+/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all of them
 /// have listed. Until then the endpoints use the current data.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct World {
+pub struct ClusterWatches {
     current: Watches,
     /// True while a relist that was requested is not reported as done.
     relisting: bool,
@@ -62,8 +61,8 @@ struct Watches {
     configs: Watch<Object<ConfigEntry>>,
     access_tests: Objects<AccessTestSpec, ()>,
     maps: Option<Maps>,
-    mirror: Option<mirror::Watches>,
-    identity_webhook: Option<identity_webhook::Watches>,
+    mirror: Option<MirrorWatches>,
+    identity_webhook: Option<IdentityWebhookWatches>,
     /// The time when the watches were started.
     begun: Instant,
 }
@@ -77,13 +76,13 @@ struct Maps {
     watches: BTreeMap<String, Watch<ConfigMapState>>,
 }
 
-impl World {
+impl ClusterWatches {
     /// Starts all watches.
     pub fn start(client: Client, changed: Arc<Notify>) -> Self {
         Self { current: Watches::start(client, changed), relisting: false, next: None }
     }
 
-    /// Reads everything again with lists started after `since`; [`World::relisted`] reports when that is
+    /// Reads everything again with lists started after `since`; [`ClusterWatches::relisted`] reports when that is
     /// done.
     pub fn relist(&mut self, since: Instant) {
         self.relisting = true;
@@ -93,7 +92,7 @@ impl World {
         changed.notify_one();
     }
 
-    /// Returns true once when everything was read again since [`World::relist`]. From then on nothing older
+    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on nothing older
     /// is observed.
     pub fn relisted(&mut self) -> bool {
         let watches = self.next.as_mut().unwrap_or(&mut self.current);
@@ -181,7 +180,7 @@ impl World {
     }
 
     /// Returns the watches of the RBAC mirror, while there are any.
-    pub fn mirror(&self) -> Option<&mirror::Watches> {
+    pub fn mirror(&self) -> Option<&MirrorWatches> {
         self.current.mirror.as_ref()
     }
 
@@ -195,8 +194,8 @@ impl World {
     /// the kind not installed, and they have never worked: alerts on stalled watches would report them for
     /// ever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
-        let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
-        let webhooks = self.current.identity_webhook.iter().flat_map(identity_webhook::Watches::progress);
+        let mirror = self.current.mirror.iter().flat_map(MirrorWatches::progress);
+        let webhooks = self.current.identity_webhook.iter().flat_map(IdentityWebhookWatches::progress);
         let optional = webhooks.chain([self.current.access_tests.progress()]);
         let optional = optional.filter(|watch| !watch.is_refused() || watch.succeeded() > 0);
         self.current.needed().chain(optional).chain(mirror).cloned().collect()
@@ -243,7 +242,7 @@ impl Watches {
             }
         }
         self.follow_identity_webhook();
-        if self.mirror.as_ref().is_some_and(mirror::Watches::reading)
+        if self.mirror.as_ref().is_some_and(MirrorWatches::reading)
             || self.identity_webhook.as_ref().is_some_and(|watches| watches.reading(now))
         {
             return None;
@@ -256,7 +255,7 @@ impl Watches {
             defaults,
             base,
             output,
-            mirror: self.mirror.as_ref().map(mirror::Watches::observed),
+            mirror: self.mirror.as_ref().map(MirrorWatches::observed),
             ..Snapshot::empty(now)
         })
     }
@@ -286,7 +285,7 @@ impl Watches {
             self.mirror = None;
         } else if self.mirror.is_none() {
             tracing::info!("Watching the RBAC mirror");
-            self.mirror = Some(mirror::Watches::start(&self.client, &self.changed));
+            self.mirror = Some(MirrorWatches::start(&self.client, &self.changed));
         }
     }
 
@@ -303,7 +302,7 @@ impl Watches {
             self.identity_webhook = None;
         } else if self.identity_webhook.is_none() {
             tracing::info!("Watching the registration of the user-info webhook");
-            self.identity_webhook = Some(identity_webhook::Watches::start(&self.client, &self.changed));
+            self.identity_webhook = Some(IdentityWebhookWatches::start(&self.client, &self.changed));
         }
     }
 
@@ -356,9 +355,7 @@ impl Maps {
     /// single refusal does not count.
     fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
         self.watches.iter().find_map(|(name, watch)| {
-            let problem = watch.progress().problem().filter(|problem| {
-                problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
-            })?;
+            let problem = watch.progress().problem().filter(|problem| problem.is_denied(now))?;
             let message = format!(
                 "queuewarden may not read ConfigMap {}/{name}; if `spec.namespace` and the name are right, list it \
                  in the Role of its ServiceAccount: {}",

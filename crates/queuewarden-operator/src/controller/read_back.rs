@@ -21,12 +21,12 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_m
 
 /// Sends requests to the scheduler, and counts the responses.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct CountedScheduler {
+pub struct ReadBack {
     connector: Connector,
     health: Arc<Health>,
 }
 
-impl CountedScheduler {
+impl ReadBack {
     /// Creates a sender that has sent nothing yet.
     pub fn new(connector: Connector, health: Arc<Health>) -> Self {
         Self { connector, health }

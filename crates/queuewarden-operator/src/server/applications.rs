@@ -20,9 +20,9 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
-use super::health::Health;
-use super::published::{Knows, Published};
-use super::watch::{Progress, Store, WatchInto};
+use crate::controller::health::Health;
+use crate::controller::published::{Knows, Published};
+use crate::controller::watch::{Progress, Store, WatchInto};
 use queuewarden_api::pod;
 use queuewarden_client::call::call;
 use queuewarden_client::scheduler;

@@ -44,14 +44,14 @@ use tokio::time::{Instant, sleep};
 pub use planning::{Functions, Step};
 
 use super::clock;
-use super::counted_scheduler::CountedScheduler;
+use super::cluster_watches::ClusterWatches;
 use super::events::Events;
 use super::health::Health;
 use super::history::History;
-use super::last_base;
+use super::last_base::LastBaseStore;
 use super::leader::Leadership;
 use super::published::Publisher;
-use super::world::World;
+use super::read_back::ReadBack;
 use crate::telemetry::Logging;
 use queuewarden_api::v1alpha1::{SINGLETON, YuniKornConfig};
 use queuewarden_plan::ParseCache;
@@ -76,13 +76,13 @@ pub struct Reconciler {
     /// The client for the API server.
     pub client: Client,
     /// The watched objects.
-    pub world: World,
+    pub watches: ClusterWatches,
     /// The view of whether this replica writes.
     pub leadership: Leadership,
-    /// The requests to the scheduler.
-    pub scheduler: CountedScheduler,
+    /// The read-back from the scheduler.
+    pub read_back: ReadBack,
     /// The store of the last good base.
-    pub last_base: last_base::Store,
+    pub last_base: LastBaseStore,
     /// The queue of events to publish.
     pub events: Events,
     /// The queue of revisions to record.
@@ -230,8 +230,8 @@ impl Reconciler {
         if is_stopping() {
             return Ok(Action::await_change());
         }
-        self.health.round(self.world.progress());
-        self.logging.follow(self.world.log_level().as_deref());
+        self.health.round(self.watches.progress());
+        self.logging.follow(self.watches.log_level().as_deref());
         self.health.metrics.leader.set(self.leadership.holds().into());
         let begin = Instant::now();
         let mut actions = self.news(changed).await;
@@ -261,8 +261,8 @@ impl Reconciler {
             self.health.metrics.reconciled(begin.elapsed(), self.state.is_backing_off());
         }
         // The objects may now name others, which need other watches.
-        self.world.follow_mirror();
-        self.health.round(self.world.progress());
+        self.watches.follow_mirror();
+        self.health.round(self.watches.progress());
         match self.left.unplanned {
             Some(NoPlan::Failed) => Err(PlanFailed { due }),
             Some(NoPlan::Unready) | None => Ok(requeue(due)),
@@ -287,10 +287,10 @@ impl Reconciler {
             news.extend(term.map(|_| Event::LeadershipWon));
             self.left.term = term;
         }
-        if self.state.leads() && self.world.relisted() {
+        if self.state.leads() && self.watches.relisted() {
             news.push(Event::Relisted);
         }
-        let failing = self.world.failing();
+        let failing = self.watches.failing();
         if self.left.failing != failing {
             self.left.failing.clone_from(&failing);
             news.push(Event::Watches(failing));
