@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::configuration::{Around, Configuration, Refused, Written};
+use super::configuration::{ClusterContext, Configuration, Refused, RenderedText, Text};
 use super::rendered::{self, Evidence, ObjectChange};
-use super::texts::Text;
 use crate::commands::check::render;
 use crate::output::findings::{self, plural};
 use crate::output::{Console, Failure, diagnostic};
@@ -122,6 +122,12 @@ impl Given {
         Cow::Owned(settle(enforced(snapshot)).snapshot)
     }
 
+    /// Returns the objects and settings, with what the operator would write for `AdmissionPolicy` objects.
+    pub fn context(&self) -> ClusterContext {
+        let settled = Arc::new(self.settled().into_owned());
+        ClusterContext { read: Arc::new(self.assembled.snapshot.clone()), settled }
+    }
+
     /// Returns the `QueueAcl`s and `AdmissionPolicy` objects, if there is nothing else: then the files are no
     /// configuration, but a change to one.
     pub fn change(&self) -> Option<ObjectChange> {
@@ -173,7 +179,7 @@ impl Given {
     ///
     /// # Errors
     /// When it cannot be determined.
-    pub fn written(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    pub fn written(&self, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         self.one_tree(notes)?;
         let snapshot = &self.assembled.snapshot;
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
@@ -195,13 +201,13 @@ impl Given {
     }
 
     /// Returns the text in the ConfigMaps.
-    fn current(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    fn current(&self, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         let snapshot = &self.assembled.snapshot;
         let text =
             rendered::current(&merged(snapshot), |map, key, text| self.text_in(map, key, text), notes)?;
-        let around = Around::new(snapshot, &self.settled());
-        around.note_refused(notes);
-        Ok(Written { around, ..Written::text_alone(text, snapshot.version()) })
+        let context = self.context();
+        context.note_refused(notes);
+        Ok(RenderedText { context, ..RenderedText::alone(text, snapshot.version()) })
     }
 
     /// Requires that there is one queue tree, and adds a note for each input that is not used.

@@ -2,7 +2,7 @@
 //!
 //! * [`session`]: the source that the arguments choose, and what it answers from.
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
-//! * [`configuration`]: the trees with origins, and locations in the [`texts`] they were read from.
+//! * [`configuration`]: the trees with origins, and locations in the texts that they were read from.
 //! * [`rendered`]: the text in the ConfigMaps, or that the operator would write.
 //! * [`identity`], [`request`]: the user, and the right and queue.
 //! * [`input`], [`assemble`]: files as objects, and what they say together.
@@ -23,6 +23,5 @@ pub mod past;
 pub mod rendered;
 pub mod request;
 pub mod session;
-pub mod texts;
 pub mod times;
 pub mod validate;

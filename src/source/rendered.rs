@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use super::configuration::{Around, Written};
-use super::texts::Text;
+use super::configuration::{ClusterContext, RenderedText, Text};
 use crate::output::findings::plural;
 use crate::output::{Failure, statuses};
 use queuewarden_plan::simulate::{Settled, enforced, settle};
-use queuewarden_plan::snapshot::{ConfigSpec, PolicyEntry, QueueAclEntry, Snapshot};
+use queuewarden_plan::snapshot::{ConfigSpec, Mode, PolicyEntry, QueueAclEntry, Snapshot};
 use queuewarden_plan::{ObjectRef, ResourceKind, config_map_of, grants, merged_alone};
 use yunikorn::config::{BUILT_IN, Flattened};
 use yunikorn::identity::Identity;
@@ -52,17 +51,15 @@ pub fn written(
     spec: &ConfigSpec,
     located: impl FnOnce(&str, &str, String) -> Text,
     notes: &mut Vec<String>,
-) -> Result<Written, Failure> {
-    let settled = settle(snapshot.clone());
-    let settled = if settled.only_observes() {
-        notes.push("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
-        settle(enforced(&settled.snapshot))
-    } else {
-        settled
-    };
+) -> Result<RenderedText, Failure> {
+    let settled = settle(enforced(snapshot));
     let Some(rendered) = settled.plan.rendered.as_ref().filter(|_| settled.applied()) else {
-        return Err(not_applied(&settled));
+        let observed = settle(snapshot.clone());
+        return Err(not_applied(if observed.only_observes() { &settled } else { &observed }));
     };
+    if settled.written && spec.mode == Mode::Observe {
+        notes.push("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
+    }
     let base = base(&settled.snapshot, spec, &rendered.key, located);
     let name = base.as_ref().map_or("the built-in configuration", Text::name);
     let name = match snapshot.queue_acls.len() {
@@ -70,10 +67,11 @@ pub fn written(
         count => format!("{name} with {}", plural(count, "QueueAcl")),
     };
     let attributions = Arc::clone(&settled.plan.contributions);
-    let around = Around::new(snapshot, &settled.snapshot);
-    around.note_refused(notes);
-    let (text, version) = (Text::made(name, rendered.text.clone()), snapshot.version());
-    Ok(Written { text, base, attributions, around, version, over_time: Some(Arc::new(settled.snapshot)) })
+    let text = Text::made(name, rendered.text.clone());
+    let context = ClusterContext { read: Arc::new(snapshot.clone()), settled: Arc::new(settled.snapshot) };
+    context.note_refused(notes);
+    let over_time = Some(Arc::clone(&context.settled));
+    Ok(RenderedText { text, base, attributions, context, over_time, cache: settled.cache })
 }
 
 /// Returns the text of the base.

@@ -368,7 +368,7 @@ impl Session {
     /// # Errors
     /// When there is no such partition.
     pub fn answers(&self) -> Result<Answers<'_>, Failure> {
-        Ok(Answers { configuration: &self.configuration, tree: self.tree()? })
+        Ok(Answers { source: self.configuration.name(), tree: self.tree()? })
     }
 
     /// Returns both ConfigMaps as `YuniKorn` merges them.

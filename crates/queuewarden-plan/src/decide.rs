@@ -6,29 +6,30 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::applied;
-use super::attribution::Attribution;
-use super::base::{self, Base};
-use super::conditions::{self, Finding, Reason, Status, Type, current};
-use super::delegation;
-use super::environment::{Environment, Source, config_map};
-use super::grants::{self, ByObject, Grants};
-use super::mirror;
-use super::output::{self, Decision, Inputs};
-use super::ownership::Claim;
-use super::parse_cache::{ParseCache, Reading};
-use super::planted::{PlantedFault, is_planted};
-use super::policy;
-use super::record::{self, Record};
-use super::render;
-use super::report::{self, events};
-use super::resolve::{self, Contribution, Resolved};
-use super::running::{self, Runs};
-use super::snapshot::{ConfigEntry, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS};
-use super::{
-    AdmissionPolicyStatus, ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, ResourceKind, Write,
-    access_tests, attribution,
+use crate::conditions::{self, Finding, Reason, Status, Type, current};
+use crate::effective::acl::AclDecisions;
+use crate::effective::base::{self, Base};
+use crate::effective::claim::KeyClaim;
+use crate::effective::config::{EffectiveConfig, TextSource, missing_partition};
+use crate::effective::loaded::{self, SchedulerQueues};
+use crate::effective::parse_cache::{ParseCache, ParsedConfig};
+use crate::effective::scheduler;
+use crate::grants::attribution::Attribution;
+use crate::grants::combine::{self, ByObject};
+use crate::grants::contribution::{Contribution, Resolved};
+use crate::grants::record::{self, InForceRecord};
+use crate::grants::{attribution, delegation, policy, render, resolve};
+use crate::object::ResourceKind;
+use crate::plan::Plan;
+use crate::planted::{PlantedFault, is_planted};
+use crate::snapshot::{
+    ConfigEntry, ConfigStatus, Delegation, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS, config_map,
 };
+use crate::status::{self, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus, events};
+use crate::write::context::WriteContext;
+use crate::write::decide::WriteDecision;
+use crate::write::{self, Write, context, size};
+use crate::{access_tests, rbac_mirror, waiting};
 use yunikorn::admission;
 use yunikorn::config::Config;
 use yunikorn::queue::QueuePath;
@@ -44,55 +45,56 @@ const MAX_ROUNDS: usize = 4;
 const MAX_OPENING: usize = 5;
 
 /// Everything that was decided, before any status is made of it.
-pub(super) struct Decided<'a> {
+pub(super) struct Evaluation<'a> {
     config: &'a ConfigEntry,
-    pub(super) inputs: Inputs<'a>,
-    grants: Arc<Grants>,
+    pub(super) inputs: WriteContext<'a>,
+    grants: Arc<AclDecisions>,
     by_object: ByObject,
-    pub(super) output: Decision,
-    loaded: running::Loaded,
+    pub(super) output: WriteDecision,
+    loaded: loaded::LoadedCondition,
     /// True if there are queues that the objects were resolved against.
     has_queues: bool,
     /// Condition `Loaded` as objects see it, where it differs.
     uncertain: Option<Finding>,
     /// The text that the scheduler runs.
-    runs: Runs,
+    runs: SchedulerQueues,
     /// The reason why pods get no aliases.
     pub(super) no_aliases: Option<String>,
     /// The names of the objects by their aliases.
     pub(super) aliased: Arc<Aliased>,
     /// The time to write the text again because the scheduler does not load it, where that is our task.
     reassert_at: Option<Timestamp>,
-    mirror: (mirror::Changes, Option<Finding>),
+    mirror: (rbac_mirror::MirrorChanges, Option<Finding>),
 }
 
 /// Decides everything, without making statuses yet; `None` without a `YuniKornConfig` that can be read.
-pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Option<Decided<'a>> {
+pub(super) fn evaluate<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option<Evaluation<'a>> {
     let config = snapshot.config.as_ref()?;
     let spec = config.spec.as_ref().ok()?;
-    let env = Environment::new(snapshot, known);
-    let mut base = base::resolve(snapshot, spec, &env, known);
-    let usable = base.as_ref().is_ok_and(|base| applied::missing_partition(&base.tree, &env).is_none());
-    let last = if usable { None } else { base::last(snapshot, known) };
+    let env = EffectiveConfig::new(snapshot, cache);
+    let mut base = base::resolve(snapshot, spec, &env, cache);
+    let usable = base.as_ref().is_ok_and(|base| missing_partition(&base.tree, &env).is_none());
+    let last = if usable { None } else { base::last(snapshot, cache) };
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);
     let has_queues = tree.is_ok();
-    let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
+    let mut read = |text: Option<&String>| text.map(|text| cache.parse_live(text));
     let current = read(snapshot.output_text(&env.key));
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
     let written = read(written.map(|written| &written.text));
     let proven = read(snapshot.observed.loaded_text.as_ref());
-    let ours = current.as_deref().filter(|_| snapshot.claim(&env.key) == Claim::Ours);
+    let ours = current.as_deref().filter(|_| snapshot.claim(&env.key) == KeyClaim::Ours);
     // The text that this process wrote last; after another process wrote it, the one that is there now.
     let recorded = written.as_deref().or(ours).and_then(|text| text.tree.as_deref());
-    let record = Record { output: snapshot.output.as_deref(), tree: recorded };
+    let record = InForceRecord { output: snapshot.output.as_deref(), tree: recorded };
     let no_aliases = policy::aliases(snapshot).err();
     let mut objects = objects(snapshot, tree, &record, no_aliases.as_deref());
     let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
     let used = from.as_ref().map_or(0, |base| base.read.text.len());
-    let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
+    let used = used.saturating_add(size::size_after(snapshot.output.as_deref(), &tree_gone));
+    let room = size::MAX_BYTES.saturating_sub(used);
     let Agreed { grants, by_object, body } =
-        agree(&mut objects, spec.delegation, tree.ok(), from.as_ref(), used, known);
+        agree(&mut objects, spec.delegation, tree.ok(), from.as_ref(), room, cache);
     let (body, desired) = match (body, &from) {
         (Some(Ok(body)), _) => (Some(Arc::clone(&body)), body.tree.clone()),
         (Some(Err(finding)), Some(from)) => {
@@ -102,20 +104,24 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         _ => (None, None),
     };
     let policies = policy::resolve(snapshot);
-    let ignored = running::ignored(snapshot, &env);
+    let ignored = loaded::ignored(snapshot, &env);
     let has_url = spec.scheduler.is_some();
-    let loaded = running::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
-    let mut runs = running::runs(snapshot, &env, &loaded.finding, known);
+    let loaded = loaded::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
+    let mut runs = loaded::runs(snapshot, &env, &loaded.finding, cache);
     let mut uncertain = None;
-    if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
+    if spec.mode == Mode::Enforce && context::is_fenced(snapshot) && matches!(runs, SchedulerQueues::InForce)
+    {
         let message =
             "another write of the output may still be accepted, so it is not certain which text is in force";
         uncertain = Some(Finding::unknown(Type::Loaded, Reason::LoadPending, message));
-        runs = env.tree.clone().map_or(Runs::Unknown, |tree| Runs::Other { tree, reported: false });
+        runs = env
+            .tree
+            .clone()
+            .map_or(SchedulerQueues::Unknown, |tree| SchedulerQueues::Other { tree, reported: false });
     }
     let reassert_at =
-        loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
-    let inputs = Inputs {
+        loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == TextSource::Output);
+    let inputs = WriteContext {
         snapshot,
         spec,
         env,
@@ -130,10 +136,10 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
         policies,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
-    let output = output::decide(&inputs, known);
+    let output = write::decide::decide(&inputs, cache);
     let aliased = Arc::new(snapshot.aliased());
-    let mirror = mirror::plan(snapshot, config, spec, &inputs.env, &aliased, known);
-    Some(Decided {
+    let mirror = rbac_mirror::plan(snapshot, config, spec, &inputs.env, &aliased, cache);
+    Some(Evaluation {
         config,
         inputs,
         grants,
@@ -153,29 +159,29 @@ pub(super) fn decided<'a>(snapshot: &'a Snapshot, known: &mut ParseCache) -> Opt
 /// The joint result of all objects.
 #[derive(Default)]
 struct Agreed {
-    grants: Arc<Grants>,
+    grants: Arc<AclDecisions>,
     by_object: ByObject,
     /// The base with the grants in it; the error is condition `BaseResolved`. `None` without a base.
-    body: Option<Result<Arc<Reading>, Finding>>,
+    body: Option<Result<Arc<ParsedConfig>, Finding>>,
 }
 
 /// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written into the base, so
-/// that they do not delay the others. `used` is the size of the ConfigMap before any object.
+/// that they do not delay the others. Without any object, `room` bytes of the ConfigMap are left.
 fn agree(
     objects: &mut [Resolved<'_>],
     delegation: Delegation,
     tree: Option<&Config>,
     base: Option<&Base>,
-    used: usize,
-    known: &mut ParseCache,
+    room: usize,
+    cache: &mut ParseCache,
 ) -> Agreed {
     let Some(tree) = tree else { return Agreed::default() };
     let mut round = |objects: &mut [Resolved<'_>]| {
-        delegation::recheck(objects, delegation, tree, used);
-        let (grants, by_object) = grants::decide_by_object(&*objects, tree);
+        delegation::recheck(objects, delegation, tree, room);
+        let (grants, by_object) = combine::decide_by_object(&*objects, tree);
         let grants = Arc::new(grants);
         let rendered = |base: &Base| {
-            render::body(base, &grants, known).map_err(|diagnostic| {
+            render::body(base, &grants, cache).map_err(|diagnostic| {
                 let found = base::located(&diagnostic, &base.read.text, base.above);
                 let message = format!("the ACLs cannot be rendered into {}: {found}", base.source);
                 Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
@@ -201,9 +207,9 @@ fn agree(
 fn queues<'a>(
     from: Option<&'a Base>,
     base: Result<&'a Base, &'a Finding>,
-    env: &'a Environment,
+    env: &'a EffectiveConfig,
 ) -> Result<&'a Config, &'a str> {
-    let live = env.tree.as_deref().filter(|_| env.source != Source::BuiltIn);
+    let live = env.tree.as_deref().filter(|_| env.source != TextSource::BuiltIn);
     let tree = from.map(|base| &*base.tree).or(live);
     tree.ok_or_else(|| base.err().map_or("", |finding| &*finding.message))
 }
@@ -212,7 +218,7 @@ fn queues<'a>(
 fn objects<'a>(
     snapshot: &'a Snapshot,
     queues: Result<&Config, &str>,
-    record: &Record<'_>,
+    record: &InForceRecord<'_>,
     no_aliases: Option<&str>,
 ) -> Vec<Resolved<'a>> {
     let dynamic = |partition: &str, queue: &QueuePath| {
@@ -234,7 +240,7 @@ fn is_unconfirmed(meta: &Meta) -> bool {
     own.into_iter().all(|type_| held(type_) == Some(true)) && held(Type::Ready) == Some(false)
 }
 
-impl Decided<'_> {
+impl Evaluation<'_> {
     /// Condition `BaseResolved`.
     pub(super) fn base(&self) -> &Finding {
         self.inputs.base.as_ref().map_or_else(|finding| finding, |base| &base.finding)
@@ -261,7 +267,7 @@ impl Decided<'_> {
         let access_tests = access_tests::statuses(self.inputs.snapshot, runs, &mut events);
         let wake_at = self.wake_at();
         events.sort();
-        let Decision { import, backup, write, rendered, full, .. } = self.output;
+        let WriteDecision { import, backup, write, rendered, full, .. } = self.output;
         let write = write.map(|write| Write { contributions: Arc::clone(&contributions), ..write });
         let base = self.inputs.base.as_ref().ok();
         let last_base = base.filter(|base| full && !base.is(self.inputs.snapshot.last_base.as_ref()));
@@ -282,9 +288,9 @@ impl Decided<'_> {
         }
     }
 
-    fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
+    fn target<'a>(&'a self, output: &'a str) -> status::OutputTarget<'a> {
         let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
-        report::Target { mode: self.inputs.spec.mode, applied: &self.output.applied, output, loaded }
+        status::OutputTarget { mode: self.inputs.spec.mode, applied: &self.output.applied, output, loaded }
     }
 
     fn queue_acl_statuses(
@@ -292,27 +298,27 @@ impl Decided<'_> {
         contributions: &[Attribution],
         events: &mut Vec<Event>,
     ) -> BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>> {
-        let Inputs { snapshot, spec, env, desired, objects, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, desired, objects, .. } = &self.inputs;
         let name = spec.output_name();
         // The grants of the objects alone count only where nothing can be rendered.
         let granted = match desired {
-            Some(_) => Grants::default(),
-            None => grants::decide(objects, &Config::default()),
+            Some(_) => AclDecisions::default(),
+            None => combine::decide(objects, &Config::default()),
         };
-        let planted = is_planted(PlantedFault::DataAlone).then(|| Environment {
+        let planted = is_planted(PlantedFault::DataAlone).then(|| EffectiveConfig {
             tree: self.inputs.current.as_ref().and_then(|current| current.tree.clone()),
-            source: Source::Output,
+            source: TextSource::Output,
             shadow: None,
             ..env.clone()
         });
         let (target, source) = (self.target(&name), self.source(&name));
-        let facts = report::queue_acl::Facts {
+        let facts = status::queue_acl::AclFacts {
             now: snapshot.now,
             target,
             env: planted.as_ref().unwrap_or(env),
             source: &source,
-            programmed: report::programmed(&source, true),
-            effective: report::effective(),
+            programmed: status::programmed(&source, true),
+            effective: status::effective(),
             ready: target.ready(),
             hidden: env.shadow.as_ref().and_then(|_| self.inputs.current_tree()),
             desired: desired.as_deref(),
@@ -327,22 +333,22 @@ impl Decided<'_> {
             .map(|(index, object)| {
                 let entry = object.entry;
                 let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
-                let decided = self.by_object.decided(&self.grants, index);
+                let decided = self.by_object.decisions(&self.grants, index);
                 let found = if self.has_queues {
-                    report::queue_acl::report(object, &decided, noted, &facts)
+                    status::queue_acl::report(object, &decided, noted, &facts)
                 } else {
                     let why = "there is no queue tree to write it into";
-                    report::queue_acl::waiting(object, why, &self.aliased)
+                    status::queue_acl::waiting(object, why, &self.aliased)
                 };
                 let (meta, findings) = (&entry.meta, &found.findings);
                 let about = || ResourceKind::QueueAcl.object(meta.name.clone());
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
-                    let changed = report::queue_acl::changed_in_words(before, now, &self.aliased);
+                    let changed = status::queue_acl::changed_in_words(before, now, &self.aliased);
                     events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
                 }
                 if found.takes && (newly || is_unconfirmed(meta)) {
-                    let taken = report::queue_acl::taken_in_words(&decided, &self.aliased);
+                    let taken = status::queue_acl::taken_in_words(&decided, &self.aliased);
                     events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
                 }
                 if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
@@ -372,16 +378,16 @@ impl Decided<'_> {
             Some(acl.lost(&attribution::left(all, base, (partition, queue, right), end)))
         });
         let lost = Contribution { by_right, ..contribution.clone() };
-        report::queue_acl::changed_in_words(&lost.in_force(), &lost.closing().in_force(), &self.aliased)
+        status::queue_acl::changed_in_words(&lost.in_force(), &lost.closing().in_force(), &self.aliased)
     }
 
     /// The text in force, as messages name it.
     fn source(&self, output: &str) -> String {
         match (self.inputs.env.source, &self.inputs.env.shadow) {
-            (Source::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
-            (Source::Output | Source::OutputBinary, _) => output.to_owned(),
-            (Source::Defaults, _) => config_map(self.inputs.spec, YUNIKORN_DEFAULTS),
-            (Source::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
+            (TextSource::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
+            (TextSource::Output | TextSource::OutputBinary, _) => output.to_owned(),
+            (TextSource::Defaults, _) => config_map(self.inputs.spec, YUNIKORN_DEFAULTS),
+            (TextSource::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
         }
     }
 
@@ -389,15 +395,15 @@ impl Decided<'_> {
         &self,
         events: &mut Vec<Event>,
     ) -> BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>> {
-        let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, policies, .. } = &self.inputs;
         let name = spec.output_name();
         let unset = self.unset_keys();
-        let facts = report::policy::Facts { target: self.target(&name), env, spec, unset: &unset };
+        let facts = status::policy::PolicyFacts { target: self.target(&name), env, spec, unset: &unset };
         let objects = snapshot.policies.iter().zip(&policies.objects);
         objects
             .map(|(entry, object)| {
                 let meta = &entry.meta;
-                let (findings, in_force) = report::policy::report(object, entry, &facts);
+                let (findings, in_force) = status::policy::report(object, entry, &facts);
                 let about = ResourceKind::AdmissionPolicy.object(meta.name.clone());
                 events.extend(events::transitions(&about, &meta.conditions, &findings));
                 let rest = AdmissionPolicyStatus { in_force };
@@ -410,7 +416,7 @@ impl Decided<'_> {
     fn unset_keys(&self) -> Vec<&'static str> {
         let set = self.inputs.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
-        unset.copied().filter(|key| self.inputs.snapshot.claim(key) == Claim::Ours).collect()
+        unset.copied().filter(|key| self.inputs.snapshot.claim(key) == KeyClaim::Ours).collect()
     }
 
     /// Condition `Applied`, which also reports that the named policy is missing.
@@ -427,17 +433,17 @@ impl Decided<'_> {
         contributions: &[Attribution],
         events: &mut Vec<Event>,
     ) -> ObjectStatus<ConfigStatus> {
-        let Inputs { snapshot, spec, env, policies, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, policies, .. } = &self.inputs;
         let meta = &self.config.meta;
         let key_written = snapshot.output_text(&env.key).is_some();
         let accepts_open = self.accepts_open();
         let opened_by = || self.opened_by(contributions);
-        let fail_open = report::config::fail_open(env, key_written, accepts_open, opened_by);
+        let fail_open = status::config::fail_open(env, key_written, accepts_open, opened_by);
         let fail_open = fail_open.unwrap_or_else(|| {
             let was = current(&meta.conditions, Type::FailOpen);
-            report::config::runs_open(env, &self.runs, was.as_ref(), &self.loaded.finding)
+            status::config::runs_open(env, &self.runs, was.as_ref(), &self.loaded.finding)
         });
-        let findings = report::config::findings(
+        let findings = status::config::findings(
             [self.base().clone(), self.applied(), self.loaded.finding.clone()],
             self.mirror.1.clone().map(|finding| (finding, spec.rbac_mirror)),
             fail_open,
@@ -448,7 +454,7 @@ impl Decided<'_> {
         events.extend(events::transitions(&about, &meta.conditions, &findings));
         let memory = self.config.in_force.as_ref();
         let admission_policy = policies.remembered(memory);
-        let rest = report::config::status(snapshot, spec, env, admission_policy);
+        let rest = status::config::status(snapshot, spec, env, admission_policy);
         let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
         let counts = rest.admission_policy.as_deref();
         let named = spec.admission_policy.as_deref();
@@ -458,12 +464,12 @@ impl Decided<'_> {
 
     /// Returns what opens the root queue of the text in the output, and the way to close it.
     fn opened_by(&self, contributions: &[Attribution]) -> (String, String) {
-        let Inputs { snapshot, spec, env, .. } = &self.inputs;
+        let WriteContext { snapshot, spec, env, .. } = &self.inputs;
         let base = config_map(spec, &spec.base_config_map);
         let objects: Vec<_> = attribution::opens_root(contributions).into_iter().take(MAX_OPENING).collect();
         let root = "the root queue's ACL is `*`";
         let meant = "if it is meant, set spec.acceptOpenRoot";
-        if snapshot.claim(&env.key) != Claim::Ours {
+        if snapshot.claim(&env.key) != KeyClaim::Ours {
             let output = spec.output_name();
             (root.to_owned(), format!("close it in {output}, whose text is not queuewarden's"))
         } else if !objects.is_empty() {
@@ -484,7 +490,7 @@ impl Decided<'_> {
             self.grants.iter().any(|((_, queue, _), decided)| queue.is_root() && decided.acl.is_everyone())
         };
         self.inputs.spec.accept_open_root
-            && self.inputs.env.source == Source::Output
+            && self.inputs.env.source == TextSource::Output
             && self.output.applied.reason == Reason::Applied
             && (self.base().reason != Reason::BuiltInDefault || by_object())
     }
@@ -495,20 +501,20 @@ impl Decided<'_> {
         let observed = &snapshot.observed;
         let specs = snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
         let windows = specs.flat_map(|spec| {
-            let near = spec.expires_at.and_then(|end| end.checked_sub(report::queue_acl::NEAR).ok());
+            let near = spec.expires_at.and_then(|end| end.checked_sub(status::queue_acl::NEAR).ok());
             [spec.not_before, near, spec.expires_at].into_iter().flatten()
         });
         let kept = self.inputs.objects.iter().filter_map(|object| object.last_valid.as_ref()?.expires_at);
         let patience = observed
             .pending_since
             .filter(|_| self.loaded.reassert_at.is_some())
-            .and_then(|since| since.checked_add(running::PATIENCE).ok());
+            .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
         // From then on the scheduler counts as running an unknown text, and no longer as loading one.
         let unseen = observed.loaded_text.is_some()
             && self.loaded.finding.reason == Reason::LoadPending
             && !observed.reports_loaded_text();
         let loading = observed.pending_since.filter(|_| unseen || !snapshot.access_tests.is_empty());
-        let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
+        let loading = loading.and_then(|since| since.checked_add(scheduler::LOADING).ok());
         windows
             .chain(kept)
             .chain(self.reassert_at)
@@ -518,4 +524,18 @@ impl Decided<'_> {
             .filter(|at| *at > snapshot.now)
             .min()
     }
+}
+
+/// Makes the plan.
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    plan_again(snapshot, &mut ParseCache::new(snapshot.version()))
+}
+
+/// Makes the same plan for a caller that plans repeatedly: texts in the cache `cache` are not parsed again.
+pub fn plan_again(snapshot: &Snapshot, cache: &mut ParseCache) -> Plan {
+    cache.set_version(snapshot.version());
+    let decided = evaluate(snapshot, cache);
+    let plan = decided.map_or_else(|| waiting::plan(snapshot), Evaluation::into_plan);
+    cache.forget_unused();
+    plan
 }

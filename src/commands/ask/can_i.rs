@@ -102,18 +102,18 @@ impl RequestArgs {
             unknown.iter().chain(&parent).for_each(|note| console.note(note));
         }
         if show != Show::Nothing {
-            let answer = answers.decision(&decision);
-            if let Some(end) = answer.until.filter(|_| show == Show::Line) {
+            if let Some(end) = answers.until(&decision).filter(|_| show == Show::Line) {
                 console.note(&format!("the right ends at {}", in_words(end)));
             }
+            let answer = || answers.decision(&decision);
             let text = || match show {
                 Show::Everything => {
                     let resolved = self.identity.groups.is_empty();
-                    explain::text(&answers, &decision, (&answer, resolved), console.look_out().width)
+                    explain::text(&answers, &decision, (&answer(), resolved), console.look_out().width)
                 }
-                _ => line(allowed, &answer.reason, console.look_out()),
+                _ => line(allowed, &answers.reason(&decision), console.look_out()),
             };
-            console.out(&self.format.show(text, || &answer)?)?;
+            console.out(&self.format.show(text, answer)?)?;
         }
         Ok(Exit::yes(allowed))
     }

@@ -281,7 +281,7 @@ impl Args {
         console: Console,
     ) -> Result<bool, Failure> {
         let tree = configuration.tree(&self.source.partition)?;
-        let answers = Answers { configuration, tree };
+        let answers = Answers { source: configuration.name(), tree };
         let found = who_can(tree, right, queue);
         let mut all_gone = true;
         for subject in self.subjects.entries() {

@@ -21,9 +21,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::configuration::{Around, Configuration, Written};
+use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
 use super::rendered::{Evidence, ObjectChange};
-use super::texts::Text;
 use super::{files, live, rendered};
 use crate::output::{Console, Failure};
 use crate::source::input::source;
@@ -39,7 +38,9 @@ use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{ObjectRef, ResourceKind, attribution, config_map_of, managed_keys, merged};
+use queuewarden_plan::{
+    ObjectRef, ParseCache, ResourceKind, attribution, config_map_of, managed_keys, merged,
+};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -216,7 +217,7 @@ impl Cluster {
         })
     }
 
-    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
         if !args.live {
             let snapshot = self.readable(&spec, notes).await?;
@@ -233,11 +234,11 @@ impl Cluster {
                 answer.compare(flat.queues(&key).text, &key, notes);
                 let written = written_now(&spec, &snapshot, &flat, &mut Vec::new())?;
                 let base = Some(written.base.unwrap_or(written.text));
-                Ok(Written { text: answer.text(), base, version, ..written })
+                Ok(RenderedText { text: answer.text(), base, cache: ParseCache::new(version), ..written })
             }
             Err(failure) => {
                 notes.push(format!("not compared with the ConfigMaps: {failure}"));
-                Ok(Written::text_alone(answer.text(), version))
+                Ok(RenderedText::alone(answer.text(), version))
             }
         }
     }
@@ -483,17 +484,22 @@ fn written_now(
     snapshot: &Snapshot,
     flat: &Flattened,
     notes: &mut Vec<String>,
-) -> Result<Written, Failure> {
+) -> Result<RenderedText, Failure> {
     let key = flat.queues_key();
     let text = rendered::current(flat, located, notes)?;
-    let around = Around::new(snapshot, snapshot);
-    let written = Written { around, ..Written::text_alone(text, snapshot.version()) };
+    let context = ClusterContext::unchanged(snapshot.clone());
+    let written = RenderedText { context, ..RenderedText::alone(text, snapshot.version()) };
     if !is_ours(snapshot, flat, &key) {
         return Ok(written);
     }
     let attributions = attribution::in_force(&snapshot.queue_acls);
     let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
-    Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, over_time, ..written })
+    Ok(RenderedText {
+        base: rendered::base(snapshot, spec, &key, located),
+        attributions,
+        over_time,
+        ..written
+    })
 }
 
 /// Adds the settings to a snapshot, so that the operator's plans can be made of it.
@@ -534,7 +540,7 @@ fn written_after(
     change: &ObjectChange,
     now: Option<Timestamp>,
     notes: &mut Vec<String>,
-) -> Result<Written, Failure> {
+) -> Result<RenderedText, Failure> {
     snapshot.now = now.unwrap_or(snapshot.now);
     change.apply(&mut snapshot)?;
     rendered::written(&of_operator(spec, snapshot), spec, located, notes)
@@ -555,12 +561,12 @@ fn located(map: &str, key: &str, text: String) -> Text {
 
 /// Reads a text as a running `YuniKorn` does; the notes are printed only if that fails.
 fn configuration(
-    written: Result<Written, Failure>,
+    written: Result<RenderedText, Failure>,
     notes: Vec<String>,
     console: Console,
 ) -> Result<Configuration, Failure> {
     let written = written.inspect_err(|_| console.notes(&notes))?;
-    let configuration = Configuration::from_written(written).map_err(|refused| {
+    let configuration = Configuration::new(written).map_err(|refused| {
         console.notes(&notes);
         files::refuse(&refused, console)
     })?;

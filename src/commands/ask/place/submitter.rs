@@ -120,7 +120,7 @@ impl Question<'_> {
 
     /// The user that the pod names, as if the admission controller had accepted it.
     fn of_pod(&self) -> Result<Answer, Failure> {
-        let version = self.session.configuration.version;
+        let version = self.session.configuration.view.version;
         let submitter = Submitter::from_pod(&self.submitted.workload.pod, version);
         if submitter.source == NamedBy::Nothing {
             if self.session.cluster().is_none() && self.has_manifest {
@@ -139,7 +139,7 @@ impl Question<'_> {
 
     /// Asks the admission controller about a pod of this requester that names a user.
     fn admitted(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<Answer, Failure> {
-        let version = self.session.configuration.version;
+        let version = self.session.configuration.view.version;
         let workload = &self.submitted.workload;
         let account = alias::service_account(&requester.user).filter(|_| requester.groups.is_empty());
         let groups = account.map(|(namespace, _)| alias::groups_of_account(namespace));

@@ -172,7 +172,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let end = end.map(|end| times::ends(end, now));
     console.notes(&begin.into_iter().chain(end).collect::<Vec<_>>());
     diff::show(&session.configuration, &after, console);
-    if after.around.refused.contains_key(&object.to_string()) {
+    if after.rendered.context.refused().contains_key(&object.to_string()) {
         return Err(nothing_applied(&format!("{object} would grant nothing")));
     }
     if !is_planned {

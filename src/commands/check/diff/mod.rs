@@ -132,7 +132,7 @@ impl OnlyArgs {
     /// Returns the partitions to compare; one that only one of the two has is a difference, too.
     fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
         match &self.partition {
-            None => Ok(of.trees().to_vec()),
+            None => Ok(of.view.trees.clone()),
             Some(partition) => match (of.tree(partition), other.tree(partition)) {
                 (Ok(tree), _) => Ok(vec![tree.clone()]),
                 (Err(_), Ok(_)) => Ok(Vec::new()),
@@ -198,13 +198,13 @@ pub fn show(old: &Configuration, new: &Configuration, console: Console) {
 /// Returns whether someone may do more by the new configuration.
 pub fn widens(old: &Configuration, new: &Configuration) -> bool {
     let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
-    compared.answer(old.trees(), new.trees()).widens
+    compared.answer(&old.view.trees, &new.view.trees).widens
 }
 
 /// Compares two configurations: the notes about what differs, and who gains and who loses.
 pub fn compare(old: &Configuration, new: &Configuration) -> (Vec<String>, Table) {
     let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
-    let answer = compared.answer(old.trees(), new.trees());
+    let answer = compared.answer(&old.view.trees, &new.view.trees);
     (notes(compared, &answer), table::table(&answer, false, several(compared)))
 }
 
@@ -256,7 +256,7 @@ impl Args {
 
 /// Returns whether the output must name the partitions.
 fn several(compared: Compared<'_>) -> bool {
-    let mut trees = compared.old.trees().iter().chain(compared.new.trees());
+    let mut trees = compared.old.view.trees.iter().chain(&compared.new.view.trees);
     trees.any(|tree| tree.partition() != DEFAULT_PARTITION)
 }
 

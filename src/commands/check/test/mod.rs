@@ -21,7 +21,6 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::access_test::access_test;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::AccessTestSpec;
-use yunikorn::identity::ResolverKind;
 
 /// Help text on files and exit codes.
 const HELP: &str = "\
@@ -74,7 +73,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let suites = suites(&inputs, console)?;
     let configuration = Given::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
     configuration.note(None, console);
-    let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
+    let groups = args.groups.resolver(configuration.view.resolver, console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {
         Format::Text => formats::text(&answer, args.verbose),

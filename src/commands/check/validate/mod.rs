@@ -250,7 +250,9 @@ fn of_cluster(args: &Args, known: &Known, console: Console) -> Result<Checked, F
     let mut found = trees::of_cluster(&session.configuration, known, &mut sources);
     if !args.cluster.live {
         let flat = session.merged(&args.cluster)?;
-        for keys::KeyFinding { origin, diagnostic } in keys::findings(&flat, session.configuration.version) {
+        for keys::KeyFinding { origin, diagnostic } in
+            keys::findings(&flat, session.configuration.view.version)
+        {
             let map = origin.map_or(snapshot::YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
             let value = origin.filter(|_| diagnostic.span.is_some()).and_then(|origin| {
                 let value = flat.values().find(|(_, value)| value.origin == *origin)?.1;
@@ -268,7 +270,7 @@ fn of_cluster(args: &Args, known: &Known, console: Console) -> Result<Checked, F
             Ok(without_repetition(trees::of_cluster(configuration, known, &mut sources), &[]))
         })
     })?;
-    let queues = session.configuration.trees().iter().map(|tree| tree.queues().len()).sum();
+    let queues = session.configuration.view.trees.iter().map(|tree| tree.queues().len()).sum();
     Ok(Checked {
         sources,
         found,
