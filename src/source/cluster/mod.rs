@@ -617,10 +617,9 @@ fn no_cluster(error: &(dyn std::error::Error + 'static), args: &ServerArgs) -> F
 fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
     let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
     match error {
-        KubeconfigError::ReadConfig(error, path) if args.kubeconfig.is_some() => {
-            format!("cannot read {}: {}", source::shown(path), cause(error))
-        }
-        KubeconfigError::ReadConfig(error, path) if error.kind() != io::ErrorKind::NotFound => {
+        KubeconfigError::ReadConfig(error, path)
+            if args.kubeconfig.is_some() || error.kind() != io::ErrorKind::NotFound =>
+        {
             format!("cannot read {}: {}", source::shown(path), cause(error))
         }
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
