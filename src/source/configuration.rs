@@ -161,8 +161,8 @@ impl ClusterContext {
         refused.collect()
     }
 
-    /// Adds a note for each refused object, and for each `QueueAcl` of which a part is not in force because no
-    /// webhook writes aliases.
+    /// Adds a note for each refused object, and for each `QueueAcl` of which a part is not in force because
+    /// no webhook writes aliases.
     pub fn note_refused(&self, notes: &mut Vec<String>) {
         notes.extend(self.refused().iter().map(|(object, why)| format!("{object} grants nothing: {why}")));
         let metas = self.settled.queue_acls.iter().map(|entry| &entry.meta);

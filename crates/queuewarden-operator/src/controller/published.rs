@@ -29,7 +29,8 @@ pub struct Published {
     pub snapshot: Arc<Snapshot>,
     /// The queues that the scheduler runs, or the reason why they are unknown.
     pub queues: Result<Arc<AccessView>, String>,
-    /// The name of the text that they are written in. Positions in it would not help, because it is generated.
+    /// The name of the text that they are written in. Positions in it would not help, because it is
+    /// generated.
     pub source: Arc<str>,
     /// The configuration of `YuniKorn`'s admission controller.
     pub conf: Conf,
