@@ -6,13 +6,11 @@ use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_change
 use crate::access_tests::broken;
 use crate::conditions::Reason;
 use crate::decide::evaluate;
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::ParseCache;
 use crate::evaluation::Evaluation;
-use crate::grants::attribution::returning;
-use crate::grants::contribution::Resolved;
-use crate::grants::resolve;
+use crate::grants::{Resolved, resolve, returning};
 use crate::snapshot::Snapshot;
-use crate::status::queue_acl::without_effect;
+use crate::status::without_effect;
 use yunikorn::acl::codes::DROPS;
 
 /// Answers the change. `delegated` is set when the writer is not a cluster administrator, but one that
