@@ -20,6 +20,7 @@ RUN if [ -n "${CARGO_AUDITABLE}" ]; then cargo install cargo-auditable --locked 
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
 COPY crates/go-compat/Cargo.toml crates/go-compat/
 COPY crates/queuewarden-api/Cargo.toml crates/queuewarden-api/
+COPY crates/queuewarden-client/Cargo.toml crates/queuewarden-client/
 COPY crates/queuewarden-import/Cargo.toml crates/queuewarden-import/
 COPY crates/queuewarden-operator/Cargo.toml crates/queuewarden-operator/
 COPY crates/queuewarden-plan/Cargo.toml crates/queuewarden-plan/

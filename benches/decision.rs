@@ -7,7 +7,7 @@ use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
-use yunikorn_access::check::{decide, explain};
+use yunikorn_access::decide::{decide, explain};
 use yunikorn_access::{GrantingEntry, Tree};
 
 use crate::inputs;

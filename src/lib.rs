@@ -9,4 +9,10 @@
 //!                                          <- queuewarden_import
 //! ```
 
-pub mod cli;
+pub mod output;
+
+pub mod source;
+
+pub mod commands;
+
+pub mod args;

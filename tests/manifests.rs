@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use kube::core::DynamicObject;
+use queuewarden_api::registration;
 use queuewarden_api::{access_test, convert};
-use queuewarden_operator::server::{Endpoint, certificates::inject};
+use queuewarden_operator::server::Endpoint;
 use serde_json::{Value, json};
 use yunikorn::admission::request::{DECIDING_ANNOTATIONS, DECIDING_LABELS};
 use yunikorn_access::user_info::MAX_TEMPLATES;
@@ -171,9 +172,9 @@ fn the_endpoints_may_write_what_they_write() {
         let rule = rules.iter().find(|rule| rule["resources"][0] == resource).unwrap();
         rule["resourceNames"].clone()
     };
-    assert_eq!(names("validatingwebhookconfigurations"), serde_json::json!(inject::VALIDATING));
-    assert_eq!(names("mutatingwebhookconfigurations"), serde_json::json!(inject::MUTATING));
-    assert_eq!(names("apiservices"), serde_json::json!([inject::API_SERVICE]));
+    assert_eq!(names("validatingwebhookconfigurations"), serde_json::json!(registration::VALIDATING));
+    assert_eq!(names("mutatingwebhookconfigurations"), serde_json::json!(registration::MUTATING));
+    assert_eq!(names("apiservices"), serde_json::json!([registration::API_SERVICE]));
     let secret = read("manifests/https/secret.yaml").remove(0);
     assert_eq!(names("secrets"), serde_json::json!([secret["metadata"]["name"]]));
     assert!(secret.get("data").is_none(), "applied again it would take away what was written");
@@ -344,9 +345,9 @@ fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
 fn the_identity_guard_comes_behind_yunikorn_and_is_in_nobodys_way() {
     let [mutating, validating] =
         ["mutating", "validating"].map(|name| read(&format!("manifests/user-info/{name}.yaml")).remove(0));
-    assert_eq!(mutating["metadata"]["name"], inject::MUTATING[0]);
-    assert!(inject::MUTATING.iter().all(|name| *name > "yunikorn-admission-controller-mutations"));
-    assert!(inject::VALIDATING.contains(&validating["metadata"]["name"].as_str().unwrap()));
+    assert_eq!(mutating["metadata"]["name"], registration::MUTATING[0]);
+    assert!(registration::MUTATING.iter().all(|name| *name > "yunikorn-admission-controller-mutations"));
+    assert!(registration::VALIDATING.contains(&validating["metadata"]["name"].as_str().unwrap()));
     let [mutating, validating] = [&mutating, &validating].map(|object| &object["webhooks"][0]);
     for webhook in [mutating, validating] {
         assert_eq!((&webhook["failurePolicy"], &webhook["timeoutSeconds"]), (&"Ignore".into(), &3.into()));
@@ -440,6 +441,6 @@ fn the_page_names_all_that_the_api_server_asks() {
             assert!(page.contains(&format!("`{kind} {name}`")), "{kind} {name}");
         }
     };
-    named("mutatingwebhookconfiguration", &inject::MUTATING);
-    named("validatingwebhookconfiguration", &inject::VALIDATING);
+    named("mutatingwebhookconfiguration", &registration::MUTATING);
+    named("validatingwebhookconfiguration", &registration::VALIDATING);
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The folder of the code that runs under these accounts.
-const CODE: &str = "crates/queuewarden-operator/src";
+/// The folders of the code that runs under these accounts. The first is left out of [`Use::uses`].
+const CODE: [&str; 2] = ["crates/queuewarden-operator/src/", "crates/queuewarden-client/src/"];
 
 /// A right and its use.
 struct Use {
@@ -16,7 +16,7 @@ struct Use {
     manifest: &'static str,
     /// `VERBS RESOURCE`, with the name of the account in front if it is not queuewarden.
     right: &'static str,
-    /// The file in [`CODE`] that uses it, and the calls by which it does, in the order of the verbs.
+    /// The file that uses it, and the calls by which it does, in the order of the verbs.
     uses: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -28,7 +28,7 @@ const USES: &[Use] = &[
         right: "get,list,watch queueacls,admissionpolicies,yunikornconfigs,queueaccesstests",
         uses: &[
             ("controller/status.rs", &["api.get_opt("]),
-            ("controller/world.rs", &["Api<DynamicObject>"]),
+            ("queuewarden-client/src/objects.rs", &["Api<DynamicObject>"]),
             WATCH,
         ],
     },
@@ -40,7 +40,11 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "get,list,watch configmaps yunikorn-defaults,yunikorn-configs,yunikorn-queues",
-        uses: &[("controller/apply.rs", &[".get_opt("]), WATCH],
+        uses: &[
+            ("controller/apply.rs", &[".get_opt("]),
+            ("controller/cluster_watches.rs", &["Api::<ConfigMap>"]),
+            WATCH,
+        ],
     },
     Use {
         manifest: "rbac.yaml",
@@ -65,7 +69,7 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "create leases",
-        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process.rs", &["Api<Lease>"])],
+        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process/mod.rs", &["Api<Lease>"])],
     },
     Use {
         manifest: "rbac.yaml",
@@ -83,7 +87,7 @@ const USES: &[Use] = &[
         right: "get secrets queuewarden-tls",
         uses: &[
             ("server/certificates/secret.rs", &["secrets.get_opt("]),
-            ("server/certificates/follower.rs", &["Api<Secret>"]),
+            ("server/certificates/loader.rs", &["Api<Secret>"]),
         ],
     },
     Use {
@@ -115,12 +119,15 @@ const USES: &[Use] = &[
     Use {
         manifest: "access/rbac.yaml",
         right: "create tokenreviews",
-        uses: &[("server/caller/token.rs", &["api.create("]), ("server/served/mod.rs", &["callers.know("])],
+        uses: &[
+            ("server/caller/mod.rs", &["api.create("]),
+            ("server/aggregated_api/mod.rs", &["callers.authenticate("]),
+        ],
     },
     Use {
         manifest: "access/rbac.yaml",
         right: "role extension-apiserver-authentication-reader",
-        uses: &[("server/served/trust.rs", &["maps.get("])],
+        uses: &[("server/aggregated_api/trust.rs", &["maps.get("])],
     },
     Use {
         manifest: "authorizer/rbac.yaml",
@@ -131,8 +138,8 @@ const USES: &[Use] = &[
         manifest: "authorizer/rbac.yaml",
         right: "create tokenreviews",
         uses: &[
-            ("server/caller/token.rs", &["api.create("]),
-            ("server/authorize/mod.rs", &["callers.know("]),
+            ("server/caller/mod.rs", &["api.create("]),
+            ("server/authorize/mod.rs", &["callers.authenticate("]),
         ],
     },
     Use {
@@ -177,12 +184,12 @@ const USES: &[Use] = &[
     Use {
         manifest: "applications/rbac.yaml",
         right: "list,watch pods",
-        uses: &[("controller/applications.rs", &["Api::all,"]), WATCH],
+        uses: &[("server/applications.rs", &["Api::all,"]), WATCH],
     },
     Use {
         manifest: "scheduler-secret/rbac.yaml",
         right: "get secrets queuewarden-scheduler",
-        uses: &[("controller/connect.rs", &["secrets.get("])],
+        uses: &[("queuewarden-client/src/scheduler/connector.rs", &["secrets.get("])],
     },
     Use {
         manifest: "rbac-mirror/rbac.yaml",
@@ -266,7 +273,8 @@ fn each_right_has_a_use() {
     assert_eq!(given, used);
     for used in USES {
         for (file, calls) in used.uses {
-            let text = read(&format!("{CODE}/{file}"));
+            let folder = if file.contains("/src/") { "crates/" } else { CODE[0] };
+            let text = read(&format!("{folder}{file}"));
             let code = text.split("\nmod tests {").next().unwrap();
             for call in *calls {
                 assert!(code.contains(call), "{} {}: {file} has no {call}", used.manifest, used.right);
@@ -289,13 +297,15 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn each_use_has_a_right() {
     let mut files = Vec::new();
-    let code = root().join(CODE);
-    sources(&code, &mut files);
+    for folder in CODE {
+        sources(&root().join(folder), &mut files);
+    }
     for path in files {
         let text = fs::read_to_string(&path).unwrap();
         let text = text.split("\nmod tests {").next().unwrap();
         if ["Api<", "Api::", "Recorder"].iter().any(|word| text.contains(word)) {
-            let file = path.strip_prefix(&code).unwrap().to_str().unwrap();
+            let path = path.strip_prefix(root()).unwrap().to_str().unwrap();
+            let file = path.strip_prefix(CODE[0]).unwrap_or(&path["crates/".len()..]);
             let named = USES.iter().flat_map(|used| used.uses).any(|(used, _)| *used == file);
             assert!(named, "{file} calls the API server; name the right that it uses");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DynamicObject};
-use queuewarden_operator::controller::world::api;
+use queuewarden_client::objects::api;
 use serde_json::Value;
 
 use crate::Kind;

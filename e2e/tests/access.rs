@@ -13,25 +13,12 @@ use queuewarden_e2e::{Capability, Kind, Operator, TestCluster, eventually};
 
 use tokio::io::AsyncWriteExt as _;
 
-use crate::cli::ask;
+use crate::cli::{Ended, ask};
 use crate::operator::{acl, config_is, open_base, refresh_no_more};
 
 /// A namespace that is deleted.
 const PASSING: &str = "queuewarden-e2e-passing";
 const QUEUES: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
-
-/// The result of a kubectl command.
-struct Ended {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl std::fmt::Display for Ended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "code {:?}\nout:\n{}err:\n{}", self.code, self.out, self.err)
-    }
-}
 
 /// Runs kubectl as administrator, and returns all its output.
 async fn kubectl(cluster: &TestCluster, command: &str, input: &str) -> Result<Ended> {
@@ -50,11 +37,7 @@ async fn kubectl(cluster: &TestCluster, command: &str, input: &str) -> Result<En
     stdin.write_all(input.as_bytes()).await?;
     drop(stdin);
     let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await??;
-    Ok(Ended {
-        code: output.status.code(),
-        out: String::from_utf8(output.stdout)?,
-        err: String::from_utf8(output.stderr)?,
-    })
+    Ended::of(output)
 }
 
 /// Returns an operator that serves its endpoints behind the API server, with these grants in force.

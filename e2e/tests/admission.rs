@@ -71,7 +71,7 @@ impl Case {
     }
 }
 
-fn texts(pairs: &[(&str, &str)]) -> Texts {
+pub(crate) fn texts(pairs: &[(&str, &str)]) -> Texts {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use go_compat::diag::Code;
-use queuewarden::cli::codes;
+use queuewarden::commands::other::codes;
 
 use super::examples;
 
@@ -33,8 +33,12 @@ const WIDEST: usize = 300;
 
 /// Returns the sources of the program, including those of its crates.
 pub(crate) fn sources() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let all = ["src", "crates"].into_iter().flat_map(|folder| files(&root.join(folder)));
+    ["src", "crates"].into_iter().flat_map(rust_files).collect()
+}
+
+/// Returns the Rust files in a folder of the repository.
+pub(crate) fn rust_files(folder: &str) -> Vec<PathBuf> {
+    let all = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).into_iter();
     all.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use go_compat::diag::Code;
-use queuewarden::cli::codes;
+use queuewarden::commands::other::codes;
 
 use super::process::{err, out, run};
 
@@ -72,13 +72,13 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 6008,
         when: "Reported for a file with more than 10,000 documents.",
-        file: "src/cli/input/object.rs",
+        file: "src/source/input/object.rs",
         test: "documents_are_bounded",
     },
     Elsewhere {
         number: 6009,
         when: "Reported after the first 1,000 findings of a file.",
-        file: "src/cli/findings.rs",
+        file: "src/output/findings.rs",
         test: "findings_of_a_file_are_bounded",
     },
     Elsewhere {
@@ -96,13 +96,13 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 7304,
         when: "Reported for a line with more than 4 MiB.",
-        file: "src/cli/review/sorted.rs",
+        file: "src/commands/check/review/sorted.rs",
         test: "each_line_is_a_review_by_itself",
     },
     Elsewhere {
         number: 7307,
         when: "Reported by the webhooks.",
-        file: "crates/queuewarden-operator/src/server/review.rs",
+        file: "crates/queuewarden-operator/src/server/admission_review.rs",
         test: "what_is_not_read_is_refused_with_the_reason",
     },
     Elsewhere {

@@ -48,6 +48,7 @@ fn is_test(name: &str) -> bool {
         ("yunikorn_access::", "crates/yunikorn-access/src"),
         ("queuewarden_plan::", "crates/queuewarden-plan/src"),
         ("queuewarden_api::", "crates/queuewarden-api/src"),
+        ("queuewarden_client::", "crates/queuewarden-client/src"),
         ("queuewarden_operator::", "crates/queuewarden-operator/src"),
         ("", "src"),
     ];

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use queuewarden::cli::examples::EXAMPLES;
-use queuewarden::cli::exit_codes;
+use queuewarden::args::examples::EXAMPLES;
+use queuewarden::args::exit_codes;
 use queuewarden_plan::conditions::{Reason, Type};
 
 use super::process::{err, out, run};
@@ -223,39 +223,46 @@ fn lines_fit_and_paragraphs_are_short() {
     assert!(readme().lines().count() <= 200, "the README has at most 200 lines");
 }
 
-/// The files, folders and types that the architecture names exist.
+/// The files, folders, types and functions that the pages for developers name exist.
 #[test]
-fn files_and_types_of_the_architecture_exist() {
-    let text = page("docs/architecture.md");
-    let sources = super::docs::sources().into_iter();
+fn files_types_and_functions_of_developers_pages_exist() {
+    let text = [page("docs/architecture.md"), page("tests/README.md")].concat();
+    let sources = ["src", "crates", "e2e/src", "e2e/tests"].into_iter().flat_map(super::docs::rust_files);
     let code: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();
-    let mut found = 0;
+    let has_word = |word: &str| {
+        code.match_indices(word).any(|(at, _)| {
+            code.get(at + word.len()..)
+                .is_some_and(|rest| !rest.starts_with(|next: char| next == '_' || next.is_alphanumeric()))
+        })
+    };
+    let mut names = 0;
     for name in text.split("```").step_by(2).flat_map(|prose| prose.split('`').skip(1).step_by(2)) {
-        let is_path = ["src/", "crates/", "e2e/", "tests/", "docs/", "manifests/", "charts/", "fuzz/"]
-            .iter()
-            .any(|folder| name.starts_with(folder));
+        let is_path =
+            ["src/", "crates/", "e2e/", "tests/", "docs/", "manifests/", "charts/", "fuzz/", "benches/"]
+                .iter()
+                .any(|folder| name.starts_with(folder));
         let is_type = name.starts_with(|first: char| first.is_ascii_uppercase())
             && name.chars().all(char::is_alphanumeric)
             && !OF_KUBERNETES.contains(&name);
+        let is_function =
+            name.matches('_').count() > 2 && name.chars().all(|c| c == '_' || c.is_ascii_lowercase());
         if is_path {
-            // A star is any name in between.
-            let (folder, end) = name.split_once('*').unwrap_or((name, ""));
-            assert!(root().join(folder).exists(), "there is no {name}");
-            assert!(end.is_empty() || folder.ends_with('/'), "{name}");
-            found += 1;
+            // `tests/codes/QW…` is about every file that begins so.
+            let folder = name
+                .strip_suffix('…')
+                .and_then(|name| name.rsplit_once('/'))
+                .map_or(name, |(folder, _)| folder);
+            assert!(root().join(folder).exists(), "{name} does not exist");
         } else if is_type {
-            let declared = ["struct", "enum", "trait", "type"];
-            let is_declared = declared.iter().any(|kind| {
-                code.match_indices(&format!("{kind} {name}")).any(|(at, words)| {
-                    code.get(at + words.len()..).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-                })
-            });
-            let is_kind = code.contains(&format!("kind = \"{name}\""));
-            assert!(is_declared || is_kind, "no type is called {name}");
-            found += 1;
+            let is_declared =
+                ["struct", "enum", "trait", "type"].iter().any(|kind| has_word(&format!("{kind} {name}")));
+            assert!(is_declared || code.contains(&format!("kind = \"{name}\"")), "no type is called {name}");
+        } else if is_function {
+            assert!(has_word(&format!("fn {name}")), "no function is called {name}");
         }
+        names += usize::from(is_path || is_type || is_function);
     }
-    assert!(found > 50, "{found}");
+    assert!(names > 70, "{names}");
 }
 
 /// Names in the architecture that are Kubernetes' or kube's.
@@ -319,7 +326,8 @@ fn every_page_is_linked() {
 fn checks_of_an_installation_are_described() {
     let mut declared = BTreeSet::new();
     for file in ["api", "features", "https", "pods", "rights", "running", "written"] {
-        let code = std::fs::read_to_string(root().join(format!("src/cli/check/{file}.rs"))).unwrap();
+        let code =
+            std::fs::read_to_string(root().join(format!("src/commands/operate/check/{file}.rs"))).unwrap();
         let names = code.lines().filter_map(|line| line.strip_prefix("const ")?.split_once(": &str = \""));
         declared.extend(
             names
@@ -364,7 +372,7 @@ fn texts_that_are_explained_are_printed() {
 /// Names of metrics are part of the interface.
 #[test]
 fn metrics_are_the_operators() {
-    let code = ["metrics.rs", "metrics/endpoints.rs"]
+    let code = ["metrics/mod.rs", "metrics/endpoints.rs"]
         .map(|file| {
             std::fs::read_to_string(root().join("crates/queuewarden-operator/src/controller").join(file))
                 .unwrap()

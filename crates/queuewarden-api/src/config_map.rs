@@ -13,12 +13,19 @@ use k8s_openapi::{
 };
 
 use super::touches::{named, touches};
+use go_compat::diag::Code;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_plan::{
     Write,
     snapshot::{BinaryValue, ConfigMapState, IN_FORCE, KeyOwner},
 };
 use yunikorn::config::flatten::is_packed;
+
+/// A ConfigMap that the `YuniKornConfig` names may not be read.
+pub const FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[FORBIDDEN];
 
 /// Returns everything in a `ConfigMap` that the plan reads.
 pub fn state(config_map: &ConfigMap) -> ConfigMapState {

@@ -12,16 +12,19 @@
 //! * [`access_test`]: a `QueueAccessTest` as the plan's input.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
 //! * [`identity_webhook`]: the registration of the user-info webhook, and whether all pods get their aliases.
+//! * [`registration`]: the objects that make the API server call the endpoints.
+//! * [`log_level`]: the annotation that sets the log level of the operator.
 //! * [`history`]: a revision of the output's history, stored and read.
 //! * [`pod`]: a pod as the evaluator's plain data.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
-//! * [`served`]: the served resources of `access.queuewarden.dev`.
+//! * [`aggregated_api`]: the served resources of `access.queuewarden.dev`.
 //! * [`status`]: the plan's output as `status` of the objects.
 //!
 //! The API server checks structure (lengths, names, what excludes what). It is never the only check: objects
 //! may be older than a rule or come from a file, so the conversion checks again and the plan checks meaning.
 
 pub mod access_test;
+pub mod aggregated_api;
 pub mod answer;
 pub mod config_map;
 pub mod convert;
@@ -29,11 +32,12 @@ pub mod crd;
 pub mod history;
 pub mod identity_webhook;
 pub mod limits;
+pub mod log_level;
 pub mod mirror;
 pub mod pod;
+pub mod registration;
 pub mod restorers;
 pub mod review;
-pub mod served;
 pub mod status;
 pub mod touches;
 pub mod v1alpha1;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use yunikorn::config::verdict;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
-use yunikorn_access::check::{Subject, implied_by};
+use yunikorn_access::subject::Subject;
 use yunikorn_access::{GrantingEntry, QueueId, Tree};
 
 use super::names::Names;
@@ -211,7 +211,7 @@ impl Comparison<'_> {
         let first = self.imported.of_source.get(at).and_then(|target| (*target).ok());
         let above = |queue: &usize| self.imported.queues.get(*queue).and_then(|queue| queue.parent);
         for queue in std::iter::successors(first, above) {
-            for acl in implied_by(right) {
+            for acl in right.acls() {
                 let entries = [identity, &Subject::Everyone]
                     .map(|who| self.imported.came.get(&(queue, *acl, who.clone())));
                 if let Some(came) = entries.into_iter().flatten().next() {

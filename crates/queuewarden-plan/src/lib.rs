@@ -16,6 +16,8 @@ mod effective;
 
 mod grants;
 
+pub mod view;
+
 mod write;
 
 pub mod rbac_mirror;
@@ -48,7 +50,7 @@ pub use decide::{plan, plan_again};
 pub use effective::base::base_tree;
 pub use effective::claim::managed_keys;
 pub use effective::merged::{config_map_of, merged, merged_alone, text_in_force};
-pub use effective::parse_cache::ParseCache;
+pub use effective::parse_cache::{ParseCache, ParsedConfig};
 pub use effective::scheduler::SchedulerText;
 pub use grants::policy::{
     Trust, admission_keys, admission_settings, field_of, risks, settings, shared_application, submission,

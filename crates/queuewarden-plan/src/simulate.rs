@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::conditions::{Condition, Reason, Status, Type, find};
-use crate::decide::{plan, plan_again};
+use crate::decide::plan_again;
 use crate::effective::{ParseCache, text_in_force};
 use crate::plan::Plan;
 use crate::snapshot::{
@@ -28,6 +28,8 @@ pub struct Settled {
     pub created: Vec<NewConfigMap>,
     /// True if the output ConfigMap was written.
     pub written: bool,
+    /// The texts that were parsed.
+    pub cache: ParseCache,
 }
 
 impl Settled {
@@ -63,7 +65,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
         made = plan_again(&snapshot, &mut cache);
     }
     remember(&mut snapshot, &made);
-    Settled { snapshot, plan: made, created, written }
+    Settled { snapshot, plan: made, created, written, cache }
 }
 
 /// Continues after the scheduler has loaded the text, where there is one to query.
@@ -75,7 +77,7 @@ pub fn loaded(mut settled: Settled) -> Settled {
     let checksum = Ok(checksum(&text));
     settled.snapshot.observed.read_back = Some(ReadBack { at: settled.snapshot.now, checksum });
     settled.snapshot.observed.loaded_text = Some(text);
-    settled.plan = plan(&settled.snapshot);
+    settled.plan = plan_again(&settled.snapshot, &mut settled.cache);
     remember(&mut settled.snapshot, &settled.plan);
     settled
 }

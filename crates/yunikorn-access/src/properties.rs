@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::check::decide;
+use super::decide::decide;
 use super::testing::{QUEUES, Queue, any_acl, any_identity, any_queues, any_tree, tree};
 use super::tree::{Grants, Origin, Tree};
 use super::who_can::who_can;

@@ -1,130 +1,18 @@
-//! The reach of a grant: the queue it is written at and all below it.
+//! The queues that a grant reaches, the subjects of a tree, and the queues where their rights begin.
 //!
-//! The one exception is the recovery queue. It denies submission without checking the queue above, and so do
-//! the queues below it when the check comes up to it (yunikorn-core `queue.go:798-810`): no submit right from
-//! above reaches it or its descendants.
+//! A right begins at the queues whose own ACLs grant it, and the queues below inherit it. So the whole matrix
+//! of subjects and queues has as many starts as the ACLs have entries. A subject has a right on a queue by
+//! its own starts and by those of everyone that reach the queue ([`granted_on`]). The start with the highest
+//! number decides, because queues above come before those below; of two at one queue it is the subject's own.
 
-use std::ops::Range;
+use std::collections::BTreeSet;
 
-use super::alias::Kind;
-use super::check::{Entry, Subject};
-use super::tree::{Node, QueueId, Tree};
-use yunikorn::acl::Match;
+use super::queue_set::{QueueSet, reach};
+use super::subject::Subject;
+use super::tree::{GrantingEntry, Node, Origin, QueueId, Tree};
+use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-
-/// A set of queues by their numbers in some pre-order, as ranges in order that do not touch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct QueueSet(Vec<Range<u32>>);
-
-impl QueueSet {
-    /// Returns the union of ranges in any order; empty ones are ignored.
-    pub fn new(mut ranges: Vec<Range<u32>>) -> Self {
-        ranges.retain(|range| !range.is_empty());
-        ranges.sort_unstable_by_key(|range| range.start);
-        let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            match joined.last_mut().filter(|last| range.start <= last.end) {
-                Some(last) => last.end = last.end.max(range.end),
-                None => joined.push(range),
-            }
-        }
-        Self(joined)
-    }
-
-    /// Returns the ranges in order, none of them empty.
-    pub fn ranges(&self) -> &[Range<u32>] {
-        &self.0
-    }
-
-    /// Returns the numbers in order.
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().flat_map(Clone::clone)
-    }
-
-    /// Returns the number of queues.
-    pub fn len(&self) -> usize {
-        self.0.iter().map(ExactSizeIterator::len).sum()
-    }
-
-    /// Returns whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the first queue of the set that is not before this one.
-    pub fn first_from(&self, queue: u32) -> Option<u32> {
-        self.at_or_behind(queue).first().map(|range| range.start.max(queue))
-    }
-
-    /// Returns whether the set contains this queue.
-    #[inline]
-    pub fn contains(&self, queue: u32) -> bool {
-        match self.0.as_slice() {
-            [] => false,
-            [one] => one.contains(&queue),
-            _ => self.at_or_behind(queue).first().is_some_and(|range| range.start <= queue),
-        }
-    }
-
-    /// Returns the queues that only `self` has.
-    #[must_use]
-    pub fn minus(&self, other: &Self) -> Self {
-        let mut kept = Vec::new();
-        for range in &self.0 {
-            let mut from = range.start;
-            for hole in other.at_or_behind(from).iter().take_while(|hole| hole.start < range.end) {
-                kept.push(from..hole.start.max(from));
-                from = hole.end;
-            }
-            kept.push(from..range.end);
-        }
-        Self::new(kept)
-    }
-
-    /// Returns the queues that both sets have.
-    #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
-        let mut both = Vec::new();
-        for range in &self.0 {
-            let others = other.at_or_behind(range.start).iter();
-            both.extend(
-                others
-                    .take_while(|other| other.start < range.end)
-                    .map(|other| range.start.max(other.start)..range.end.min(other.end)),
-            );
-        }
-        Self::new(both)
-    }
-
-    /// Returns the queues that at least one of the sets has.
-    #[must_use]
-    pub fn or(&self, other: &Self) -> Self {
-        Self::new([self.0.as_slice(), other.0.as_slice()].concat())
-    }
-
-    /// Returns the ranges that do not end before this queue.
-    fn at_or_behind(&self, queue: u32) -> &[Range<u32>] {
-        self.0.get(self.0.partition_point(|range| range.end <= queue)..).unwrap_or_default()
-    }
-}
-
-impl From<Range<u32>> for QueueSet {
-    fn from(range: Range<u32>) -> Self {
-        Self::new(std::iter::once(range).collect())
-    }
-}
-
-/// Returns the queues that a grant on `subtree` reaches, when `recovery` is the recovery queue with what is
-/// below it: two ranges, of which one may be empty.
-pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u32>>) -> [Range<u32>; 2] {
-    match recovery.filter(|_| right == Right::Submit) {
-        Some(inner) if subtree.start <= inner.start && inner.end <= subtree.end => {
-            [subtree.start..inner.start, inner.end..subtree.end]
-        }
-        _ => [subtree.clone(), subtree.end..subtree.end],
-    }
-}
 
 /// Returns the queues on which a subject in an ACL of this queue holds a right, if that ACL grants it.
 pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
@@ -139,24 +27,7 @@ pub fn reached_by(tree: &Tree, right: Right, entry: Match<'_>) -> QueueSet {
 /// Returns the queues whose ACLs are checked for a right on one of them, in order: the queue itself, and
 /// those above it as far as the check goes up.
 pub fn checked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
-    tree.lineage(id).take_while(move |(_, node)| !stops(right, node))
-}
-
-/// Returns whether the check ends at this queue with a denial.
-pub(super) fn stops(right: Right, node: &Node) -> bool {
-    right == Right::Submit && node.path.is_recovery()
-}
-
-/// The nearest entry that grants a right, in the order in which `YuniKorn` checks: its queue, its ACL, and
-/// the subject it names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GrantingEntry<'t> {
-    /// The queue whose ACL it is.
-    pub queue: QueueId,
-    /// The ACL of that queue.
-    pub acl: Right,
-    /// The entry.
-    pub entry: Match<'t>,
+    tree.lineage(id).take_while(move |(_, node)| !node.stops(right))
 }
 
 impl<'t> GrantingEntry<'t> {
@@ -182,54 +53,45 @@ impl<'t> GrantingEntry<'t> {
     }
 }
 
-impl From<Match<'_>> for Subject {
-    fn from(entry: Match<'_>) -> Self {
-        match entry {
-            Match::Everyone => Self::Everyone,
-            Match::User(user) => Self::User(user.to_owned()),
-            Match::Group(group) => Self::Group(group.to_owned()),
-        }
-    }
+/// The entry of an ACL that grants access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The subject that the entry names.
+    pub subject: Subject,
+    /// The origins of the entry: several objects may grant the same.
+    pub origins: Vec<Origin>,
 }
 
-impl Subject {
-    /// Returns the subject as an entry of an ACL.
-    pub fn entry(&self) -> Match<'_> {
-        match self {
-            Self::Everyone => Match::Everyone,
-            Self::User(user) => Match::User(user),
-            Self::Group(group) => Match::Group(group),
-        }
-    }
+/// Lists the subjects that are named in the ACLs: users, then groups, by name, then [`Subject::Everyone`] for
+/// anyone who is not named.
+pub fn all_named(tree: &Tree) -> Vec<Subject> {
+    let acls = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| &node.grants(right).acl));
+    let entries: BTreeSet<Match<'_>> = acls.flat_map(Acl::entries).map(|entry| tree.real(entry)).collect();
+    let names = entries.into_iter().filter(|entry| *entry != Match::Everyone);
+    names.chain([Match::Everyone]).map(Subject::from).collect()
+}
 
-    /// Returns whether an ACL can hold it as it is, without an alias.
-    pub fn is_plain(&self) -> bool {
-        match self {
-            Self::Everyone => true,
-            Self::User(name) => Kind::User.is_plain(name),
-            Self::Group(name) => Kind::Group.is_plain(name),
-        }
-    }
-
-    /// Returns an identity about which only the subject is known: a user in no group, an unnamed member of a
-    /// group, or anybody. Such an identity has access only by this name or by the wildcard, because no ACL
-    /// can name an empty user.
-    pub fn identity(&self) -> Identity {
-        match self {
-            Self::Everyone => Identity::default(),
-            Self::User(user) => Identity { user: user.clone(), groups: Vec::new() },
-            Self::Group(group) => Identity { user: String::new(), groups: vec![group.clone()] },
-        }
-    }
+/// Finds where a right of a subject begins, by entries that name it and not everyone: in the order of the
+/// queues, and each queue once. To submit is also granted to administrators, as the ACL of the entry shows.
+pub fn starts<'t>(
+    tree: &'t Tree,
+    right: Right,
+    subject: Match<'t>,
+) -> impl Iterator<Item = GrantingEntry<'t>> {
+    // Beside a wildcard in the ACL that is read first, a name in the other is not needed.
+    let is_needed = move |granting: &GrantingEntry<'_>| {
+        granting.acl == right
+            || tree.node(granting.queue).is_some_and(|node| !node.grants(right).acl.is_everyone())
+    };
+    tree.named().granting_entries(right, subject).filter(is_needed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alias::alias;
-    use crate::testing::tree;
+    use crate::alias::{Kind, alias};
+    use crate::testing::{any_tree, each_tree, tree};
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     /// An alias that somebody claims to be in counts for nothing.
     #[test]
@@ -250,32 +112,78 @@ mod tests {
         assert_eq!((find(driver, "devs"), find("mallory", &alias)), (Some(expected), None));
     }
 
-    fn set(ranges: &[(u32, u32)]) -> (QueueSet, BTreeSet<u32>) {
-        let ranges: Vec<Range<u32>> = ranges.iter().map(|(start, len)| *start..start + len).collect();
-        let model = ranges.iter().flat_map(Clone::clone).collect();
-        (QueueSet::new(ranges), model)
+    /// The start that gives a subject the right on a queue.
+    fn nearest<'t>(
+        tree: &'t Tree,
+        right: Right,
+        subject: Match<'t>,
+        queue: QueueId,
+    ) -> Option<GrantingEntry<'t>> {
+        let nearest = |subject| {
+            let reaches =
+                |start: &GrantingEntry<'_>| granted_on(tree, right, start.queue).contains(queue.number());
+            starts(tree, right, subject).filter(reaches).last()
+        };
+        let (own, everyone) = (nearest(subject), nearest(Match::Everyone));
+        match (own, everyone) {
+            (Some(own), Some(everyone)) if everyone.queue > own.queue => Some(everyone),
+            (own, everyone) => own.or(everyone),
+        }
     }
 
-    fn any_ranges() -> impl Strategy<Value = Vec<(u32, u32)>> {
-        proptest::collection::vec((0_u32..30, 0_u32..6), 0..8)
+    /// Checks that the starts agree with every cell of the matrix.
+    fn agree(tree: &Tree) -> Result<(), String> {
+        for subject in all_named(tree) {
+            for (queue, _) in tree.queues() {
+                for right in Right::ALL {
+                    let cell = GrantingEntry::of_name(tree, right, queue, subject.entry());
+                    let held = nearest(tree, right, subject.entry(), queue);
+                    if held != cell {
+                        return Err(format!(
+                            "{subject:?} {right:?} {queue:?}: {held:?}, not {cell:?}\n{tree:?}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn on_every_small_tree_they_are_the_matrix() {
+        for shape in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
+            each_tree(&shape, |tree| agree(tree).unwrap());
+        }
     }
 
     proptest! {
         #[test]
-        fn it_is_a_set(left in any_ranges(), right in any_ranges()) {
-            let ((a, left), (b, right)) = (set(&left), set(&right));
-            let same = |set: &QueueSet, model: BTreeSet<u32>| {
-                let canonical = set.ranges().windows(2).all(|pair| pair[0].end < pair[1].start);
-                canonical
-                    && set.iter().eq(model.iter().copied())
-                    && set.len() == model.len()
-                    && set.is_empty() == model.is_empty()
-                    && (0..40).all(|queue| set.contains(queue) == model.contains(&queue))
-            };
-            prop_assert!(same(&a, left.clone()), "{a:?}");
-            prop_assert!(same(&a.minus(&b), &left - &right), "{a:?} - {b:?}");
-            prop_assert!(same(&a.and(&b), &left & &right), "{a:?} & {b:?}");
-            prop_assert!(same(&a.or(&b), &left | &right), "{a:?} | {b:?}");
+        fn on_random_trees_they_are_the_matrix(tree in any_tree()) {
+            agree(&tree).map_err(TestCaseError::fail)?;
         }
+    }
+
+    #[test]
+    fn who_is_let_in_already_does_not_start_at_the_admin_acl() {
+        let tree = tree(&[("root", "*", "sue"), ("root.a", "sue", "sue,bob")]);
+        let submit = |subject| {
+            let starts = starts(&tree, Right::Submit, subject);
+            starts.map(|start| (start.queue.number(), start.acl)).collect::<Vec<_>>()
+        };
+        assert_eq!(submit(Match::Everyone), [(0, Right::Submit)]);
+        assert_eq!(submit(Match::User("bob")), [(1, Right::Admin)]);
+        assert_eq!(submit(Match::User("sue")), [(1, Right::Submit)]);
+        assert_eq!(submit(Match::Group("sue")), []);
+    }
+
+    #[test]
+    fn who_is_named_anywhere_is_listed_and_everyone() {
+        let of_tree = tree(&[("root", "bob ops", "*"), ("root.a", "al devs,bob", "zed")]);
+        let users = ["al", "bob", "zed"].map(|name| Subject::User(name.to_owned()));
+        let groups = ["bob", "devs", "ops"].map(|name| Subject::Group(name.to_owned()));
+        let named: Vec<Subject> = users.into_iter().chain(groups).chain([Subject::Everyone]).collect();
+        assert_eq!(all_named(&of_tree), named);
+        assert_eq!(all_named(&tree(&[("root", "*", "")])), [Subject::Everyone]);
+        assert_eq!(all_named(&tree(&[("root", "", "")])), [Subject::Everyone]);
     }
 }

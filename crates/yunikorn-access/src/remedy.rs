@@ -10,9 +10,11 @@ use std::{fmt, iter};
 
 use super::alias::{self, Kind};
 use super::change::{Case, Change};
-use super::check::{Decision, Step, Subject};
-use super::near_miss::in_another_case;
-use super::reach::{GrantingEntry, granted_on, reached_by, stops};
+use super::decide::in_another_case;
+use super::decide::{Decision, Step};
+use super::reach::{granted_on, reached_by};
+use super::subject::Subject;
+use super::tree::GrantingEntry;
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::queue::{QueuePath, lowered, nearest};
@@ -223,7 +225,7 @@ fn candidates<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<It
     match decides {
         _ if decision.allowed() => Box::new(iter::empty()),
         None => Box::new(instead(tree, decision).into_iter()),
-        Some((_, node)) if stops(decision.right, node) => Box::new(iter::empty()),
+        Some((_, node)) if node.stops(decision.right) => Box::new(iter::empty()),
         Some((id, node)) => {
             let meant = meant(tree, decision).into_iter().chain(renamed(tree, decision));
             Box::new(meant.chain(grants(tree, decision, id, node)))
@@ -374,7 +376,7 @@ fn widths(tree: &Tree, right: Right, group: &str) -> [usize; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{decide, explain};
+    use crate::decide::{decide, explain};
     use crate::testing::{any_identity, any_tree, text, tree};
     use proptest::prelude::*;
     use yunikorn::acl::{self, Acl};

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use jiff::Timestamp;
 
-use super::check::{Denial, implied_by};
-use super::reach::{checked, stops};
+use super::decide::Denial;
+use super::decide::latest;
+use super::reach::checked;
 use super::tree::{Grants, Located, Origin, QueueId, Tree};
-use super::until::latest;
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
@@ -55,7 +55,7 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
     let located = tree.locate(queue);
     let denial = match located.decides().and_then(|id| tree.node(id)) {
         None => Some(Denial::NoQueue),
-        Some(node) if stops(right, node) => Some(Denial::Recovery),
+        Some(node) if node.stops(right) => Some(Denial::Recovery),
         Some(_) => None,
     };
     let grantees = located.decides().map(|id| grantees(tree, right, id)).unwrap_or_default();
@@ -65,7 +65,7 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
     let mut found: HashMap<Match<'_>, Found<'_>, RandomState> = HashMap::default();
     let steps = checked(tree, right, id)
-        .flat_map(|(queue, node)| implied_by(right).iter().map(move |acl| (queue, node, *acl)));
+        .flat_map(|(queue, node)| right.acls().iter().map(move |acl| (queue, node, *acl)));
     for (step, (queue, node, acl)) in steps.enumerate() {
         let Grants { acl: in_force, parts, .. } = node.grants(acl);
         for (origin, part) in parts {
@@ -109,10 +109,10 @@ struct Found<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::explain;
-    use crate::reach::GrantingEntry;
-    use crate::starts::all_named;
+    use crate::decide::explain;
+    use crate::reach::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
+    use crate::tree::{GrantingEntry, TextLocation};
     use proptest::prelude::*;
     use yunikorn::acl;
     use yunikorn::identity::Identity;
@@ -240,7 +240,10 @@ mod tests {
             ]
         );
         assert_eq!(who.grantees[4].grants[0].origins, [&object]);
-        assert!(matches!(who.grantees[2].grants[0].origins[..], [Origin::Text(Some(_))]));
+        assert!(matches!(
+            who.grantees[2].grants[0].origins[..],
+            [Origin::Text(TextLocation { span: Some(_), .. })]
+        ));
         assert_eq!(who_can(&tree, admin, "root.prod").grantees.len(), 2);
     }
 

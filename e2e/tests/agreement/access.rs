@@ -18,7 +18,7 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
-use yunikorn_access::check::{Denial, decide, explain};
+use yunikorn_access::decide::{Denial, decide, explain};
 use yunikorn_access::tree::Located;
 
 use super::fixture::{draw, hold};
@@ -116,7 +116,7 @@ fn row(query: &AccessQuery, decision: &Decision) -> Value {
 }
 
 /// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
-fn tree(text: &str, version: Version) -> Option<Tree> {
+pub(super) fn tree(text: &str, version: Version) -> Option<Tree> {
     let verdict = verdict(text, &[], version);
     if verdict.starts.is_err() {
         return None;

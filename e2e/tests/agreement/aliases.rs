@@ -15,7 +15,7 @@ use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::{self, Kind};
-use yunikorn_access::check::decide;
+use yunikorn_access::decide::decide;
 
 use super::{Draw, agree_in_each};
 

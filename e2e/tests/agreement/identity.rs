@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use queuewarden::cli::os_groups;
+use queuewarden::source::os_groups;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
 use serde_json::json;

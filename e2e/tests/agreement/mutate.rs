@@ -27,6 +27,7 @@ use yunikorn::admission::{
 use yunikorn::version::Version;
 
 use super::{agree_in_each, fixture, oracles};
+use crate::admission::texts;
 
 type Texts = BTreeMap<String, String>;
 
@@ -98,11 +99,7 @@ fn keys() -> impl Strategy<Value = Texts> {
     let lists = (select(lists.to_vec()), select(&NAMESPACE_VALUES[..]));
     let unique = (Just(GENERATE_UNIQUE_APP_ID), select(vec!["true", "false", "yes"]));
     let key = prop_oneof![4 => access, 3 => lists, 1 => unique];
-    vec(key, 0..4).prop_map(|keys| owned(&keys))
-}
-
-fn owned(pairs: &[(&str, &str)]) -> Texts {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    vec(key, 0..4).prop_map(|keys| texts(&keys))
 }
 
 /// Generates JSON, nearly always of the right shape, and then sometimes with a character too few or too many.
@@ -152,7 +149,7 @@ fn pod() -> impl Strategy<Value = PodFacts> {
     let app = option::weighted(0.2, select(vec!["yunikorn", "nginx", ""]));
     let labels = (vec((label, value), 0..3), app).prop_map(|(mut labels, app)| {
         labels.extend(app.map(|app| (APP, app)));
-        owned(&labels)
+        texts(&labels)
     });
     let other = select(vec![
         (APP_ID, "app-2"),
@@ -163,7 +160,7 @@ fn pod() -> impl Strategy<Value = PodFacts> {
         ("note", "<é>"),
     ]);
     let annotations = (user_info(), vec(other, 0..3)).prop_map(|(user_info, others)| {
-        let mut annotations = owned(&others);
+        let mut annotations = texts(&others);
         annotations.extend(user_info.map(|text| (USER_INFO.to_owned(), text)));
         annotations
     });
@@ -187,9 +184,9 @@ fn pods() -> impl Strategy<Value = (PodFacts, PodFacts)> {
 pub(crate) fn questions() -> impl Strategy<Value = MutateQuestion> {
     let flags = select(vec!["true", "false", "True", ""]);
     let flag = (select(vec![ENABLE_YUNIKORN, GENERATE_APP_ID, "x"]), flags);
-    let namespace_annotations = option::weighted(0.3, vec(flag, 0..3).prop_map(|flags| owned(&flags)));
+    let namespace_annotations = option::weighted(0.3, vec(flag, 0..3).prop_map(|flags| texts(&flags)));
     let class = vec((Just(ALLOW_PREEMPTION), select(vec!["true", "false", "no"])), 0..2);
-    let class = option::weighted(0.3, class.prop_map(|annotations| owned(&annotations)));
+    let class = option::weighted(0.3, class.prop_map(|annotations| texts(&annotations)));
     let namespace = prop_oneof![
         4 => Just("ns".to_owned()),
         2 => select(vec!["", "default", "kube-system", "other", "ns-1", "é"]).prop_map(str::to_owned),
@@ -303,7 +300,7 @@ fn odd_user_infos() -> impl Strategy<Value = MutateQuestion> {
         maps: ConfigMaps {
             defaults: None,
             configs: Some(ConfigMapData {
-                data: owned(&[(EXTERNAL_USERS, ".*")]),
+                data: texts(&[(EXTERNAL_USERS, ".*")]),
                 ..ConfigMapData::default()
             }),
         },
@@ -311,7 +308,7 @@ fn odd_user_infos() -> impl Strategy<Value = MutateQuestion> {
         kind: "Pod".to_owned(),
         namespace: "ns".to_owned(),
         subject: Subject { user: "alice".to_owned(), groups: Vec::new() },
-        pod: PodFacts { annotations: owned(&[(USER_INFO, &text)]), ..PodFacts::default() },
+        pod: PodFacts { annotations: texts(&[(USER_INFO, &text)]), ..PodFacts::default() },
         ..MutateQuestion::default()
     })
 }

@@ -13,12 +13,11 @@ use proptest::sample::select;
 use queuewarden_e2e::oracle::{AccessAnswer, AccessQuery, AccessQuestion, Decision, Subject};
 use serde_json::{Value, json};
 use yunikorn::config::names::is_user;
-use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn::version::Version;
-use yunikorn_access::Tree;
 use yunikorn_access::placement::{Outcome, Placement, Placer, Submission};
 
+use super::access::tree;
 use super::{agree_in_each, fixture};
 
 #[test]
@@ -79,15 +78,6 @@ fn way_of(placement: &Placement) -> &'static str {
         Outcome::Rejected(message) => TEXTS.iter().find(|text| message.contains(**text)).unwrap_or(&"other"),
         Outcome::Undecided(_) => "undecided",
     }
-}
-
-/// Returns the tree that a scheduler runs after it has started with the text; `None` when it does not start.
-fn tree(text: &str, version: Version) -> Option<Tree> {
-    let verdict = verdict(text, &[], version);
-    if verdict.starts.is_err() {
-        return None;
-    }
-    verdict.config?.partition("default").and_then(|partition| Tree::new(partition).ok())
 }
 
 fn submission(number: usize, query: &AccessQuery, groups: &[String]) -> Submission {

@@ -17,7 +17,8 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
-use yunikorn_access::check::{Subject as Who, decide};
+use yunikorn_access::decide::decide;
+use yunikorn_access::subject::Subject as Who;
 
 use super::agree;
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Expected::{Refused, Without};
-use super::{Attack, Expected, Given, NOTHING, Step, To, Who, get, post};
+use super::{Attack, NOTHING, Step, To, Who, get, post};
 
 const GROUP: &str = "/apis/access.queuewarden.dev/v1alpha1";
 const QUEUES: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
@@ -12,10 +12,6 @@ const NAMED: &str = "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews";
 const OWN: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
 /// Names from the ACLs.
 const SECRETS: &[&str] = &["ann", "devs", "sue", "ops", "boss", "QueueAcl", "adminacl", "trace", "remedies"];
-
-fn attack(name: &'static str, who: Who, step: Step, expected: Expected) -> Attack {
-    Attack { name, who, given: Given::Serving, steps: vec![step], expected }
-}
 
 /// Returns a review about oneself.
 fn own(spec: &Value) -> Value {
@@ -39,44 +35,49 @@ fn callers() -> Vec<Attack> {
     let master =
         |step: Step| step.header("X-Remote-User", "admin").header("X-Remote-Group", "system:masters");
     vec![
-        attack("queues without credentials", Who::Stranger, get(QUEUES), Refused(401, &["show who you are"])),
-        attack(
+        Attack::one(
+            "queues without credentials",
+            Who::Stranger,
+            get(QUEUES),
+            Refused(401, &["show who you are"]),
+        ),
+        Attack::one(
             "queues by headers of a front proxy alone",
             Who::Stranger,
             master(get(QUEUES)),
             Refused(401, &["show who you are"]),
         ),
-        attack(
+        Attack::one(
             "queues by a certificate of others",
             Who::Foreign,
             master(get(QUEUES)),
             Refused(401, &["\"Unauthorized\""]),
         ),
-        attack(
+        Attack::one(
             "queues by another's certificate that counts",
             Who::WebhookClient,
             master(get(QUEUES)),
             Refused(403, &["User \\\"apiserver\\\" cannot list"]),
         ),
-        attack(
+        Attack::one(
             "queues by the API server for nobody",
             Who::FrontProxy,
             get(QUEUES),
             Refused(401, &["the client certificate does not count here"]),
         ),
-        attack(
+        Attack::one(
             "queues for a name without letters",
             Who::FrontProxy,
             get(QUEUES).header("X-Remote-User", ""),
             Refused(401, &["the client certificate does not count here"]),
         ),
-        attack(
+        Attack::one(
             "queues for two names",
             Who::FrontProxy,
             get(QUEUES).header("X-Remote-User", "mallory").header("X-Remote-User", "admin"),
             Refused(403, &["User \\\"mallory\\\" cannot list"]),
         ),
-        attack(
+        Attack::one(
             "queues with a group in the wrong header",
             Who::FrontProxy,
             get(QUEUES)
@@ -85,13 +86,13 @@ fn callers() -> Vec<Attack> {
                 .header("Impersonate-Group", "system:masters"),
             Refused(403, &["User \\\"mallory\\\" cannot list"]),
         ),
-        attack(
+        Attack::one(
             "queues by a token that is none",
             Who::Garbage,
             get(QUEUES),
             Refused(401, &["the token does not count here"]),
         ),
-        attack(
+        Attack::one(
             "queues by a forged token",
             Who::Forged,
             master(get(QUEUES)),
@@ -101,7 +102,7 @@ fn callers() -> Vec<Attack> {
 }
 
 fn reading() -> Vec<Attack> {
-    let tenant = |name, step, words| attack(name, Who::Tenant, step, Refused(403, words));
+    let tenant = |name, step, words| Attack::one(name, Who::Tenant, step, Refused(403, words));
     vec![
         tenant("all queues", get(QUEUES), &["cannot list resource"]),
         tenant("one queue", get(&format!("{QUEUES}/root.prod")), &["cannot get resource", "root.prod"]),
@@ -120,68 +121,73 @@ fn reading() -> Vec<Attack> {
             get(&format!("{QUEUES}/root.prod%2F..%2F..%2Fqueues")),
             &["cannot get resource"],
         ),
-        attack(
+        Attack::one(
             "a queue by queuewarden's own token",
             Who::Operator,
             get(QUEUES),
             Refused(403, &["queuewarden-system:queuewarden", "cannot list resource"]),
         ),
-        attack(
+        Attack::one(
             "queues through the API server",
             Who::Tenant,
             Step::new(To::Cluster, "GET", QUEUES, ""),
             Refused(403, &["cannot list resource \"queues\" in API group \"access.queuewarden.dev\""]),
         ),
-        attack(
+        Attack::one(
             "writing a queue",
             Who::Tenant,
             Step::new(To::Endpoints, "PUT", &format!("{QUEUES}/root.prod"), "{}"),
             Refused(405, &["does not allow this method"]),
         ),
-        attack(
+        Attack::one(
             "removing all queues",
             Who::Tenant,
             Step::new(To::Endpoints, "DELETE", QUEUES, ""),
             Refused(405, &["does not allow this method"]),
         ),
-        attack(
+        Attack::one(
             "making a queue",
             Who::Tenant,
             post(QUEUES, "{}"),
             Refused(405, &["does not allow this method"]),
         ),
-        attack("reviews of others", Who::Tenant, get(NAMED), Refused(405, &["does not allow this method"])),
-        attack(
+        Attack::one(
+            "reviews of others",
+            Who::Tenant,
+            get(NAMED),
+            Refused(405, &["does not allow this method"]),
+        ),
+        Attack::one(
             "a review by its name",
             Who::Tenant,
             get(&format!("{OWN}/x")),
             Refused(405, &["does not allow this method"]),
         ),
-        attack(
+        Attack::one(
             "a resource that there is not",
             Who::Tenant,
             get(&format!("{GROUP}/secrets")),
             Refused(404, &["could not find the requested resource"]),
         ),
-        attack(
+        Attack::one(
             "a version that there is not",
             Who::Tenant,
             get("/apis/access.queuewarden.dev/v1/queues"),
             Refused(404, NOTHING),
         ),
-        attack(
+        Attack::one(
             "the group without credentials",
             Who::Stranger,
             get(GROUP),
             Without(200, &["selfqueueaccessreviews"], &["root.prod", "boss"]),
         ),
-        attack(
+        Attack::one(
             "its schema without credentials",
             Who::Stranger,
             get("/openapi/v2"),
             Without(200, &["QueueAccessReview"], &["boss", "devs"]),
         ),
-        attack(
+        Attack::one(
             "another server's schema",
             Who::Stranger,
             get("/openapi/v3/apis/apps/v1"),
@@ -193,7 +199,7 @@ fn reading() -> Vec<Attack> {
 /// Returns attacks: answers about oneself must not contain anything from the ACLs.
 fn oneself() -> Vec<Attack> {
     let asked = |name, spec: Value, words| {
-        attack(name, Who::Tenant, post(OWN, own(&spec)), Without(201, words, SECRETS))
+        Attack::one(name, Who::Tenant, post(OWN, own(&spec)), Without(201, words, SECRETS))
     };
     vec![
         asked("why not root.prod", prod(), &["\"allowed\":false", "or there is no such queue"]),
@@ -212,7 +218,7 @@ fn oneself() -> Vec<Attack> {
             json!({"verb": "administer", "queue": "root.a b"}),
             &["\"allowed\":false", "or there is no such queue"],
         ),
-        attack(
+        Attack::one(
             "another's name beside the question",
             Who::Tenant,
             post(
@@ -225,7 +231,7 @@ fn oneself() -> Vec<Attack> {
                 &["\"allowed\":true", "trace"],
             ),
         ),
-        attack(
+        Attack::one(
             "the same where it is to be strict",
             Who::Tenant,
             post(
@@ -234,7 +240,7 @@ fn oneself() -> Vec<Attack> {
             ),
             Refused(400, &["strict decoding error: unknown field"]),
         ),
-        attack(
+        Attack::one(
             "an answer that is brought along",
             Who::Tenant,
             post(
@@ -243,7 +249,7 @@ fn oneself() -> Vec<Attack> {
             ),
             Without(201, &["\"allowed\":false"], &["\"allowed\":true"]),
         ),
-        attack(
+        Attack::one(
             "about oneself by name, by a token",
             Who::Mallory,
             post(NAMED, named(&json!({"user": "mallory", "verb": "submit", "queue": "root.prod"}))),
@@ -254,7 +260,7 @@ fn oneself() -> Vec<Attack> {
 
 fn others() -> Vec<Attack> {
     let asked = |name, who, spec: Value| {
-        attack(
+        Attack::one(
             name,
             who,
             post(NAMED, named(&spec)),
@@ -295,7 +301,7 @@ fn shapes() -> Vec<Attack> {
     let bytes =
         |kind: &str, body: &str| Step::new(To::Endpoints, "POST", OWN, body).header("content-type", kind);
     let text = own(&prod()).to_string();
-    let asked = |name, step, code, words| attack(name, Who::Tenant, step, Refused(code, words));
+    let asked = |name, step, code, words| Attack::one(name, Who::Tenant, step, Refused(code, words));
     vec![
         asked(
             "a review in YAML",
@@ -351,7 +357,7 @@ fn shapes() -> Vec<Attack> {
             400,
             &["fieldValidation is Ignore, Warn or Strict"],
         ),
-        attack(
+        Attack::one(
             "a list in a format that there is not",
             Who::Stranger,
             get("/apis").header("accept", "application/vnd.kubernetes.protobuf"),

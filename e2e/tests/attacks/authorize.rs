@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Expected::{Refused, Without};
-use super::{Attack, Expected, Given, NOTHING, Step, Who, get, post};
+use super::{Attack, NOTHING, Who, get, post};
 use crate::user_info::merged;
 
 const HOOK: &str = "/authorize";
@@ -13,10 +13,6 @@ const OWN: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const LOCAL: &str = "/apis/authorization.k8s.io/v1/namespaces/jobs/localsubjectaccessreviews";
 /// Names from the ACLs.
 const SECRETS: &[&str] = &["ann", "devs", "sue", "ops", "boss", "QueueAcl", "adminacl"];
-
-fn attack(name: &'static str, who: Who, step: Step, expected: Expected) -> Attack {
-    Attack { name, who, given: Given::Serving, steps: vec![step], expected }
-}
 
 /// Returns a review about a user in root.prod, with other fields of its spec.
 fn about(user: &str, fields: &Value) -> Value {
@@ -38,55 +34,55 @@ pub(super) fn attacks() -> Vec<Attack> {
 fn callers() -> Vec<Attack> {
     let ann = || about("ann", &json!({}));
     vec![
-        attack(
+        Attack::one(
             "asking without credentials",
             Who::Stranger,
             post(HOOK, ann()),
             Refused(401, &["show who you are"]),
         ),
-        attack(
+        Attack::one(
             "a token that is none, as authorizer",
             Who::Garbage,
             post(HOOK, ann()),
             Refused(401, &["the token does not count here"]),
         ),
-        attack(
+        Attack::one(
             "queuewarden's name by another signature",
             Who::Forged,
             post(REVIEWS, ann()),
             Refused(401, &["the token does not count here"]),
         ),
-        attack(
+        Attack::one(
             "the token of an account that is gone",
             Who::Gone,
             post(REVIEWS, ann()),
             Refused(401, &["the token does not count here"]),
         ),
-        attack(
+        Attack::one(
             "a token for somebody else",
             Who::OtherAudience,
             post(REVIEWS, ann()),
             Refused(401, &["the token does not count here"]),
         ),
-        attack(
+        Attack::one(
             "a certificate of others, as authorizer",
             Who::Foreign,
             post(HOOK, ann()),
             Refused(401, &["the client certificate does not count here"]),
         ),
-        attack(
+        Attack::one(
             "the API server's certificate for another purpose",
             Who::FrontProxy,
             post(HOOK, ann()).header("X-Remote-User", "admin").header("X-Remote-Group", "system:masters"),
             Refused(401, &["the client certificate does not count here"]),
         ),
-        attack(
+        Attack::one(
             "headers of a front proxy, as authorizer",
             Who::Stranger,
             post(REVIEWS, ann()).header("X-Remote-User", "admin").header("X-Remote-Group", "system:masters"),
             Refused(401, &["show who you are"]),
         ),
-        attack(
+        Attack::one(
             "headers of impersonation",
             Who::Tenant,
             post(REVIEWS, ann())
@@ -94,13 +90,13 @@ fn callers() -> Vec<Attack> {
                 .header("Impersonate-Group", "system:masters"),
             Refused(403, &["only an administrator of the queue may ask"]),
         ),
-        attack(
+        Attack::one(
             "a name and a word in a header",
             Who::Stranger,
             post(HOOK, ann()).header("authorization", "Basic YWRtaW46YWRtaW4="),
             Refused(401, &["show who you are"]),
         ),
-        attack(
+        Attack::one(
             "a token without letters",
             Who::Stranger,
             post(HOOK, ann()).header("authorization", "Bearer "),
@@ -111,7 +107,7 @@ fn callers() -> Vec<Attack> {
 
 fn others() -> Vec<Attack> {
     let asked = |name, who, review: Value| {
-        attack(
+        Attack::one(
             name,
             who,
             post(REVIEWS, review),
@@ -159,19 +155,19 @@ fn others() -> Vec<Attack> {
                 &json!({"resourceAttributes": {"verb": "kill", "resource": "applications", "name": "a"}}),
             ),
         ),
-        attack(
+        Attack::one(
             "about another, as the API server does",
             Who::Tenant,
             post(HOOK, about("ann", &json!({}))),
             Refused(403, &["only an administrator of the queue may ask"]),
         ),
-        attack(
+        Attack::one(
             "about another in a namespace",
             Who::Tenant,
             post(LOCAL, merged(about("ann", &json!({})), &local)),
             Refused(403, &["only an administrator of the queue may ask"]),
         ),
-        attack(
+        Attack::one(
             "about another by queuewarden's own token",
             Who::Keeper,
             post(REVIEWS, about("ann", &json!({}))),
@@ -183,7 +179,7 @@ fn others() -> Vec<Attack> {
 /// Returns attacks: answers about oneself must not contain anything from the ACLs.
 fn oneself() -> Vec<Attack> {
     let asked = |name, attributes: Value, words| {
-        attack(name, Who::Mallory, post(OWN, own(&attributes)), Without(201, words, SECRETS))
+        Attack::one(name, Who::Mallory, post(OWN, own(&attributes)), Without(201, words, SECRETS))
     };
     vec![
         asked(
@@ -218,19 +214,19 @@ fn oneself() -> Vec<Attack> {
             &["or there is no such application"],
         ),
         asked("a queue with an escape sequence", json!({"name": "root.\u{1b}[2J"}), &["\\\\u{1b}"]),
-        attack(
+        Attack::one(
             "about oneself by name",
             Who::Mallory,
             post(REVIEWS, about("mallory", &json!({}))),
             Without(201, &["nothing lets user mallory submit"], SECRETS),
         ),
-        attack(
+        Attack::one(
             "about oneself as the API server asks",
             Who::Mallory,
             post(HOOK, about("mallory", &json!({}))),
             Without(200, &["nothing lets user mallory submit"], SECRETS),
         ),
-        attack(
+        Attack::one(
             "a queue of 100 kB",
             Who::Mallory,
             post(OWN, own(&json!({"name": format!("root.{}", "x".repeat(100_000))}))),
@@ -242,7 +238,7 @@ fn oneself() -> Vec<Attack> {
 /// Returns attacks with malformed reviews.
 fn questions() -> Vec<Attack> {
     let asked =
-        |name, review: Value, words| attack(name, Who::Mallory, post(OWN, review), Refused(400, words));
+        |name, review: Value, words| Attack::one(name, Who::Mallory, post(OWN, review), Refused(400, words));
     let both =
         json!({"spec": {"nonResourceAttributes": {"verb": "submit", "path": "/yunikorn/queues/root.prod"}}});
     let elsewhere = json!({"metadata": {"namespace": "kube-system"}, "kind": "LocalSubjectAccessReview"});
@@ -273,44 +269,44 @@ fn questions() -> Vec<Attack> {
             own(&json!({"verb": ["submit"]})),
             &["cannot be read at spec.resourceAttributes.verb"],
         ),
-        attack(
+        Attack::one(
             "a resource and a path",
             Who::Mallory,
             post(OWN, merged(own(&json!({})), &both)),
             Without(201, &["\"allowed\":false", "only one of them can be asked about"], SECRETS),
         ),
-        attack(
+        Attack::one(
             "every verb",
             Who::Mallory,
             post(OWN, own(&json!({"verb": "*"}))),
             Without(201, &["\"allowed\":false", "queuewarden answers submit, use and administer"], SECRETS),
         ),
-        attack(
+        Attack::one(
             "every resource",
             Who::Mallory,
             post(OWN, own(&json!({"resource": "*"}))),
             Without(201, &["\"allowed\":false", "not for `*.queuewarden.dev`"], SECRETS),
         ),
-        attack(
+        Attack::one(
             "a namespace in the path and another one in the review",
             Who::Mallory,
             post(LOCAL, merged(about("mallory", &json!({})), &elsewhere)),
             Refused(400, &["the path says namespace `jobs`"]),
         ),
-        attack(
+        Attack::one(
             "a review of 300 kB",
             Who::Mallory,
             post(REVIEWS, "x".repeat(300_000)),
             Refused(413, &["at most 262144 bytes are read"]),
         ),
-        attack(
+        Attack::one(
             "a review nested too deeply",
             Who::Mallory,
             post(HOOK, "[".repeat(1000)),
             Refused(400, &["recursion limit exceeded"]),
         ),
-        attack("a review that is got", Who::Mallory, get(HOOK), Refused(405, &["\"allow\": \"POST\""])),
-        attack(
+        Attack::one("a review that is got", Who::Mallory, get(HOOK), Refused(405, &["\"allow\": \"POST\""])),
+        Attack::one(
             "a version of the group that there is not",
             Who::Mallory,
             post("/apis/authorization.k8s.io/v2/subjectaccessreviews", about("ann", &json!({}))),

@@ -6,7 +6,7 @@ use queuewarden_e2e::test_cluster::NAMESPACE;
 use serde_json::{Value, json};
 
 use super::Expected::Refused;
-use super::{Attack, Expected, Given, Step, Who, api, nest};
+use super::{Attack, Who, api, nest};
 use crate::operator::mirror::{binding, role};
 use crate::user_info::claim;
 
@@ -16,10 +16,6 @@ const OURS: &str = "/apis/queuewarden.dev/v1alpha1";
 const SYSTEM: &str = "/api/v1/namespaces/queuewarden-system";
 const YUNIKORN: &str = "/api/v1/namespaces/yunikorn";
 
-fn attack(name: &'static str, who: Who, step: Step, expected: Expected) -> Attack {
-    Attack { name, who, given: Given::Serving, steps: vec![step], expected }
-}
-
 fn forbidden(
     name: &'static str,
     who: Who,
@@ -28,7 +24,7 @@ fn forbidden(
     body: &Value,
     words: &'static [&'static str],
 ) -> Attack {
-    attack(name, who, api(method, path, body), Refused(403, words))
+    Attack::one(name, who, api(method, path, body), Refused(403, words))
 }
 
 pub(super) fn attacks() -> Vec<Attack> {
@@ -495,7 +491,7 @@ fn workloads() -> Vec<Attack> {
             json!({"kind": kind, "metadata": {"name": "stolen", "namespace": NAMESPACE}}),
             &object,
         );
-        attack(name, Who::Mallory, api("POST", &path(at), &object), Refused(403, REFUSED))
+        Attack::one(name, Who::Mallory, api("POST", &path(at), &object), Refused(403, REFUSED))
     };
     let group = json!({"template": {"metadata": {"annotations": claim("boss")}}});
     let rays = path("ray.io/v1/namespaces/NAMESPACE/rayclusters");
@@ -511,7 +507,7 @@ fn workloads() -> Vec<Attack> {
             api("POST", &deployments, &workload("Deployment", object, &json!({}))),
             api("PATCH", &format!("{deployments}/{object}"), patch),
         ],
-        ..attack(name, Who::Mallory, api("GET", "", &Value::Null), Refused(403, words))
+        ..Attack::one(name, Who::Mallory, api("GET", "", &Value::Null), Refused(403, words))
     };
     vec![
         made(
@@ -523,7 +519,7 @@ fn workloads() -> Vec<Attack> {
                 &nest("spec.driver.annotations", claim("boss")),
             ),
         ),
-        attack(
+        Attack::one(
             "a RayCluster of 257 groups",
             Who::Mallory,
             api("POST", &rays, &many),
@@ -547,7 +543,7 @@ fn workloads() -> Vec<Attack> {
                 api("POST", &pods, &watched),
                 api("PATCH", &status, &nest("metadata.annotations", claim("boss"))),
             ],
-            ..attack(
+            ..Attack::one(
                 "a name that comes with a pod's status",
                 Who::Administrator,
                 api("GET", "", &Value::Null),
@@ -568,7 +564,7 @@ fn delegates() -> Vec<Attack> {
         json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "delegated"}, "spec": spec})
     };
     let made = |name, spec: Value, words| {
-        attack(name, Who::Delegate, api("POST", &acls, &grant(spec)), Refused(403, words))
+        Attack::one(name, Who::Delegate, api("POST", &acls, &grant(spec)), Refused(403, words))
     };
     vec![
         made(
@@ -581,7 +577,7 @@ fn delegates() -> Vec<Attack> {
             json!({"delegatedBy": {"user": "sue", "groups": ["system:masters"]}}),
             &["queuewarden-delegation", "a group that you are not in"],
         ),
-        attack(
+        Attack::one(
             "a scheduler that is a file",
             Who::Administrator,
             api(
@@ -591,7 +587,7 @@ fn delegates() -> Vec<Attack> {
             ),
             Refused(422, &["spec.schedulerUrl: Invalid value"]),
         ),
-        attack(
+        Attack::one(
             "a line break in a name that is granted",
             Who::Delegate,
             api("POST", &acls, &grant(json!({"submit": {"users": ["ann\n    adminacl: '*'"]}}))),

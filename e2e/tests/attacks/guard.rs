@@ -6,14 +6,10 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::Expected::{Denied, Refused, Without};
-use super::{Attack, Expected, Given, Step, Who, as_sent, get, post, review, with};
+use super::{Attack, as_sent, get, post, review, with};
 use crate::operator::{KEY, gzip};
 
 const PATH: &str = "/configmaps";
-
-fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
-    Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
-}
 
 /// Returns a change of `yunikorn-configs` by a cluster administrator who was given a file.
 fn change(object: &Value) -> Value {
@@ -22,12 +18,12 @@ fn change(object: &Value) -> Value {
 }
 
 fn text(name: &'static str, text: &str, words: &'static [&'static str]) -> Attack {
-    attack(name, post(PATH, change(&json!({"data": {KEY: text}}))), Denied(words))
+    Attack::by_stranger(name, post(PATH, change(&json!({"data": {KEY: text}}))), Denied(words))
 }
 
 fn binary(name: &'static str, key: &str, bytes: Vec<u8>, words: &'static [&'static str]) -> Attack {
     let data = BTreeMap::from([(key, ByteString(bytes))]);
-    attack(name, post(PATH, change(&json!({"binaryData": data}))), Denied(words))
+    Attack::by_stranger(name, post(PATH, change(&json!({"binaryData": data}))), Denied(words))
 }
 
 /// Returns a tree with this queue below the root.
@@ -118,7 +114,7 @@ fn bombs() -> Vec<Attack> {
         text("an anchor in itself", merges, &["an alias within the node of its anchor"]),
         text("a tree deeper than can be read", &deep, &["nests deeper than 256 levels"]),
         binary("a million nodes, packed", "queues.yaml.gz", nodes, &["the text has more than 150000 nodes"]),
-        attack(
+        Attack::by_stranger(
             "more keys than are read",
             post(
                 PATH,
@@ -135,7 +131,7 @@ fn bombs() -> Vec<Attack> {
 fn hidden() -> Vec<Attack> {
     let open = gzip(queue("name: prod, submitacl: '*'")).unwrap_or_default();
     let setting = |name, key: &str, value: &str, words| {
-        attack(name, post(PATH, change(&json!({"data": {key: value}}))), Denied(words))
+        Attack::by_stranger(name, post(PATH, change(&json!({"data": {key: value}}))), Denied(words))
     };
     vec![
         binary(
@@ -163,12 +159,12 @@ fn hidden() -> Vec<Attack> {
             "perhaps",
             &["`perhaps` is no boolean"],
         ),
-        attack(
+        Attack::by_stranger(
             "binaryData that are no bytes",
             post(PATH, change(&json!({"binaryData": {"queues.yaml": "*"}}))),
             Denied(&["cannot be read at binaryData.queues.yaml"]),
         ),
-        attack(
+        Attack::by_stranger(
             "data that are a list",
             post(PATH, change(&json!({"data": ["queues.yaml"]}))),
             Denied(&["cannot be read at data", "expected a map"]),
@@ -179,13 +175,13 @@ fn hidden() -> Vec<Attack> {
 fn requests() -> Vec<Attack> {
     let large = "x".repeat(7 * 1024 * 1024);
     vec![
-        attack(
+        Attack::by_stranger(
             "a ConfigMap of 7 MiB",
             post(PATH, as_sent(&change(&json!({"data": {KEY: large}})))),
             Denied(&["more than 6291456 bytes of JSON"]),
         ),
-        attack("a ConfigMap that is read", get(PATH), Refused(405, &["\"allow\": \"POST\""])),
-        attack(
+        Attack::by_stranger("a ConfigMap that is read", get(PATH), Refused(405, &["\"allow\": \"POST\""])),
+        Attack::by_stranger(
             "no tree at all",
             post(
                 PATH,

@@ -1,11 +1,7 @@
 //! Attacks on port 8080: everybody may read health and metrics, and nothing else.
 
 use super::Expected::{Refused, Without};
-use super::{Attack, Expected, Given, NOTHING, Step, To, Who, raw};
-
-fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
-    Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
-}
+use super::{Attack, NOTHING, Step, To, raw};
 
 fn get(path: &str) -> Step {
     Step::new(To::Health, "GET", path, "")
@@ -17,65 +13,73 @@ fn wire(head: &str) -> Step {
 
 pub(super) fn attacks() -> Vec<Attack> {
     vec![
-        attack(
+        Attack::by_stranger(
             "names in metrics",
             get("/metrics"),
             Without(200, &["queuewarden_decisions_total"], &["mallory", "boss", "devs", "root.prod"]),
         ),
-        attack(
+        Attack::by_stranger(
             "metrics that are written",
             Step::new(To::Health, "POST", "/metrics", ""),
             Refused(405, &["\"allow\": \"GET,HEAD\""]),
         ),
-        attack(
+        Attack::by_stranger(
             "metrics with a body",
             Step::new(To::Health, "GET", "/metrics", "x"),
             Refused(413, &["at most 0 bytes are read"]),
         ),
-        attack(
+        Attack::by_stranger(
             "an endpoint of the other port",
             Step::new(To::Health, "POST", "/user-info", ""),
             Refused(404, NOTHING),
         ),
-        attack(
+        Attack::by_stranger(
             "the authorizer without TLS",
             Step::new(To::Health, "POST", "/authorize", ""),
             Refused(404, NOTHING),
         ),
-        attack(
+        Attack::by_stranger(
             "queues without TLS",
             get("/apis/access.queuewarden.dev/v1alpha1/queues").header("X-Remote-User", "admin"),
             Refused(404, NOTHING),
         ),
-        attack("a profile", get("/debug/pprof/heap"), Refused(404, NOTHING)),
-        attack("a file above", wire("GET /../../etc/passwd HTTP/1.1"), Refused(404, &["connection: close"])),
-        attack(
+        Attack::by_stranger("a profile", get("/debug/pprof/heap"), Refused(404, NOTHING)),
+        Attack::by_stranger(
+            "a file above",
+            wire("GET /../../etc/passwd HTTP/1.1"),
+            Refused(404, &["connection: close"]),
+        ),
+        Attack::by_stranger(
             "a file above, escaped",
             wire("GET /metrics/%2e%2e/%2e%2e/etc/passwd HTTP/1.1"),
             Refused(404, &["connection: close"]),
         ),
-        attack(
+        Attack::by_stranger(
             "another server through this one",
             wire("GET http://127.0.0.1:9080/ws/v1/config HTTP/1.1"),
             Refused(404, &["connection: close"]),
         ),
-        attack("a tunnel", wire("CONNECT 127.0.0.1:9080 HTTP/1.1"), Refused(404, &["connection: close"])),
-        attack(
+        Attack::by_stranger(
+            "a tunnel",
+            wire("CONNECT 127.0.0.1:9080 HTTP/1.1"),
+            Refused(404, &["connection: close"]),
+        ),
+        Attack::by_stranger(
             "a request that comes back",
             wire("TRACE /metrics HTTP/1.1\r\ncookie: secret"),
             Without(405, &["connection: close"], &["secret"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a header of 100 kB",
             wire(&format!("GET /livez HTTP/1.1\r\nx: {}", "x".repeat(100_000))),
             Refused(431, &["431"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a handshake of TLS",
             raw(To::Health, [0x16, 3, 1, 0, 5, 1, 0, 0, 1, 3]),
             Refused(400, &["400"]),
         ),
-        attack(
+        Attack::by_stranger(
             "two lengths on port 8080",
             raw(
                 To::Health,
@@ -83,7 +87,7 @@ pub(super) fn attacks() -> Vec<Attack> {
             ),
             Refused(400, &["400"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a version of HTTP that has no headers",
             raw(To::Health, "GET /metrics\r\n\r\n"),
             Refused(400, &["400"]),

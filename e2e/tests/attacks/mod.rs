@@ -39,6 +39,18 @@ pub(super) struct Attack {
     expected: Expected,
 }
 
+impl Attack {
+    /// Returns an attack of one request while everything serves.
+    fn one(name: &'static str, who: Who, step: Step, expected: Expected) -> Self {
+        Self { name, who, given: Given::Serving, steps: vec![step], expected }
+    }
+
+    /// Returns an attack of one request without credentials while everything serves.
+    fn by_stranger(name: &'static str, step: Step, expected: Expected) -> Self {
+        Self::one(name, Who::Stranger, step, expected)
+    }
+}
+
 /// The attacker, by the credentials in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {

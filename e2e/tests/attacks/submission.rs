@@ -3,14 +3,10 @@
 use serde_json::{Value, json};
 
 use super::Expected::{Denied, Refused, Without};
-use super::{Attack, Expected, Given, Step, Who, as_sent, get, post, review, with};
+use super::{Attack, as_sent, get, post, review, with};
 use crate::user_info::claim;
 
 const PATH: &str = "/submission";
-
-fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
-    Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
-}
 
 /// Returns a pod of mallory's that requests a queue.
 fn pod(metadata: &Value) -> Value {
@@ -18,7 +14,7 @@ fn pod(metadata: &Value) -> Value {
 }
 
 fn denied(name: &'static str, review: &Value, words: &'static [&'static str]) -> Attack {
-    attack(name, post(PATH, review), Denied(words))
+    Attack::by_stranger(name, post(PATH, review), Denied(words))
 }
 
 pub(super) fn attacks() -> Vec<Attack> {
@@ -75,16 +71,16 @@ pub(super) fn attacks() -> Vec<Attack> {
             &pod(&label("root.prod\n{\"level\":\"INFO\"}")),
             &["invalid queue name"],
         ),
-        attack(
+        Attack::by_stranger(
             "a pod of 7 MiB",
             post(PATH, as_sent(&pod(&json!({"annotations": {"a": "x".repeat(7 * 1024 * 1024)}})))),
             Denied(&["more than 6291456 bytes of JSON"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a pod without a uid of its review",
             post(PATH, with(pod(&label("root.prod")), &json!({"uid": ""}))),
             Without(200, &["allowed"], &["devs"]),
         ),
-        attack("a pod that is read", get(PATH), Refused(405, &["\"allow\": \"POST\""])),
+        Attack::by_stranger("a pod that is read", get(PATH), Refused(405, &["\"allow\": \"POST\""])),
     ]
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Expected::{Denied, Refused};
 use super::stage::SPARK;
-use super::{Attack, Expected, Given, NOTHING, Step, Who, as_sent, get, nest, post, review, with};
+use super::{Attack, NOTHING, Step, as_sent, get, nest, post, review, with};
 use crate::user_info::{claim, merged};
 
 const ADD: &str = "/user-info";
@@ -17,16 +17,12 @@ const RAY: (&str, &str, &str) = ("ray.io", "RayCluster", "rayclusters");
 const TEMPLATE: &str = "spec.template.metadata.annotations";
 const BOSS: &str = "it names user `boss`";
 
-fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
-    Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
-}
-
 fn added(name: &'static str, review: &Value, words: &'static [&'static str]) -> Attack {
-    attack(name, post(ADD, review), Denied(words))
+    Attack::by_stranger(name, post(ADD, review), Denied(words))
 }
 
 fn checked(name: &'static str, review: &Value, words: &'static [&'static str]) -> Attack {
-    attack(name, post(CHECK, review), Denied(words))
+    Attack::by_stranger(name, post(CHECK, review), Denied(words))
 }
 
 /// Returns a pod with this value of the annotation.
@@ -200,7 +196,7 @@ fn duplicates() -> Vec<Attack> {
     let boss = r#"{\"user\":\"boss\"}"#;
     let raw = |name, object: String| {
         let text = review(POD, &json!("OBJECT")).to_string().replace("\"OBJECT\"", &object);
-        attack(name, post(ADD, text), Denied(&[BOSS]))
+        Attack::by_stranger(name, post(ADD, text), Denied(&[BOSS]))
     };
     let metadata = |text: &str| format!(r#""metadata":{{"annotations":{{"{INFO}":"{text}"}}}}"#);
     vec![
@@ -315,9 +311,13 @@ fn unreadable() -> Vec<Attack> {
             &with(thing, &json!({"resource": {"version": "v1alpha1"}})),
             &["no template says where version `v1alpha1` of things.example.com has its pods"],
         ),
-        attack("an object as deep as it likes", post(ADD, deep), Denied(&[BOSS])),
-        attack("an object of 7 MiB", post(ADD, &large), Denied(&["more than 6291456 bytes of JSON"])),
-        attack(
+        Attack::by_stranger("an object as deep as it likes", post(ADD, deep), Denied(&[BOSS])),
+        Attack::by_stranger(
+            "an object of 7 MiB",
+            post(ADD, &large),
+            Denied(&["more than 6291456 bytes of JSON"]),
+        ),
+        Attack::by_stranger(
             "an object of 7 MiB at the end",
             post(CHECK, &large),
             Denied(&["more than 6291456 bytes of JSON"]),
@@ -356,38 +356,46 @@ fn requests() -> Vec<Attack> {
         Step::new(super::To::Endpoints, "POST", path, body).header("content-type", "application/json")
     };
     vec![
-        attack(
+        Attack::by_stranger(
             "a packed review",
             bytes(ADD, gzip()).header("content-encoding", "gzip"),
             Refused(400, &["the review cannot be read"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a review without an end",
             post(ADD, r#"{"request":{"#),
             Refused(400, &["the review cannot be read"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a review in a list",
             post(CHECK, json!([boss()])),
             Refused(400, &["the review cannot be read"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a review whose uid is a number",
             post(ADD, with(boss(), &json!({"uid": 7}))),
             Refused(400, &["the review cannot be read"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a review without a request",
             post(CHECK, json!({"kind": "AdmissionReview"})),
             Refused(400, &["the review has no request"]),
         ),
-        attack("a review of nothing at all", post(ADD, ""), Refused(400, &["the review cannot be read"])),
-        attack(
+        Attack::by_stranger(
+            "a review of nothing at all",
+            post(ADD, ""),
+            Refused(400, &["the review cannot be read"]),
+        ),
+        Attack::by_stranger(
             "a review in bytes that are no text",
             bytes(CHECK, vec![0xff; 64]),
             Refused(400, &["the review cannot be read"]),
         ),
-        attack("a review that is read", get(ADD), Refused(405, &["\"allow\": \"POST\""])),
-        attack("a review at a path below", post("/user-info/check/x", boss()), Refused(404, NOTHING)),
+        Attack::by_stranger("a review that is read", get(ADD), Refused(405, &["\"allow\": \"POST\""])),
+        Attack::by_stranger(
+            "a review at a path below",
+            post("/user-info/check/x", boss()),
+            Refused(404, NOTHING),
+        ),
     ]
 }

@@ -5,13 +5,9 @@ use serde_json::{Value, json};
 
 use super::Expected::{Denied, Refused, Without};
 use super::stage::acl;
-use super::{Attack, Expected, Given, Step, Who, as_sent, get, post, with};
+use super::{Attack, as_sent, get, post, with};
 
 const PATH: &str = "/validate";
-
-fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
-    Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
-}
 
 /// Returns the review in the name of a cluster administrator, so that nothing is refused because of its
 /// writer.
@@ -34,7 +30,7 @@ pub(super) fn attacks() -> Vec<Attack> {
 fn names() -> Vec<Attack> {
     let granted = |name, spec: &Value, expected| {
         let spec = json!({"object": {"spec": spec}});
-        attack(name, post(PATH, trusted(with(acl("ann"), &spec))), expected)
+        Attack::by_stranger(name, post(PATH, trusted(with(acl("ann"), &spec))), expected)
     };
     // Nobody gains anything by such a name: it is not written.
     let dropped = |words| Without(200, words, &["may submit", "gains submit", "grants submit"]);
@@ -91,7 +87,7 @@ fn names() -> Vec<Attack> {
 fn writers() -> Vec<Attack> {
     let by = |name, user: &Value, fields: &Value, words| {
         let review = with(with(acl("mallory"), &json!({"userInfo": user})), fields);
-        attack(name, post(PATH, review), Denied(words))
+        Attack::by_stranger(name, post(PATH, review), Denied(words))
     };
     let cleaner =
         json!({"username": "system:serviceaccount:kube-system:generic-garbage-collector", "groups": []});
@@ -130,10 +126,15 @@ fn writers() -> Vec<Attack> {
 /// Returns attacks with objects that nobody may write.
 fn kinds() -> Vec<Attack> {
     let object = |name, object: Value, words| {
-        attack(name, post(PATH, trusted(with(acl("ann"), &json!({"object": object})))), Denied(words))
+        Attack::by_stranger(
+            name,
+            post(PATH, trusted(with(acl("ann"), &json!({"object": object})))),
+            Denied(words),
+        )
     };
-    let policy =
-        |name, spec: Value, words| attack(name, post(PATH, of("AdmissionPolicy", &spec)), Denied(words));
+    let policy = |name, spec: Value, words| {
+        Attack::by_stranger(name, post(PATH, of("AdmissionPolicy", &spec)), Denied(words))
+    };
     vec![
         object(
             "a spec that is a list",
@@ -161,12 +162,12 @@ fn kinds() -> Vec<Attack> {
             json!({"spec": {"submit": {"users": vec!["ann"; 50_001]}}}),
             &["more than 50000 values"],
         ),
-        attack(
+        Attack::by_stranger(
             "an object of another group",
             post(PATH, trusted(with(acl("ann"), &json!({"kind": {"group": "example.com"}})))),
             Denied(&["group \"example.com\" is not decided here"]),
         ),
-        attack(
+        Attack::by_stranger(
             "an object of another kind",
             post(PATH, of("QueueMaster", &json!({}))),
             Denied(&["kind QueueMaster is not decided here"]),
@@ -192,18 +193,18 @@ fn kinds() -> Vec<Attack> {
 fn requests() -> Vec<Attack> {
     let large = "x".repeat(7 * 1024 * 1024);
     vec![
-        attack(
+        Attack::by_stranger(
             "a grant of 7 MiB",
             post(PATH, as_sent(&trusted(acl(&large)))),
             Denied(&["more than 6291456 bytes of JSON"]),
         ),
-        attack(
+        Attack::by_stranger(
             "a grant in another type",
             post(PATH, "queue: root.prod").header("content-type", "application/yaml"),
             Refused(400, &["the review cannot be read"]),
         ),
-        attack("a grant that is read", get(PATH), Refused(405, &["\"allow\": \"POST\""])),
-        attack(
+        Attack::by_stranger("a grant that is read", get(PATH), Refused(405, &["\"allow\": \"POST\""])),
+        Attack::by_stranger(
             "who has what, by a change that is not made",
             post(PATH, acl("mallory")),
             Without(200, &["\"allowed\":false"], &["devs", "ops", "boss", "tom"]),

@@ -14,7 +14,7 @@ use queuewarden_import::yarn::Holders;
 use queuewarden_import::{Files, Source};
 use yunikorn::application::Reading;
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 
 use super::{case, import};
 use crate::operator::configure;

@@ -12,12 +12,12 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
+use queuewarden_api::registration;
 use queuewarden_e2e::faults::{Call, Fault};
 use queuewarden_e2e::own_tls::{ASKED, KEEPER, KEEPER_USER, WEBHOOK};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Endpoints, FaultProxy, Kind, Operator, TestCluster, eventually, operator};
 use queuewarden_operator::controller::clock;
-use queuewarden_operator::server::certificates::inject;
 use queuewarden_operator::server::certificates::material::{Material, Terms};
 use queuewarden_operator::server::certificates::schedule::MOST;
 use queuewarden_operator::server::certificates::secret;
@@ -230,8 +230,7 @@ async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
         eventually("callers to see what the new authority signed", LONG, || async {
             load.trust(reported(cluster).await?.context("nobody is trusted")?);
             let material = kept(cluster).await?;
-            let signer = material.view(&terms(), true).shown.and_then(|shown| shown.signer);
-            let by_newest = signer.and_then(|at| material.authorities.get(at)) == newest.as_ref();
+            let by_newest = material.signer().and_then(|at| material.authorities.get(at)) == newest.as_ref();
             let shown = material.shown.as_ref().context("nothing is shown")?;
             Ok((by_newest && load.saw(&shown.chain)?).then_some(()))
         })
@@ -386,8 +385,10 @@ async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
             return Ok(());
         }
         cluster.apply_kustomization("manifests/user-info").await?;
-        let webhooks = inject::VALIDATING.map(|name| ("validatingwebhookconfigurations", name)).into_iter();
-        let webhooks = webhooks.chain(inject::MUTATING.map(|name| ("mutatingwebhookconfigurations", name)));
+        let webhooks =
+            registration::VALIDATING.map(|name| ("validatingwebhookconfigurations", name)).into_iter();
+        let webhooks =
+            webhooks.chain(registration::MUTATING.map(|name| ("mutatingwebhookconfigurations", name)));
         for (resource, name) in webhooks.clone() {
             let object = Some(("", name));
             for verb in ["get", "list", "create", "update", "patch", "delete", "deletecollection"] {
@@ -418,7 +419,7 @@ async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
             ("mutatingwebhookconfiguration", "zz-queuewarden-user-info"),
             ("validatingwebhookconfiguration", "queuewarden-user-info"),
             ("apiservice", "v1.apps"),
-            ("apiservice", inject::API_SERVICE),
+            ("apiservice", registration::API_SERVICE),
         ] {
             let patch = ["patch", kind, name, "--type=merge", "-p", r#"{"metadata":{"labels":{"x":"y"}}}"#];
             let error = cluster.kubectl_as(&account, &patch, "").await.unwrap_err().to_string();

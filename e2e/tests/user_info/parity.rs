@@ -17,6 +17,7 @@ use queuewarden_e2e::{Endpoints, TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{OPEN, guard, nobody_asked};
+use crate::admission::texts;
 use crate::agreement::{Draw, mutate::questions};
 
 /// Requests under the same keys.
@@ -117,10 +118,6 @@ async fn ask(client: &reqwest::Client, url: &str, review: &Value) -> Result<Answ
         message: without_wording(text("/status/message").unwrap_or_default()),
         patch: text("/patch"),
     })
-}
-
-fn texts(pairs: &[(&str, &str)]) -> Texts {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
 /// Returns the request as an API server posts it.

@@ -4,7 +4,7 @@ use crate::translate::{Options, translate};
 use crate::yarn::Files;
 use proptest::prelude::*;
 use yunikorn::application::Reading;
-use yunikorn_access::check::decide;
+use yunikorn_access::decide::decide;
 
 fn source(queues: &str, site: Option<&str>, reading: Reading) -> Source {
     let text = format!("<allocations>{queues}</allocations>");

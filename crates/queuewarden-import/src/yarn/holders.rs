@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::Source;
 use yunikorn::application::{Reading, YarnAcl};
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 
 /// The source of a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::cache::Cached;
-use crate::telemetry::level;
+use queuewarden_api::log_level;
 use queuewarden_api::status::{self, CONDITIONS};
 use queuewarden_plan::conditions::Condition;
 use queuewarden_plan::snapshot::Entry;
@@ -89,7 +89,8 @@ pub fn keep<E, M, S: Serialize + DeserializeOwned>(
     // Confirmations, log levels and the record of `kubectl apply` change without a new generation.
     let mut annotations = DefaultHasher::new();
     metadata.annotations.hash(&mut annotations);
-    let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
+    let log_level =
+        metadata.annotations.and_then(|mut annotations| annotations.remove(log_level::ANNOTATION));
     let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());
     Cached {
         name: metadata.name.unwrap_or_default(),

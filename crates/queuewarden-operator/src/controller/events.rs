@@ -9,8 +9,8 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::call::call;
 use queuewarden_api::API_VERSION;
+use queuewarden_client::call::call;
 use queuewarden_plan::ObjectRef;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 

@@ -15,9 +15,9 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::apply;
-use super::call::{Error, WRITE, call, call_within};
 use super::health::Health;
 use queuewarden_api::history;
+use queuewarden_client::call::{Error, WRITE, call, call_within};
 use queuewarden_plan::Plan;
 use queuewarden_plan::history::{HistoryChanges, MAX_REVISIONS, Revision, changes};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot, WriteFailure};

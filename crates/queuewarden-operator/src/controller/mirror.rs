@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 
 use super::apply;
 use super::cache::{Cached, Moment};
-use super::call::call;
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
+use queuewarden_client::call::call;
 use queuewarden_plan::rbac_mirror::{MirrorAction, MirrorChanges, MirrorStep};
 use queuewarden_plan::snapshot::{
     FIELD_MANAGER, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
@@ -29,7 +29,7 @@ const CONCURRENCY: usize = 8;
 /// The watches of the mirror. They exist only where the mirror is or was enabled, because the rights to them
 /// are granted with it.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Watches {
+pub struct MirrorWatches {
     roles: Watch<MirrorObject>,
     bindings: Watch<MirrorObject>,
 }
@@ -45,7 +45,7 @@ pub enum Answer {
     Removed(MirrorKind, String),
 }
 
-impl Watches {
+impl MirrorWatches {
     /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let config = || watcher::Config::default().labels(&format!("{MIRROR_LABEL}={MIRROR_VALUE}"));

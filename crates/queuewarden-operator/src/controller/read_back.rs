@@ -1,368 +1,116 @@
-//! Reads what the scheduler runs from `YuniKorn`'s REST service, with limits on time and size.
-//!
-//! `GET /ws/v1/config` returns the configuration and the checksum of the text it came from (yunikorn-core
-//! `pkg/webservice/handlers.go` `getClusterConfig`). It is JSON only when the `Accept` header is exactly
-//! `application/json`. The checksum proves that a text is in force. `GET /ws/v1/clusters` names the release
-//! (`getClusterInfo`). The list of queues shows which queues exist only at run time.
+//! Sends the requests to the scheduler. The machine decides when: [`queuewarden_plan::machine`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
-use http::{Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
-use kube::Client;
-use kube::client::Body;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep};
 
-use super::connect::failure;
-use queuewarden_plan::conditions::Reason;
-use queuewarden_plan::release::MAX_RELEASE;
-use queuewarden_plan::snapshot::NoChecksum;
-use yunikorn_access::placement::{Live, LiveQueue};
-use yunikorn_access::submission::PARTITION;
+use super::health::Health;
+use queuewarden_client::scheduler::Connector;
+use queuewarden_client::scheduler::{Error, Scheduler};
+use queuewarden_plan::snapshot::{NoChecksum, SchedulerAddress, SchedulerAnswer};
 
-/// The path of the configuration.
-const CONFIG: &str = "ws/v1/config";
-/// Longest wait for a whole response.
-const TIMEOUT: Duration = Duration::from_secs(2);
-/// Largest response. A configuration is at most 1 MiB of YAML and a few times that as JSON; 10,000 queues are
-/// about 10 MB.
-pub const MAX_BODY: usize = 32 << 20;
-/// The characters that are encoded in a path: all but the unreserved ones (RFC 3986 §2.3).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Most queues taken from one response.
-const MAX_QUEUES: usize = 100_000;
+/// Longest wait for the scheduler after a write ...
+const AFTER_WRITE: Duration = Duration::from_secs(3);
+/// ... and after another change meanwhile: the text may be outdated by now, and a withdrawal must not wait
+/// for its confirmation.
+const AFTER_CHANGE: Duration = Duration::from_millis(300);
+/// First and longest wait between two requests after a write.
+const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
-/// The reasons why there is no usable response. The texts go into conditions, so the same situation always
-/// gives the same text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// No connection.
-    #[error("no connection to {0}")]
-    Unreachable(String),
-    /// No response in time.
-    #[error("no answer from {0} within {seconds} s", seconds = TIMEOUT.as_secs())]
-    Timeout(String),
-    /// A response with a status other than 200.
-    #[error("{0} answered {1}")]
-    Status(String, StatusCode),
-    /// The certificate of the scheduler cannot be trusted, with the reason.
-    #[error("the certificate of {0} is not trusted: {1}")]
-    Certificate(String, String),
-    /// The certificate of the scheduler has expired.
-    #[error("the certificate of {0} has expired")]
-    Expired(String),
-    /// The scheduler wants another client certificate.
-    #[error("{0} does not accept the client certificate, or wants one")]
-    ClientCertificate(String),
-    /// The trusted authorities cannot be read.
-    #[error("the trusted authorities of the scheduler are no PEM text with certificates")]
-    Authorities,
-    /// The Secret cannot be used, with the reason.
-    #[error("Secret {0} with the credentials for the scheduler: {1}")]
-    Secret(String, String),
-    /// Credentials would be sent in plain text.
-    #[error("no credentials are sent to {0}: they are only sent over https")]
-    Insecure(String),
-    /// A response larger than [`MAX_BODY`].
-    #[error("the answer of {0} is larger than {max} MiB", max = MAX_BODY >> 20)]
-    TooLarge(String),
-    /// A response that is not the JSON that `YuniKorn` gives.
-    #[error("the answer of {0} is not the JSON that YuniKorn gives")]
-    Malformed(String),
-    /// `YuniKorn` runs, but has no configuration yet.
-    #[error("{0} runs no configuration yet")]
-    NoConfiguration(String),
-}
-
-impl Error {
-    /// Returns the label of this error in metrics: an HTTP status, or a word.
-    pub fn code(&self) -> &str {
-        match self {
-            Self::Unreachable(_) => "unreachable",
-            Self::Timeout(_) => "timeout",
-            Self::Status(_, status) => status.as_str(),
-            Self::Certificate(..) | Self::Expired(_) | Self::ClientCertificate(_) => "certificate",
-            Self::Authorities | Self::Secret(..) | Self::Insecure(_) => "credentials",
-            Self::TooLarge(_) | Self::Malformed(_) | Self::NoConfiguration(_) => "malformed",
-        }
-    }
-
-    /// Returns the reason of condition `Loaded`.
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Certificate(..) | Self::Authorities => Reason::SchedulerCertificateInvalid,
-            Self::Expired(_) => Reason::SchedulerCertificateExpired,
-            Self::Status(_, StatusCode::UNAUTHORIZED) | Self::ClientCertificate(_) => {
-                Reason::SchedulerUnauthorized
-            }
-            Self::Status(_, StatusCode::FORBIDDEN) => Reason::SchedulerForbidden,
-            Self::Secret(..) | Self::Insecure(_) => Reason::SchedulerSecretInvalid,
-            _ => Reason::SchedulerUnreachable,
-        }
-    }
-}
-
-impl From<Error> for NoChecksum {
-    fn from(error: Error) -> Self {
-        match error.reason() {
-            Reason::SchedulerUnreachable => Self::unreachable(&error.to_string()),
-            reason => Self { reason, message: error.to_string() },
-        }
-    }
-}
-
-/// A client of the scheduler's REST service. [`Connector`](super::connect::Connector) makes it.
-#[derive(Clone)]
+/// Sends requests to the scheduler, and counts the responses.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Scheduler {
-    client: Client,
-    url: String,
+pub struct ReadBack {
+    connector: Connector,
+    health: Arc<Health>,
 }
 
-impl Scheduler {
-    pub(super) fn new(client: Client, url: &str) -> Self {
-        Self { client, url: url.trim_end_matches('/').to_owned() }
+impl ReadBack {
+    /// Creates a sender that has sent nothing yet.
+    pub fn new(connector: Connector, health: Arc<Health>) -> Self {
+        Self { connector, health }
     }
 
-    /// Returns the checksum of the text that is in force: 64 hexadecimal digits.
+    /// Returns the checksum of the configuration that the scheduler runs, and its release.
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn checksum(&self) -> Result<String, Error> {
-        let config: Config = self.get(CONFIG).await?;
-        let checksum = config.checksum.filter(|sum| !sum.is_empty());
-        checksum.ok_or_else(|| Error::NoConfiguration(format!("{}/{CONFIG}", self.url)))
+    #[tracing::instrument(name = "ask_scheduler", skip_all)]
+    pub async fn answer(&self, address: &SchedulerAddress) -> Result<SchedulerAnswer, NoChecksum> {
+        let scheduler = self.connect("config", address).await?;
+        let checksum = self.counted("config", scheduler.checksum()).await?;
+        Ok(self.with_release(&scheduler, checksum).await?)
     }
 
-    /// Returns the release of the scheduler: the version that it was built as; `None` where it has none.
-    ///
-    /// # Errors
-    /// When there is no usable response.
-    pub async fn release(&self) -> Result<Option<String>, Error> {
-        self.get("ws/v1/clusters").await.map(|clusters: Value| release(&clusters))
-    }
-
-    /// Returns the current queues of a partition: each path, and whether the configuration (not a placement
-    /// rule) created it.
-    ///
-    /// # Errors
-    /// When there is no usable response.
-    pub async fn queues(&self, partition: &str) -> Result<BTreeMap<String, bool>, Error> {
-        let root: Queue = self.get(&queues_path(partition)).await?;
-        Ok(flatten(root))
-    }
-
-    /// Returns the response to a path.
-    ///
-    /// # Errors
-    /// When there is no usable response.
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        let url = format!("{}/{path}", self.url);
-        let body = timeout(TIMEOUT, self.body(path, &url)).await;
-        let body = body.map_err(|_| Error::Timeout(url.clone()))??;
-        serde_json::from_slice(&body).map_err(|_| Error::Malformed(url))
-    }
-
-    async fn body(&self, path: &str, url: &str) -> Result<Bytes, Error> {
-        let request = Request::get(format!("/{path}")).header(header::ACCEPT, "application/json");
-        let request = request.body(Body::empty()).map_err(|_| Error::Unreachable(url.to_owned()))?;
-        let response = self.client.send(request).await.map_err(|error| failure(url, &error))?;
-        if response.status() != StatusCode::OK {
-            return Err(Error::Status(url.to_owned(), response.status()));
+    /// Connects, and counts a failure as one of the endpoint.
+    async fn connect(&self, endpoint: &'static str, address: &SchedulerAddress) -> Result<Scheduler, Error> {
+        match self.connector.connect(address).await {
+            Ok(scheduler) => Ok(scheduler),
+            Err(error) => self.counted(endpoint, async { Err(error) }).await,
         }
-        let body = Limited::new(response.into_body(), MAX_BODY).collect().await;
-        body.map(Collected::to_bytes).map_err(|error| match error {
-            error if error.is::<LengthLimitError>() => Error::TooLarge(url.to_owned()),
-            error => failure(url, &*error),
-        })
     }
-}
 
-/// Returns the queues that the configuration does not have, or no longer has (`dao.PartitionQueueDAOInfo`).
-pub fn beside(root: &Value) -> Live {
-    let mut live = Live::default();
-    let mut waiting = vec![root];
-    while let Some(queue) = waiting.pop() {
-        let flag = |key| queue.get(key).and_then(Value::as_bool).unwrap_or_default();
-        let text = |key| queue.get(key).and_then(Value::as_str).unwrap_or_default();
-        let draining = text("status") == "Draining";
-        if draining || !flag("isManaged") {
-            live.insert(text("queuename"), LiveQueue { leaf: flag("isLeaf"), draining });
+    /// Asks for the release after the checksum: a scheduler that was replaced between the two is then known
+    /// by its new release.
+    async fn with_release(&self, scheduler: &Scheduler, checksum: String) -> Result<SchedulerAnswer, Error> {
+        let release = self.counted("clusters", scheduler.release()).await?;
+        Ok(SchedulerAnswer { checksum, release })
+    }
+
+    /// Asks for the checksum until it is `expected`, the request fails, or it takes too long. The limit is
+    /// shorter once something `changed`.
+    ///
+    /// # Errors
+    /// When the last request got no usable response.
+    pub async fn until_loaded(
+        &self,
+        address: &SchedulerAddress,
+        expected: &str,
+        changed: impl Fn() -> bool,
+    ) -> Result<SchedulerAnswer, NoChecksum> {
+        let scheduler = self.connect("config", address).await?;
+        let begin = Instant::now();
+        let (mut wait, longest) = WAITS;
+        loop {
+            let checksum = self.counted("config", scheduler.checksum()).await?;
+            let limit = if changed() { AFTER_CHANGE } else { AFTER_WRITE };
+            if checksum == expected || begin.elapsed() >= limit {
+                return Ok(self.with_release(&scheduler, checksum).await?);
+            }
+            sleep(wait).await;
+            wait = wait.mul_f64(1.5).min(longest);
         }
-        waiting.extend(queue.get("children").and_then(Value::as_array).into_iter().flatten());
-    }
-    live
-}
-
-/// Returns the release in the answer of `ws/v1/clusters` (`dao.ClusterDAOInfo`): the version in the build
-/// information of the shim (k8shim `pkg/conf/schedulerconf.go`, `GetBuildInfoMap`).
-pub fn release(clusters: &Value) -> Option<String> {
-    let clusters = clusters.as_array().into_iter().flatten();
-    let builds = clusters.filter_map(|cluster| cluster.get("rmBuildInformation")?.as_array()).flatten();
-    let mut releases = builds.filter_map(|build| build.get("buildVersion")?.as_str());
-    releases.find(|release| !release.is_empty() && release.len() <= MAX_RELEASE).map(str::to_owned)
-}
-
-/// Returns the path of the endpoint that lists the queues of a partition.
-pub fn queues_path(partition: &str) -> String {
-    format!("ws/v1/partition/{}/queues", utf8_percent_encode(partition, RESERVED))
-}
-
-/// Returns the path of an application in the partition that the shim uses.
-pub fn application_path(id: &str) -> String {
-    format!("ws/v1/partition/{PARTITION}/application/{}", utf8_percent_encode(id, RESERVED))
-}
-
-/// The part of `dao.ConfigDAOInfo` that is read.
-#[derive(Deserialize)]
-struct Config {
-    #[serde(rename = "Checksum")]
-    checksum: Option<String>,
-}
-
-/// The part of `dao.PartitionQueueDAOInfo` that is read.
-#[derive(Deserialize)]
-struct Queue {
-    queuename: String,
-    #[serde(rename = "isManaged", default)]
-    managed: bool,
-    #[serde(default)]
-    children: Option<Vec<Queue>>,
-}
-
-fn flatten(root: Queue) -> BTreeMap<String, bool> {
-    let mut queues = BTreeMap::new();
-    let mut waiting = vec![root];
-    while let Some(queue) = waiting.pop()
-        && queues.len() < MAX_QUEUES
-    {
-        queues.insert(queue.queuename, queue.managed);
-        waiting.extend(queue.children.unwrap_or_default());
-    }
-    queues
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::{Router, http::HeaderMap, response::IntoResponse, routing::get};
-    use serde_json::json;
-
-    use super::super::connect::plain;
-    use super::*;
-
-    /// Serves `router` on a free port; returns its base URL.
-    async fn serve(router: Router) -> String {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        format!("http://{address}")
     }
 
-    async fn config(answer: &'static str) -> Result<String, Error> {
-        let handler = move |headers: HeaderMap| async move {
-            assert_eq!(headers.get_all("accept").iter().collect::<Vec<_>>(), ["application/json"]);
-            answer
+    /// Returns the queues of these partitions, each with whether it comes from the configuration. A failed
+    /// request gives no queues: the hint is omitted, and the queue is not found either way.
+    pub async fn queues(
+        &self,
+        address: &SchedulerAddress,
+        partitions: BTreeSet<String>,
+    ) -> BTreeMap<String, BTreeMap<String, bool>> {
+        let Ok(scheduler) = self.connect("queues", address).await else {
+            return partitions.into_iter().map(|partition| (partition, BTreeMap::new())).collect();
         };
-        let base = serve(Router::new().route("/ws/v1/config", get(handler))).await;
-        plain(&base).checksum().await
-    }
-
-    #[tokio::test]
-    async fn reads_the_checksum() {
-        let answer =
-            r#"{"Partitions":[],"Checksum":"7A4F","Extra":{"a":"b"},"DeadlockDetectionEnabled":false}"#;
-        assert_eq!(config(answer).await, Ok("7A4F".into()));
-    }
-
-    #[tokio::test]
-    async fn reads_the_release() {
-        for (answer, release) in [
-            (
-                r#"[{"clusterName":"kubernetes","rmBuildInformation":[{"arch":"amd64","buildVersion":"1.9.0"}]}]"#,
-                Some("1.9.0"),
-            ),
-            (r#"[{"rmBuildInformation":[{"buildVersion":""},{"buildVersion":"1.8.0"}]}]"#, Some("1.8.0")),
-            (r#"[{"rmBuildInformation":[{"arch":"amd64"}]}]"#, None),
-            (r#"[{"clusterName":"kubernetes"}]"#, None),
-            ("[]", None),
-        ] {
-            let base = serve(Router::new().route("/ws/v1/clusters", get(async move || answer))).await;
-            let found = plain(&base).release().await;
-            assert_eq!(found.unwrap().as_deref(), release, "{answer}");
+        let mut queues = BTreeMap::new();
+        for partition in partitions {
+            let answer = self.counted("queues", scheduler.queues(&partition)).await;
+            queues.insert(partition, answer.unwrap_or_default());
         }
+        queues
     }
 
-    #[tokio::test]
-    async fn other_answers_are_distinguished() {
-        assert!(matches!(config("{}").await, Err(Error::NoConfiguration(_))));
-        assert!(matches!(config("partitions: []").await, Err(Error::Malformed(_))));
-        let base = serve(Router::new()).await;
-        let error = plain(&base).checksum().await.unwrap_err();
-        assert_eq!(error.code(), "404");
-    }
-
-    #[tokio::test]
-    async fn a_closed_port_is_unreachable_in_the_same_words_each_time() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}/", listener.local_addr().unwrap());
-        drop(listener);
-        let scheduler = plain(&base);
-        let first = scheduler.checksum().await.unwrap_err();
-        assert_eq!(first, Error::Unreachable(format!("{base}ws/v1/config")));
-        assert_eq!(scheduler.checksum().await.unwrap_err().to_string(), first.to_string());
-    }
-
-    #[tokio::test]
-    async fn an_endless_answer_is_cut_off() {
-        let endless = || async {
-            let chunk = axum::body::Bytes::from(vec![b' '; 1 << 20]);
-            let chunks = futures::stream::repeat_with(move || Ok::<_, std::io::Error>(chunk.clone()));
-            axum::body::Body::from_stream(chunks).into_response()
-        };
-        let base = serve(Router::new().route("/ws/v1/config", get(endless))).await;
-        let error = plain(&base).checksum().await.unwrap_err();
-        assert!(matches!(error, Error::TooLarge(_)), "{error}");
-    }
-
-    #[tokio::test]
-    async fn a_silent_scheduler_times_out() {
-        let silent = || async { std::future::pending::<&'static str>().await };
-        let base = serve(Router::new().route("/ws/v1/config", get(silent))).await;
-        let error = plain(&base).checksum().await.unwrap_err();
-        assert!(matches!(error, Error::Timeout(_)), "{error}");
-    }
-
-    #[tokio::test]
-    async fn reads_the_tree_of_queues() {
-        let answer = r#"{"queuename":"root","isManaged":true,"children":[
-            {"queuename":"root.a","isManaged":true,"children":[{"queuename":"root.a.dyn","isManaged":false,"children":[]}]},
-            {"queuename":"root.b","isManaged":true,"children":null}]}"#;
-        let base =
-            serve(Router::new().route("/ws/v1/partition/gpu%2Fa/queues", get(move || async move { answer })))
-                .await;
-        let queues = plain(&base).queues("gpu/a").await.unwrap();
-        let expected = [("root", true), ("root.a", true), ("root.a.dyn", false), ("root.b", true)];
-        assert_eq!(queues, expected.map(|(path, managed)| (path.to_owned(), managed)).into());
-    }
-
-    /// Uses the part of `YuniKorn` 1.8.0's output that is read.
-    #[test]
-    fn queues_beside_the_configuration_are_found() {
-        let queue = |name: &str, status: &str, managed: bool, leaf: bool, children: Vec<Value>| json!({"queuename": name, "status": status, "isManaged": managed, "isLeaf": leaf, "children": children});
-        let made = queue("root.team.sue", "Active", false, true, vec![]);
-        let team = queue("root.team", "Active", true, false, vec![made]);
-        let old = queue("root.old", "Draining", true, true, vec![]);
-        let mut leaf = queue("root.leaf", "Active", true, true, vec![]);
-        leaf["children"] = Value::Null;
-        let live = beside(&queue("root", "Active", true, false, vec![team, old, leaf]));
-        let found = |path| live.get(path);
-        assert_eq!(found("root.team.sue"), Some(LiveQueue { leaf: true, draining: false }));
-        assert_eq!(found("root.old"), Some(LiveQueue { leaf: true, draining: true }));
-        assert_eq!(found("root.leaf"), None);
+    async fn counted<T>(
+        &self,
+        endpoint: &'static str,
+        request: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let begin = Instant::now();
+        let answer = request.await;
+        let code = answer.as_ref().map_or_else(Error::code, |_| "200");
+        tracing::debug!(endpoint, code, took = ?begin.elapsed(), "Asked the scheduler");
+        self.health.metrics.requested(endpoint, code, begin.elapsed());
+        answer
     }
 }

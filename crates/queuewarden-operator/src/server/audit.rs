@@ -35,7 +35,7 @@ const NAME: usize = 256;
 const REASON: usize = 1024;
 
 /// A decision to log and to count.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AuditRecord<'a> {
     /// The request: one of the verbs that the endpoint knows, or [`OTHER`].
     pub(super) verb: &'static str,
@@ -198,7 +198,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::server::bounds::{Limits, Unread, bound};
+    use crate::server::bounds::{RequestLimits, UnreadBody, bound};
     use crate::server::listener::Peer;
     use crate::server::testing::requests;
 
@@ -271,17 +271,13 @@ mod tests {
                 verb: "submit",
                 decision: "placed",
                 clause: "submitacl",
-                refused: false,
                 by: "boss",
-                user: "",
-                queue: "",
-                object: "",
-                reason: "",
+                ..AuditRecord::default()
             };
             audit.note(&seen, &decided);
         };
         let router: Router = Router::new().route("/x", post(async move |_: Bytes| decided()));
-        let limits = Limits { body: 4, unread: Unread::Refused, all: 1000, cost: 1 };
+        let limits = RequestLimits { body: 4, unread: UnreadBody::Refused, all: 1000, cost: 1 };
         let router = bound(router, limits, &requests(), &health);
         let send = async |body: &'static str| {
             let peer = Peer::new(([192, 0, 2, 7], 99).into(), Arc::new([]));

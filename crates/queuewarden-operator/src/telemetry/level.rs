@@ -8,21 +8,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tracing::Level;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
-/// The annotation of the `YuniKornConfig`.
-pub const ANNOTATION: &str = "queuewarden.dev/log-level";
+use queuewarden_api::log_level::{ANNOTATION, parse};
+
 /// Target of the webhooks' decisions. They stay in the log at every level, unless the process was started
 /// without them.
 const AUDIT: &str = "queuewarden::audit";
-
-/// Parses a level by its name, ignoring case: error, warn, info, debug or trace.
-pub fn parse(text: &str) -> Option<Level> {
-    // `tracing` also takes numbers.
-    text.parse().ok().filter(|level: &Level| level.as_str().eq_ignore_ascii_case(text))
-}
 
 /// Handle that changes the log level; all clones share it. The default changes nothing.
 #[derive(Debug, Clone, Default)]
@@ -94,7 +87,7 @@ impl Running {
             return;
         }
         let changed = filter(&self.at_start, level).map(|filter| self.handle.reload(filter));
-        let level = level.map_or_else(|| "as started".to_owned(), name);
+        let level = level.unwrap_or("as started");
         match changed {
             Ok(Ok(())) => tracing::info!(level, "Changed the log level"),
             Ok(Err(error)) => tracing::warn!(%error, "The log level could not be changed"),
@@ -104,23 +97,18 @@ impl Running {
 }
 
 /// Builds the filter of `at_start`, with another level for lines of this crate.
-pub(super) fn filter(at_start: &str, level: Option<Level>) -> Result<EnvFilter, ParseError> {
+pub(super) fn filter(at_start: &str, level: Option<&str>) -> Result<EnvFilter, ParseError> {
     EnvFilter::try_new(directives(at_start, level))
 }
 
 /// Returns that filter as text: of several directives for one target the last one counts.
-fn directives(at_start: &str, level: Option<Level>) -> String {
+fn directives(at_start: &str, level: Option<&str>) -> String {
     // We log problems of the watches ourselves, once each.
     let text = format!("kube_runtime::watcher=off,{at_start}");
     let Some(level) = level else { return text };
-    let quiet = level <= Level::WARN && !at_start.contains(AUDIT);
+    let quiet = matches!(level, "error" | "warn") && !at_start.contains(AUDIT);
     let audit = if quiet { format!(",{AUDIT}=info") } else { String::new() };
-    format!("{text},queuewarden={}{audit}", name(level))
-}
-
-/// Returns the name of a level as it is written in the annotation.
-fn name(level: Level) -> String {
-    level.as_str().to_ascii_lowercase()
+    format!("{text},queuewarden={level}{audit}")
 }
 
 #[cfg(test)]

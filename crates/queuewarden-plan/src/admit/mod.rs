@@ -9,6 +9,8 @@ pub mod config_map;
 mod delegation;
 mod queue_acl;
 
+pub use crate::grants::delegation::Promise;
+
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,6 +42,8 @@ const ACCEPTED: &str = "none";
 const INVALID: &str = "invalid";
 /// The clause of a change that its writer may not make.
 const DELEGATION: &str = "delegation";
+/// The clause of a change that has no space beside others that may not be stored yet.
+pub const CONCURRENT: &str = "concurrent";
 /// The clause of a change that makes a blocking `QueueAccessTest` fail.
 const ACCESS_TEST: &str = "access_test";
 /// The clause of a change that no scheduler would run.
@@ -102,6 +106,9 @@ pub struct Review {
     pub may_escalate: bool,
     /// The change that they make.
     pub change: Change,
+    /// The promises of the last accepted changes ([`Response::promise`]), as long as these may be missing in
+    /// the snapshot.
+    pub promised: Vec<Promise>,
 }
 
 /// The answer to a change.
@@ -113,18 +120,20 @@ pub struct Response {
     pub refusal: Option<String>,
     /// Warnings, which kubectl prints.
     pub warnings: Vec<String>,
+    /// The space that an accepted change of a delegate takes.
+    pub promise: Option<Promise>,
 }
 
 /// Accepts without warnings.
 impl Default for Response {
     fn default() -> Self {
-        Self { clause: ACCEPTED, refusal: None, warnings: Vec::new() }
+        Self { clause: ACCEPTED, refusal: None, warnings: Vec::new(), promise: None }
     }
 }
 
 impl Response {
     fn refused(clause: &'static str, why: impl Into<String>) -> Self {
-        Self { clause, refusal: Some(one_line(&why.into())), warnings: Vec::new() }
+        Self { clause, refusal: Some(one_line(&why.into())), ..Self::default() }
     }
 
     /// Refuses because of all these findings.
@@ -171,7 +180,9 @@ pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
         return Response::default();
     }
     match &review.change {
-        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !review.may_escalate),
+        Change::QueueAcl(versions) => {
+            queue_acl::admit(snapshot, versions, (!review.may_escalate).then_some(&review.promised))
+        }
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
         Change::QueueAccessTest(versions) => queue_access_test(snapshot, versions),

@@ -2,20 +2,31 @@
 
 use std::sync::Arc;
 
-use super::{ACCESS_TEST, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put};
+use super::{
+    ACCESS_TEST, CONCURRENT, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put,
+};
 use crate::access_tests::broken;
 use crate::conditions::Reason;
 use crate::decide::evaluate;
 use crate::effective::ParseCache;
 use crate::evaluation::Evaluation;
+use crate::grants::delegation::{NoSpace, Promise, check_space};
 use crate::grants::{Resolved, resolve, returning};
 use crate::snapshot::Snapshot;
 use crate::status::without_effect;
 use yunikorn::acl::codes::DROPS;
 
-/// Answers the change. `delegated` is set when the writer is not a cluster administrator, but one that
+/// The refusal of a change that has no space beside others.
+const TOO_MANY_AT_ONCE: &str = "too many writes at once: changes that were accepted within the last minute may take the space that is left of \
+    the limits; try again in a minute";
+
+/// Answers the change. `promised` is set when the writer is not a cluster administrator, but one that
 /// [`super::delegation`] permits.
-pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegated: bool) -> Response {
+pub(super) fn admit(
+    snapshot: &Snapshot,
+    versions: &Versions<QueueAcl>,
+    promised: Option<&[Promise]>,
+) -> Response {
     let Versions { old, new } = versions;
     let faults = new.as_deref().map(resolve::diagnostics).unwrap_or_default();
     // A dropped name makes the object Invalid, and its status will report that. Content that cannot be read
@@ -44,10 +55,19 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     let mut objects = is.context.resolved.queue_acls.iter();
     let found = new.as_ref().and_then(|new| objects.find(|object| object.entry.meta.name == new.meta.name));
     if let Some(Err(refusal)) = found.map(|object| &object.outcome)
-        && delegated
+        && promised.is_some()
         && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
     {
         return Response::refused(DELEGATION, refusal.message.clone());
+    }
+    let space = promised.and_then(|promised| Some((wanted(versions)?, promised)));
+    if let Some((wanted, promised)) = &space
+        && let Err(why) = check_space(&is.context.resolved.queue_acls, wanted, promised)
+    {
+        return match why {
+            NoSpace::Stored(message) => Response::refused(DELEGATION, message),
+            NoSpace::Promised => Response::refused(CONCURRENT, TOO_MANY_AT_ONCE),
+        };
     }
     let before = evaluate(snapshot, cache);
     let (was, wanted) = (before.as_ref().and_then(Evaluation::queues), is.queues());
@@ -62,7 +82,18 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     warnings.extend(broken);
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(obstacles(&is));
-    Response::warned(&warnings)
+    Response { promise: space.map(|(wanted, _)| wanted), ..Response::warned(&warnings) }
+}
+
+/// Returns the space that a delegate's change takes, if it takes more than before.
+fn wanted(versions: &Versions<QueueAcl>) -> Option<Promise> {
+    let (new, old) = (versions.new.as_ref()?, versions.old.as_ref());
+    let writer = writer(new)?;
+    (grows(versions) || old.and_then(self::writer) != Some(writer)).then(|| Promise {
+        name: new.meta.name.to_string(),
+        writer: writer.to_owned(),
+        stored: new.meta.stored,
+    })
 }
 
 fn writer(entry: &QueueAcl) -> Option<&str> {

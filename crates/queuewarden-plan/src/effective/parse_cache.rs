@@ -16,13 +16,15 @@ use yunikorn::version::Version;
 
 /// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]
-pub(crate) struct ParsedConfig {
+pub struct ParsedConfig {
     /// The text.
     pub text: String,
     /// Its queues, if it can be read.
     pub tree: Option<Arc<Config>>,
     /// The reason why a scheduler would not load it.
     pub refusal: Option<String>,
+    /// True if a scheduler would start with it.
+    pub starts: bool,
     /// All diagnostics about it.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -58,6 +60,11 @@ impl ParseCache {
         Self { version, texts: Vec::new(), rendering: None }
     }
 
+    /// Returns the version of `YuniKorn` that reads the texts.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// Sets the version, and forgets everything where it is another one.
     pub(crate) fn set_version(&mut self, version: Version) {
         if self.version != version {
@@ -66,7 +73,7 @@ impl ParseCache {
     }
 
     /// Reads a text, or returns the cached reading.
-    pub(crate) fn read(&mut self, text: &str) -> Arc<ParsedConfig> {
+    pub fn read(&mut self, text: &str) -> Arc<ParsedConfig> {
         self.cached_or(text, |version| verdict(text, &[], version))
     }
 
@@ -146,6 +153,7 @@ impl ParseCache {
         let reading = Arc::new(ParsedConfig {
             text: text.to_owned(),
             refusal: verdict.refusal(),
+            starts: verdict.starts.is_ok(),
             tree: verdict.config.map(Arc::new),
             diagnostics: verdict.diagnostics,
         });

@@ -8,7 +8,6 @@ use crate::grants::contribution::Contribution;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::check::implied_by;
 
 /// Returns the queue and the ACL because of which `right` on the contribution's queue changes nothing in
 /// `tree`: an ACL above, or another one of the queue itself, admits everyone. `adminacl` grants submit as
@@ -24,7 +23,8 @@ pub(crate) fn redundant(
     let own_everyone = contribution.grant(right).is_some_and(yunikorn::acl::Acl::is_everyone);
     let lineage = iter::successors(Some(nearest), |queue| partition.parent(queue));
     lineage.into_iter().find_map(|queue| {
-        implied_by(right)
+        right
+            .acls()
             .iter()
             .copied()
             .filter(|by| !(own_everyone && queue.path == contribution.queue && *by == right))

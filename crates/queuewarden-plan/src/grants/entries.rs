@@ -24,7 +24,7 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::Origin;
 use yunikorn_access::alias::{self, Kind};
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 
 /// The users and groups to look for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
 use yunikorn_access::alias::{self, Aliased, Kind};
-use yunikorn_access::until::in_words;
+use yunikorn_access::decide::in_words;
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
 pub(crate) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");

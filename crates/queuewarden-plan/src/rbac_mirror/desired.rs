@@ -11,7 +11,6 @@ use crate::snapshot::{MirrorContent, MirrorRule, MirrorSubject};
 use yunikorn::acl::Match;
 use yunikorn::config::checksum;
 use yunikorn::right::Right;
-use yunikorn_access::check::implied_by;
 use yunikorn_access::reach::{granted_on, reached_by};
 use yunikorn_access::review::{ACCESS_GROUP, GROUP};
 use yunikorn_access::{Node, QueueId, QueueSet, Tree};
@@ -107,7 +106,7 @@ fn shares(
     running: Option<&Running<'_>>,
 ) -> Vec<(Reached, Vec<Vec<MirrorSubject>>)> {
     let granted = Right::ALL.map(|right| {
-        if implied_by(right).contains(&acl) { granted_on(tree, right, id) } else { QueueSet::default() }
+        if right.acls().contains(&acl) { granted_on(tree, right, id) } else { QueueSet::default() }
     });
     let mut alike: BTreeMap<Ranges, (Reached, Vec<MirrorSubject>)> = BTreeMap::new();
     for entry in node.grants(acl).acl.entries() {

@@ -17,7 +17,7 @@ use crate::snapshot::{Mirror, MirrorContent, MirrorKind, MirrorObject, MirrorRul
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
-use yunikorn_access::check::decide;
+use yunikorn_access::decide::decide;
 use yunikorn_access::testing::{QUEUES, any_identity, any_tree, people, tree};
 use yunikorn_access::tree::Located;
 

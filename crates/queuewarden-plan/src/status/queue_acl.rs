@@ -33,8 +33,8 @@ use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::alias::Aliased;
+use yunikorn_access::decide::in_words;
 use yunikorn_access::diff::{Period, Periods};
-use yunikorn_access::until::in_words;
 
 /// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;

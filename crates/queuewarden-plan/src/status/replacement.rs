@@ -73,7 +73,7 @@ impl OutputReplacement {
         let since = self.edited_at()?;
         // The API server's clock may be ahead.
         let span = now.duration_since(since).max(SignedDuration::ZERO);
-        let since = yunikorn_access::until::in_words(since);
+        let since = yunikorn_access::decide::in_words(since);
         Some(format!(
             "the change that is put back had been there for {:#}, since {since}",
             SignedDuration::from_secs(span.as_secs())
@@ -100,7 +100,7 @@ impl OutputReplacement {
         let ending = contributions.iter().filter(|acl| acl.objects.iter().any(|part| part.until.is_some()));
         let ending: Vec<Attribution> = ending.cloned().collect();
         for tree in &mut trees {
-            attribution::mark(tree, &ending, None);
+            attribution::mark(tree, &ending);
         }
         trees
     }

@@ -13,7 +13,7 @@ use crate::grants::entries::{
 };
 use yunikorn::acl::Acl;
 use yunikorn::right::Right;
-use yunikorn_access::check::Subject;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::user_info::Settings;
 
 fn names(users: &[&str], groups: &[&str]) -> Names {

@@ -15,8 +15,9 @@ use crate::grants::trees;
 use crate::time::timeline::{Course, Later, differing};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::check::{Subject, decide};
+use yunikorn_access::decide::decide;
 use yunikorn_access::diff::{Direction, PartitionDiff, Timeline, between_for, impact};
+use yunikorn_access::subject::Subject;
 
 type Object = Arc<QueueAclEntry>;
 

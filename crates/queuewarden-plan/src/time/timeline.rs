@@ -17,7 +17,7 @@ use crate::grants::{Attribution, trees};
 use crate::snapshot::{ConfigMapState, QueueAclEntry, QueueAclSpec, Snapshot};
 use crate::time::ahead::window;
 use yunikorn_access::Tree;
-use yunikorn_access::until::in_words;
+use yunikorn_access::decide::in_words;
 
 /// The most objects that all plans of one comparison resolve: the moments, times the objects of both sides.
 pub const MAX_WORK: usize = 200_000;

@@ -15,7 +15,6 @@ use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Partition, Queue};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::check::implied_by;
 
 /// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none
 /// can be written into it.
@@ -45,7 +44,7 @@ pub(crate) fn widens(from: &Config, to: &Config) -> bool {
             return !acl_of(queue, right).is_nobody();
         };
         !same_text(before, queue, right)
-            && !granted(before, &queue.path, implied_by(right)).contains(&acl_of(queue, right))
+            && !granted(before, &queue.path, right.acls()).contains(&acl_of(queue, right))
     })
 }
 

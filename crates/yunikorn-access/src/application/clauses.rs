@@ -3,7 +3,7 @@
 use std::iter;
 
 use super::{Clause, List, Need, Request, Step};
-use crate::check;
+use crate::decide;
 use crate::tree::{Located, Tree};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::application::settings::{
@@ -133,7 +133,7 @@ impl<'a> Context<'a> {
             Check::SparkUsers(kind, list) => listed(list, kind, list.value.user(user)),
             Check::SparkGroups(kind, list) => listed(list, kind, list.value.group(groups)),
             Check::Queue(right, queue) => {
-                let decision = check::explain_existing(self.tree, right, queue, self.identity);
+                let decision = decide::explain_existing(self.tree, right, queue, self.identity);
                 Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
             }
             Check::NoQueue(queue) => Step { clause: Clause::NoQueue(queue.to_owned()), granted: false },

@@ -6,8 +6,8 @@ use std::slice;
 
 use super::{Clause, Decision, List, Remedy, RemedyKind, Request, Step, decide};
 use crate::change::{Case, Change};
-use crate::check::Subject;
 use crate::remedy;
+use crate::subject::Subject;
 use crate::tree::Tree;
 use yunikorn::identity::Identity;
 use yunikorn::queue::{QueuePath, lowered};

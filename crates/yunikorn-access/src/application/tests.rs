@@ -264,7 +264,7 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
         super::remedies(tree(), question, &person(who)).into_iter().map(|remedy| remedy.words).collect()
     };
     let in_queue = |right, queue| -> Vec<String> {
-        let decision = check::explain(tree(), right, queue, &person("ann"));
+        let decision = decide::explain(tree(), right, queue, &person("ann"));
         crate::remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], KILL, "ann");

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 use crate::application::{self, Request, Verb};
-use crate::check::{decide, explain};
+use crate::decide::{decide, explain};
 use crate::placement::advice::Question;
 use crate::placement::{Live, LiveQueue, Outcome, Placement, Placer, Submission};
 use crate::remedy::remedies;

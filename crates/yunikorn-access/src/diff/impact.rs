@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Change, Diff, Direction, Extent, PartitionDiff, Periods};
-use crate::check::Subject;
+use crate::subject::Subject;
 use crate::submission::PARTITION;
 use go_compat::diag::{listed, plural};
 

@@ -38,10 +38,12 @@ pub use shape::{Extent, Shape};
 
 use periods::{Span, Spans};
 
-use super::check::{Subject, decide, implied_by};
-use super::reach::{GrantingEntry, QueueSet, reach};
+use super::decide::decide;
+use super::decide::until;
+use super::queue_set::{QueueSet, reach};
+use super::subject::Subject;
+use super::tree::GrantingEntry;
 use super::tree::{Node, Origin, Tree};
-use super::until::until;
 use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
@@ -215,7 +217,7 @@ impl<'t> Side<'t> {
         let granting = self.who.and_then(|(who, _)| GrantingEntry::find(self.tree, right, id?, who));
         let subject = granting.map_or(subject, |granting| granting.entry);
         let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
-        let acl = implied_by(right).iter().find(has).copied().unwrap_or(right);
+        let acl = right.acls().iter().find(has).copied().unwrap_or(right);
         let origins = node.map(|node| node.grants(acl).origins(subject)).unwrap_or_default();
         Reached { extent, acl, origins }
     }
@@ -262,7 +264,7 @@ impl<'t> Holders<'t> {
         let Side { tree, counts, .. } = side;
         let mut reached: HashMap<Match<'t>, Vec<Range<u32>>> = HashMap::new();
         for (_, node) in tree.queues().filter(|(_, node)| counts(node)) {
-            let acls = implied_by(right).iter().map(|acl| &node.grants(*acl).acl);
+            let acls = right.acls().iter().map(|acl| &node.grants(*acl).acl);
             let mut entries = acls.flat_map(|acl| side.entries(acl)).peekable();
             if entries.peek().is_none() {
                 continue;

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::reach::QueueSet;
-use crate::until::in_words;
+use crate::decide::in_words;
+use crate::queue_set::QueueSet;
 
 /// The period of a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]

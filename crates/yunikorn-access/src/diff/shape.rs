@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::reach::QueueSet;
+use crate::queue_set::QueueSet;
 use yunikorn::queue::{QueuePath, RECOVERY};
 
 /// Queues in pre-order, each before those below it and children by name: an order that does not depend on the

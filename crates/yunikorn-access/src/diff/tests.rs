@@ -3,7 +3,7 @@ mod over_time;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::check::decide;
+use crate::decide::decide;
 use crate::testing::{Queue, any_identity, any_tree, each_tree, tree};
 use proptest::prelude::*;
 use yunikorn::version::Version;

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Case, Expectations, ExpectedPlacement, Placing};
-use crate::check::{Decision, decide, explain};
+use crate::decide::below_leaf;
+use crate::decide::{Decision, decide, explain};
 use crate::placement::{Naming, Outcome, Placer};
-use crate::sentence::below_leaf;
 use crate::submission::whys;
 use crate::tree::{Located, QueueId, Tree};
 use go_compat::diag::quoted;
@@ -27,7 +27,7 @@ pub struct World<'a> {
     pub resolver: &'a dyn GroupResolver,
     /// The version of `YuniKorn`.
     pub version: Version,
-    /// Explains a decision: [`sentence`](fn@crate::sentence::sentence), or that with the places where it is
+    /// Explains a decision: [`sentence`](fn@crate::decide::sentence), or that with the places where it is
     /// written.
     pub explain: &'a dyn Fn(&Tree, &Decision) -> String,
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sentence::sentence;
+use crate::decide::sentence;
 use crate::testing::parsed;
 use crate::tree::Tree;
 use yunikorn::admission::Pod;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Check, Expectation, ExpectedPlacement, Placing};
-use crate::review::answer::visible;
+use crate::decide::visible;
 use yunikorn::identity::Identity;
 
 impl Check<'_> {

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Findings, LocatedAcl, acl_of, codes, list};
-use crate::check::implied_by;
-use crate::reach::{GrantingEntry, checked, granted_on, stops};
-use crate::tree::{Origin, QueueId, Tree};
+use crate::reach::{checked, granted_on};
+use crate::tree::{GrantingEntry, Origin, QueueId, TextLocation, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
@@ -32,7 +31,7 @@ fn root_everyone(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
     // Administrators may submit, but the right to submit does not let anyone administer.
     let redundant = |other: &LocatedAcl<'_>| {
         other.id != acl.id
-            && implied_by(other.right).contains(&acl.right)
+            && other.right.acls().contains(&acl.right)
             && granted_on(tree, other.right, acl.id).contains(other.id.number())
             && !other.grants().acl.is_nobody()
     };
@@ -104,7 +103,8 @@ fn closes_nothing(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
     let who = if granting.entry == Match::Everyone { "everyone" } else { "who is named there" };
     let (verb, written) = (acl.right.verb(), written(tree, granting));
     let message = format!("{acl} has no names, which closes nothing: {who} may {verb} by {written}");
-    let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
+    let unknown = Origin::Text(TextLocation::default());
+    let origin = grants.parts.first().map_or(&unknown, |(origin, _)| origin);
     let help = "there is no deny; grant less above, and what is needed at the queues below";
     findings.about_part(acl, origin, codes::CLOSES_NOTHING, message, help);
 }
@@ -112,7 +112,7 @@ fn closes_nothing(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
 /// The nearest ACL above that grants anyone the right.
 fn someone_above<'t>(tree: &'t Tree, acl: LocatedAcl<'t>) -> Option<GrantingEntry<'t>> {
     checked(tree, acl.right, acl.node.parent?).find_map(|(queue, node)| {
-        implied_by(acl.right).iter().find_map(|acl| {
+        acl.right.acls().iter().find_map(|acl| {
             let entry = node.grants(*acl).acl.entries().next()?;
             Some(GrantingEntry { queue, acl: *acl, entry })
         })
@@ -179,7 +179,7 @@ fn granted_twice(acl: LocatedAcl<'_>, findings: &mut Findings) {
 
 /// The entry by which an administrator may submit without being one here.
 fn submits_anyway<'t>(tree: &'t Tree, acl: LocatedAcl<'t>, entry: Match<'t>) -> Option<GrantingEntry<'t>> {
-    if acl.right == Right::Submit || stops(Right::Submit, acl.node) {
+    if acl.right == Right::Submit || acl.node.stops(Right::Submit) {
         return None;
     }
     // Beside a wildcard of the administrators the submit ACL is the one that adds nothing.

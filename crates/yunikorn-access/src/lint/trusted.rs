@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{LocatedAcl, list};
-use crate::reach::GrantingEntry;
+use crate::tree::GrantingEntry;
 use crate::tree::{QueueId, Tree};
 use go_compat::diag::{Diagnostic, plural, quoted};
 use yunikorn::acl::Match;

@@ -2,7 +2,6 @@
 
 use super::reachable::Reachable;
 use super::{Findings, LocatedAcl, codes};
-use crate::reach::stops;
 use crate::tree::{Node, QueueId, Tree};
 use go_compat::diag::{Code, plural, quoted};
 use yunikorn::right::Right;
@@ -62,7 +61,7 @@ fn no_leaf(node: &Node, reachable: &Reachable) -> Message {
 /// Reports the topmost queue when nobody may submit to it nor to any queue below it.
 fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findings: &mut Findings) {
     let is_silent = |id: QueueId| silent.get(id.index()).copied().unwrap_or_default();
-    if stops(Right::Submit, node) || !is_silent(id) || node.parent.is_some_and(is_silent) {
+    if node.stops(Right::Submit) || !is_silent(id) || node.parent.is_some_and(is_silent) {
         return;
     }
     let below = tree.subtree(id).len().saturating_sub(1);
@@ -77,7 +76,7 @@ fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findin
     let help = "grant it to someone, or say that it is on purpose with `submitacl: \" \"`";
     // A root that the text does not have is in the text by the first queue below it.
     let mut subtree = tree.queues().skip(id.index()).take(tree.subtree(id).len());
-    let head = subtree.find_map(|(_, node)| node.head);
+    let head = subtree.find_map(|(_, node)| node.head.as_ref());
     findings.about_queue(id, head, codes::NOBODY_SUBMITS, message, help);
 }
 

@@ -10,9 +10,9 @@ use super::trace::{Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, R
 use super::{DEFAULT_QUEUE, Live, Placer, Submission};
 use crate::alias;
 use crate::change::{Case, Change};
-use crate::check::Decision;
-use crate::reach::GrantingEntry;
+use crate::decide::Decision;
 use crate::remedy::{self, Remedy, can_join, is_of_kubernetes};
+use crate::tree::GrantingEntry;
 use crate::tree::{Located, Tree};
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::admission::request::{PARENT_QUEUE, QUEUE};

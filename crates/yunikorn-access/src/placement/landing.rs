@@ -4,7 +4,7 @@
 
 use super::trace::{Created, Landing, LandingEnd, Target};
 use super::{Live, Submission};
-use crate::check::{Decision, Denial, explain_existing};
+use crate::decide::{Decision, Denial, explain_existing};
 use crate::tree::{Tree, levels};
 use yunikorn::config::NAME_REFUSED;
 use yunikorn::identity::Identity;

@@ -35,12 +35,14 @@ pub use trace::{
 };
 pub use workload::{Naming, Workload};
 
+use super::decide::decide;
 use super::tree::Tree;
 use go_compat::go_bool::go_bool;
 use landing::Existing;
 use rule::{Rule, rules};
 use yunikorn::identity::Identity;
 use yunikorn::queue::RECOVERY;
+use yunikorn::right::Right;
 
 /// The queue of an application that no rule places, if such a queue exists (`common/constants.go:31`).
 pub const DEFAULT_QUEUE: &str = "root.default";
@@ -197,4 +199,14 @@ impl Landing {
 /// The message with which `AddApplication` wraps a rejection by placement (`partition.go:327`).
 fn rejection(submission: &Submission, reason: &str) -> String {
     format!("failed to place application {}: {reason}", submission.application_id)
+}
+
+/// Returns whether the rule would place it after all if a queue had been made at run time. That queue would
+/// have the ACLs of the queue above.
+pub(crate) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
+    let missing = |end: &RuleEnd| match end {
+        RuleEnd::Missing(queue) => decide(tree, Right::Submit, queue, &submission.identity).allowed(),
+        _ => false,
+    };
+    missing(&step.rule.end) || step.rule.parent.as_ref().is_some_and(|parent| missing(&parent.end))
 }

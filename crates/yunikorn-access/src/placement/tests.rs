@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::check::{Denial, decide};
+use crate::decide::{Denial, decide};
 use crate::tree::Located;
 use yunikorn::config::names::is_user;
 use yunikorn::config::verdict;

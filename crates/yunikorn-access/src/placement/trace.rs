@@ -1,6 +1,6 @@
 //! The result of a placement: the outcome, and each rule on the way to it.
 
-use crate::check::Decision;
+use crate::decide::Decision;
 use crate::tree::levels;
 use go_compat::diag::Span;
 

@@ -7,10 +7,8 @@
 //!
 //! * [`registry`]: the pods, and whose each application is.
 //! * [`joins`]: the applications that a new pod may not name.
-//! * [`pods`]: the questions about pods that are questions about their applications.
 
 pub mod joins;
-pub mod pods;
 pub mod registry;
 #[cfg(test)]
 mod registry_tests;
@@ -25,17 +23,16 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::alias::unescaped;
-use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, place};
+use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, may_exist, place};
 use super::review::{Application, Lookup};
-use super::submission::may_exist;
-use super::tree::Tree;
+use super::tree::{Scheduler, Tree};
 use crate::alias;
 use go_compat::diag::quoted;
 use yunikorn::admission::user_info::{Source, Submitter};
 use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
 use yunikorn::config::schema::PlacementRule;
-use yunikorn::identity::{Claim, GroupResolver, Identity, identify};
+use yunikorn::identity::{Claim, Identity, identify};
 use yunikorn::queue;
 use yunikorn::version::Version;
 
@@ -56,18 +53,6 @@ pub struct Pod {
     pub ended: bool,
     /// The `ConfigMap` with the configuration of the Spark driver that this pod is.
     pub spark_conf: Option<String>,
-}
-
-/// The inputs of placing a pod.
-#[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "the tree is large")]
-pub struct Scheduler<'a> {
-    /// The queues of the partition.
-    pub tree: &'a Tree,
-    /// The resolver of groups that no annotation names.
-    pub resolver: &'a (dyn GroupResolver + Sync),
-    /// The version of `YuniKorn`.
-    pub version: Version,
 }
 
 /// The most bytes of an ID that is stored without a change: more than any label can have.

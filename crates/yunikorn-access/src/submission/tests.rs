@@ -3,12 +3,14 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::decide::decide;
 use crate::running;
 use crate::running::joins::Wanted;
 use crate::testing::{any_identity, any_tree, known, later, parsed, tree};
 use yunikorn::admission::request::{QUEUE, Texts, Workload as Workloads};
 use yunikorn::admission::{EXTERNAL_USERS, Request};
 use yunikorn::identity::ResolverKind;
+use yunikorn::right::Right;
 use yunikorn::version::Version;
 
 const JOB: Kind = Kind::Workload(Workloads::Job);

@@ -1,7 +1,7 @@
 //! The answer of the user-info policy to a request.
 
 use super::Mode;
-use crate::review::answer::visible;
+use crate::decide::visible;
 
 /// The result of a request; of several sites the last one in this order counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

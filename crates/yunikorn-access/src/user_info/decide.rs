@@ -14,7 +14,7 @@ use super::json;
 use super::names::{Names, Written};
 use super::request::{Given, Moment, Request, Site};
 use super::words::{self, APPLICATION, IMMUTABLE, KEPT, NOT_ALLOWED, OWNER, PLACEHOLDER, Refusal};
-use crate::review::answer::visible;
+use crate::decide::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{Access as MaySet, AccessControl, EXTERNAL_USERS, Operation, SYSTEM_USERS};

@@ -3,7 +3,7 @@
 
 use super::request::{Given, Request, Site};
 use crate::alias::MAX_ALIASES;
-use crate::review::answer::visible;
+use crate::decide::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::{AccessControl, Operation, remedies};

@@ -32,6 +32,8 @@ pub use validate::{rules_fit, validate};
 pub use verdict::{Assessment, BUILT_IN, verdict, verdict_of};
 
 #[cfg(test)]
+mod acl_pitfalls;
+#[cfg(test)]
 mod acl_quoting;
 #[cfg(test)]
 mod tests;

@@ -13,17 +13,9 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::controller::call::{self, call};
-use queuewarden_api::identity_webhook;
+use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
+use queuewarden_client::call::{self, call};
 use queuewarden_plan::snapshot::FIELD_MANAGER;
-
-/// The `ValidatingWebhookConfiguration`s.
-pub const VALIDATING: [&str; 4] =
-    ["queuewarden", "queuewarden-configmaps", "queuewarden-submission", identity_webhook::VALIDATING];
-/// The `MutatingWebhookConfiguration`s.
-pub const MUTATING: [&str; 1] = [identity_webhook::MUTATING];
-/// The `APIService`.
-pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 
 /// Returns the part of an object that has to change so that it has `bundle`; `None`: it has it, or takes
 /// none. A configuration of webhooks has a bundle for each of them, an `APIService` has one.

@@ -1,0 +1,24 @@
+//! Reads what the scheduler runs from `YuniKorn`'s REST service, with limits on time and size.
+//!
+//! `GET /ws/v1/config` returns the configuration and the checksum of the text it came from (yunikorn-core
+//! `pkg/webservice/handlers.go` `getClusterConfig`). It is JSON only when the `Accept` header is exactly
+//! `application/json`. The checksum proves that a text is in force. `GET /ws/v1/clusters` names the release
+//! (`getClusterInfo`). The list of queues shows which queues exist only at run time.
+//!
+//! * [`connector`]: the connection, with the credentials that the `YuniKornConfig` names.
+
+pub mod connector;
+mod error;
+mod rest;
+
+use std::time::Duration;
+
+pub use connector::Connector;
+pub use error::Error;
+pub use rest::{Scheduler, application_path, beside, queues_path, release};
+
+/// Longest wait for a whole response.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Largest response. A configuration is at most 1 MiB of YAML and a few times that as JSON; 10,000 queues are
+/// about 10 MB.
+pub const MAX_BODY: usize = 32 << 20;

@@ -1,0 +1,277 @@
+//! Decides whether a user may submit to, or administer, a queue.
+//!
+//! The order of the steps is `YuniKorn`'s: at each queue the submit ACL, then the admin ACL, then the same at
+//! the queue above (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core
+//! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no queue can remove what one above it
+//! grants.
+
+mod near_miss;
+mod sentence;
+mod until;
+
+pub(crate) use near_miss::in_another_case;
+pub use near_miss::{NearMiss, near_misses};
+pub use sentence::sentence;
+pub(crate) use sentence::{below_leaf, visible, yes};
+pub use until::{in_words, latest, until};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::reach::{Entry, checked};
+use super::tree::{GrantingEntry, Located, QueueId, Tree};
+use yunikorn::identity::Identity;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// The answer to one query, with the steps that led to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The requested right.
+    pub right: Right,
+    /// The queue as requested.
+    pub path: String,
+    /// The identity that requests access.
+    pub identity: Identity,
+    /// The queue that the path leads to, if any.
+    pub located: Located,
+    /// The reason for a denial; `None` when the last step grants the right.
+    pub denial: Option<Denial>,
+    /// Each ACL that was checked, in order; the last one grants access if any does.
+    pub steps: Vec<Step>,
+}
+
+/// The reason for a denial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "DenialKind")]
+pub enum Denial {
+    /// No ACL on the way to the root names the user or a group.
+    NotGranted,
+    /// Nobody may submit to the recovery queue.
+    // Whatever its ACLs and those above grant (`queue.go:800`).
+    Recovery,
+    /// There can be no such queue.
+    // The path does not begin with the root, or leads below a leaf.
+    NoQueue,
+}
+
+/// One ACL that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The queue of the ACL.
+    pub queue: QueuePath,
+    /// The right that the ACL is for.
+    pub right: Right,
+    /// The ACL as written; empty for none.
+    pub acl: String,
+    /// The entry that matched; `None` when none did.
+    pub entry: Option<Entry>,
+}
+
+impl Decision {
+    /// Returns whether access is allowed.
+    pub fn allowed(&self) -> bool {
+        self.denial.is_none()
+    }
+
+    /// Returns the step that grants access.
+    pub fn granted_by(&self) -> Option<&Step> {
+        self.steps.last().filter(|step| step.entry.is_some())
+    }
+
+    /// Returns a short label for the deciding rule, for metrics: the ACL that grants access, or why nothing
+    /// does.
+    pub fn clause(&self) -> &'static str {
+        match self.denial {
+            None => self.granted_by().map_or("acl", |step| step.right.key()),
+            Some(Denial::NotGranted) => "acl",
+            Some(Denial::Recovery) => "recovery",
+            Some(Denial::NoQueue) => "no_queue",
+        }
+    }
+}
+
+/// The answer to one query, without the steps that led to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict<'t> {
+    /// The queue that the path leads to.
+    pub located: Located,
+    /// The entry that grants access.
+    pub granting: Option<GrantingEntry<'t>>,
+}
+
+impl Verdict<'_> {
+    /// Returns whether access is allowed.
+    pub fn allowed(&self) -> bool {
+        self.granting.is_some()
+    }
+}
+
+/// Decides, without allocation if the queue is spelled as it is stored.
+pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
+    let located = tree.locate(queue);
+    Verdict {
+        located,
+        granting: located.decides().and_then(|id| GrantingEntry::find(tree, right, id, identity)),
+    }
+}
+
+/// Decides, and returns the steps.
+pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
+    explain_at(tree, right, queue, tree.locate(queue), identity)
+}
+
+/// Decides about a queue that exists, in the configuration or beside it.
+pub fn explain_existing(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
+    explain_at(tree, right, queue, tree.locate_existing(queue), identity)
+}
+
+fn explain_at(tree: &Tree, right: Right, queue: &str, located: Located, identity: &Identity) -> Decision {
+    let granting = located.decides().and_then(|id| GrantingEntry::find(tree, right, id, identity));
+    Decision {
+        right,
+        path: queue.to_owned(),
+        identity: identity.clone(),
+        located,
+        denial: granting.is_none().then(|| denial(tree, right, located)),
+        steps: located.decides().map(|id| steps(tree, right, id, granting)).unwrap_or_default(),
+    }
+}
+
+/// Returns why nothing grants a right.
+fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
+    match located.decides() {
+        None => Denial::NoQueue,
+        Some(id) if tree.lineage(id).any(|(_, node)| node.stops(right)) => Denial::Recovery,
+        Some(_) => Denial::NotGranted,
+    }
+}
+
+/// Returns each ACL that is checked, up to the one that grants the right.
+fn steps(tree: &Tree, right: Right, id: QueueId, granting: Option<GrantingEntry<'_>>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (id, node) in checked(tree, right, id) {
+        for acl in right.acls() {
+            let granting = granting.filter(|granting| (granting.queue, granting.acl) == (id, *acl));
+            steps.push(Step {
+                queue: node.path.clone(),
+                right: *acl,
+                acl: node.grants(*acl).text.clone(),
+                entry: granting.map(|granting| granting.written(tree)),
+            });
+            if granting.is_some() {
+                return steps;
+            }
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Origin, TextLocation};
+    use yunikorn::config::verdict;
+    use yunikorn::version::Version;
+
+    const QUEUES: &str = r#"
+partitions:
+  - name: default
+    queues:
+      - name: root
+        adminacl: " ops"
+        queues:
+          - name: prod
+            submitacl: "sue devs"
+            queues: [{name: etl}]
+          - name: test
+            submitacl: "*"
+          - name: "@recovery@"
+"#;
+
+    fn tree() -> Tree {
+        let verdict = verdict(QUEUES, &[], Version::V1_8);
+        Tree::new(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+    }
+
+    fn person(user: &str, groups: &[&str]) -> Identity {
+        Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+    }
+
+    #[test]
+    fn rights_are_looked_for_up_to_the_root() {
+        let cases = [
+            (Right::Submit, "root.prod.etl", person("sue", &[]), Some(("root.prod", Right::Submit))),
+            (
+                Right::Submit,
+                "ROOT.Prod.ETL",
+                person("bob", &["x", "devs"]),
+                Some(("root.prod", Right::Submit)),
+            ),
+            (Right::Submit, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
+            (Right::Submit, "root.prod", person("ann", &["qa"]), None),
+            (Right::Submit, "root.prod.not.there", person("sue", &[]), Some(("root.prod", Right::Submit))),
+            (Right::Admin, "root.test", person("ann", &[]), None),
+            (Right::Admin, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
+        ];
+        for (right, queue, identity, expected) in cases {
+            let decision = explain(&tree(), right, queue, &identity);
+            let by = decision.granted_by().map(|step| (step.queue.as_str(), step.right));
+            assert_eq!(by, expected, "{right:?} {queue} {identity:?}");
+            assert_eq!(decision.allowed(), expected.is_some());
+            assert_eq!(decide(&tree(), right, queue, &identity).allowed(), expected.is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_no_queue_is_denied() {
+        for queue in ["", "prod", "rootprod", ".root", "root.test.not.there", "ROOT.Test."] {
+            for right in Right::ALL {
+                let decision = explain(&tree(), right, queue, &person("ann", &["ops"]));
+                assert_eq!(decision.denial, Some(Denial::NoQueue), "{queue}");
+                assert!(!decide(&tree(), right, queue, &person("ann", &["ops"])).allowed(), "{queue}");
+            }
+        }
+    }
+
+    /// A leaf whose queues were removed from the configuration has them while their applications run.
+    #[test]
+    fn above_a_queue_that_exists_a_leaf_decides() {
+        let decision = explain_existing(&tree(), Right::Admin, "root.test.old", &person("ann", &["ops"]));
+        assert!(decision.allowed());
+    }
+
+    #[test]
+    fn what_decided_has_one_word() {
+        let cases = [
+            ("root.prod", person("sue", &[]), "submitacl"),
+            ("root.prod", person("ann", &["ops"]), "adminacl"),
+            ("root.prod", person("ann", &[]), "acl"),
+            ("root.@recovery@", person("ann", &["ops"]), "recovery"),
+            ("prod", person("sue", &[]), "no_queue"),
+        ];
+        for (queue, identity, expected) in cases {
+            assert_eq!(
+                explain(&tree(), Right::Submit, queue, &identity).clause(),
+                expected,
+                "{queue} {identity:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_entry_knows_the_objects_that_wrote_it() {
+        let mut tree = tree();
+        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
+        let prod = QueuePath::parse("root.prod").expect("path");
+        let devs = yunikorn::acl::parse(" devs").expect("acl");
+        tree.attribute(&prod, Right::Submit, object("b"), &devs);
+        tree.attribute(&prod, Right::Submit, object("a"), &devs);
+        let origins = |user: &str, groups: &[&str]| {
+            let decision = explain(&tree, Right::Submit, "root.prod", &person(user, groups));
+            decision.granted_by().and_then(|step| step.entry.clone()).expect("granted").origins
+        };
+        assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);
+        assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(TextLocation { span: Some(_), .. })]));
+    }
+}

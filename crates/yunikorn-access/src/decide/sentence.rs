@@ -1,0 +1,186 @@
+//! A decision in one sentence: a line of output, a webhook's `reason`, an event.
+
+use std::fmt::Write as _;
+
+use super::{Decision, Denial};
+use crate::subject::Subject;
+use crate::tree::{GrantingEntry, Located, Tree};
+use go_compat::diag::{quoted, show};
+use yunikorn::identity::Identity;
+use yunikorn::queue::{QueuePath, RECOVERY, ROOT};
+use yunikorn::right::Right;
+
+/// The longest reason, in characters. Longer ones are cut, because they go into logs, audit events and
+/// terminals.
+const MAX_REASON: usize = 1024;
+
+/// The reason for a yes or a no.
+pub fn sentence(tree: &Tree, decision: &Decision) -> String {
+    let queue = decision.located.nearest().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
+    let queue = queue.unwrap_or(&decision.path);
+    let why = match decision.denial {
+        None => decision.granted_by().map_or_else(String::new, |step| {
+            let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
+            let mut why = String::new();
+            add_granted(&mut why, decision.right, step.right, &step.queue, who);
+            why
+        }),
+        Some(Denial::NotGranted) => not_granted(decision, queue, ROOT),
+        Some(Denial::Recovery) if queue != RECOVERY => {
+            let why = not_granted(decision, queue, RECOVERY);
+            format!("{why}, and what is granted there and above does not reach below it")
+        }
+        Some(Denial::Recovery) => "nobody may submit to the recovery queue, whatever the ACLs say".to_owned(),
+        Some(Denial::NoQueue) => match decision.located {
+            Located::BelowLeaf(_) => below_leaf(&decision.path, queue),
+            _ => format!("{} is no queue: a queue path begins with `root`", quoted(&decision.path)),
+        },
+    };
+    format!("{}{why}", instead(tree, &decision.path, decision.located))
+}
+
+/// The reason why there can be no queue with this path.
+pub(crate) fn below_leaf(path: &str, leaf: &str) -> String {
+    format!("there can be no queue {}: {leaf} is a leaf", quoted(path))
+}
+
+/// The reason for a yes without its trace; the same sentence.
+pub(crate) fn yes(
+    tree: &Tree,
+    right: Right,
+    named: &str,
+    located: Located,
+    granting: &GrantingEntry<'_>,
+) -> String {
+    let mut why = instead(tree, named, located);
+    // Room for the whole sentence: an authorizer makes one for each request.
+    why.reserve(128);
+    if let Some(node) = tree.node(granting.queue) {
+        add_granted(&mut why, right, granting.acl, &node.path, &tree.real(granting.entry).into());
+    }
+    why
+}
+
+fn instead(tree: &Tree, named: &str, located: Located) -> String {
+    match (located, located.decides().and_then(|id| tree.node(id))) {
+        (Located::Below(_), Some(node)) => {
+            format!("{} is not configured, and {} decides: ", quoted(named), node.path)
+        }
+        _ => String::new(),
+    }
+}
+
+/// Appends who has the right, and by which ACL.
+fn add_granted(why: &mut String, right: Right, acl: Right, queue: &QueuePath, who: &Subject) {
+    // Writing into a text does not fail.
+    _ = match (right, acl) {
+        (Right::Submit, Right::Submit) => write!(why, "{who} may submit to {queue}"),
+        (Right::Submit, Right::Admin) => write!(why, "{who} may administer {queue}, and so may submit"),
+        (Right::Admin, _) => write!(why, "{who} may administer {queue}"),
+    };
+}
+
+/// Describes that no ACL from a queue up to the last one that is checked grants it.
+fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
+    let acl = match decision.right {
+        Right::Submit => "ACL",
+        Right::Admin => "adminacl",
+    };
+    let way = if queue == last { queue.to_owned() } else { format!("the way from {queue} up to {last}") };
+    if decision.steps.iter().all(|step| step.acl.is_empty()) {
+        return format!("nobody may: no {acl} is set on {way}");
+    }
+    format!("no {acl} on {way} names {}", describe(&decision.identity))
+}
+
+/// `user sue`, `user sue or group devs`, `user sue or any of 12 groups`
+fn describe(identity: &Identity) -> String {
+    let Identity { user, groups } = identity;
+    match groups.as_slice() {
+        [] => format!("user {user}"),
+        [one] => format!("user {user} or group {one}"),
+        several => format!("user {user} or any of {} groups", several.len()),
+    }
+}
+
+/// Escapes invisible characters and cuts a long text, because the requester chooses the names in it.
+pub(crate) fn visible(text: &str) -> String {
+    // Nearly every text, and each answer has one.
+    if text.len() < MAX_REASON && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::explain;
+    use crate::testing::tree;
+
+    #[test]
+    fn each_end_of_a_question_has_its_sentence() {
+        let tree = tree(&[
+            ("root", "", " ops"),
+            ("root.prod", "sue devs", ""),
+            ("root.prod.ml", "", ""),
+            ("root.@recovery@", "*", ""),
+            ("root.@recovery@.x", "sue", ""),
+        ]);
+        let cases: [(Right, &str, &str, &[&str], &str); 10] = [
+            (Right::Submit, "root.prod", "sue", &[], "user sue may submit to root.prod"),
+            (
+                Right::Submit,
+                "root.prod.etl",
+                "bob",
+                &["devs"],
+                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to \
+                 root.prod",
+            ),
+            (Right::Submit, "root.prod", "ann", &["ops"], "group ops may administer root, and so may submit"),
+            (Right::Admin, "root.prod", "ann", &["ops"], "group ops may administer root"),
+            (
+                Right::Submit,
+                "root.prod",
+                "ann",
+                &["qa", "x"],
+                "no ACL on the way from root.prod up to root names user ann or any of 2 groups",
+            ),
+            (Right::Admin, "root", "ann", &["qa"], "no adminacl on root names user ann or group qa"),
+            (
+                Right::Submit,
+                "root.@recovery@",
+                "sue",
+                &["ops"],
+                "nobody may submit to the recovery queue, whatever the ACLs say",
+            ),
+            (
+                Right::Submit,
+                "root.@recovery@.x",
+                "ann",
+                &["ops"],
+                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
+                 and what is granted there and above does not reach below it",
+            ),
+            (Right::Submit, "prod", "ann", &[], "`prod` is no queue: a queue path begins with `root`"),
+            (
+                Right::Admin,
+                "root.prod.ml.new",
+                "ann",
+                &["ops"],
+                "there can be no queue `root.prod.ml.new`: root.prod.ml is a leaf",
+            ),
+        ];
+        for (right, queue, user, groups, expected) in cases {
+            let identity =
+                Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
+            assert_eq!(sentence(&tree, &explain(&tree, right, queue, &identity)), expected);
+        }
+    }
+}

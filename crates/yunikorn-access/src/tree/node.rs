@@ -1,0 +1,210 @@
+//! One queue of a tree, with its ACLs and the origin of each entry.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::NotActive;
+use go_compat::diag::Span;
+use yunikorn::acl::{self, Acl, Match};
+use yunikorn::config::Queue;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::{ByRight, Right};
+
+/// The number of a queue in its [`Tree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QueueId(pub(super) u32);
+
+/// One queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its full path.
+    pub path: QueuePath,
+    /// The queue above; `None` for the root.
+    pub parent: Option<QueueId>,
+    /// True if applications run in the queue.
+    pub is_leaf: bool,
+    /// True if it is declared a parent.
+    pub is_declared_parent: bool,
+    /// The most applications that may run in it; 0 for no limit.
+    pub max_applications: u64,
+    /// The location of its name in the text, if it is known.
+    pub head: Option<TextLocation>,
+    /// The ACLs of this queue, without those above it.
+    pub(super) grants: ByRight<Grants>,
+    /// The number of queues in the subtree: this one and all below it.
+    pub(super) size: u32,
+}
+
+/// One ACL of one queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// The ACL as written; empty when nothing is.
+    pub text: String,
+    /// The ACL as activation reads it.
+    pub acl: Acl,
+    /// The parts of the ACL by origin. Every entry of `acl` is in at least one part; an entry may be in
+    /// several.
+    pub parts: Vec<(Origin, Acl)>,
+}
+
+/// The source in which a grant is written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// An object of queuewarden: `QueueAcl/name`.
+    Object {
+        /// The kind.
+        kind: &'static str,
+        /// `metadata.name`
+        name: String,
+        /// The time from which on it grants nothing.
+        until: Option<Timestamp>,
+    },
+    /// The text of a queues.yaml: its own ACL of the queue.
+    Text(TextLocation),
+}
+
+/// A location in the text of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct TextLocation {
+    /// The name of the text: a file, or a ConfigMap and its key.
+    pub name: Arc<str>,
+    /// The line, from 1; `None` if it is unknown, or the text was generated.
+    pub line: Option<usize>,
+    /// The column in characters, from 1; `None` if `line` is.
+    pub column: Option<usize>,
+    /// The bytes of that text, if they are known.
+    pub span: Option<Span>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object { kind, name, .. } => write!(f, "{kind}/{name}"),
+            Self::Text(_) => f.write_str("the queues.yaml"),
+        }
+    }
+}
+
+impl Origin {
+    /// Returns the name of the object; `None` for a text.
+    pub fn object(&self) -> Option<&str> {
+        match self {
+            Self::Object { name, .. } => Some(name),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// Returns the end of what is written there; that of a text has none.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Object { until, .. } => *until,
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl QueueId {
+    /// The root queue.
+    pub const ROOT: Self = Self(0);
+
+    /// Returns the queue with this number, without checking that it exists.
+    pub fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number; that of the root is 0.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the number as an index into data that is stored in the order of [`Tree::queues`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Node {
+    /// Returns whether the check of a right ends at this queue with a denial.
+    pub(crate) fn stops(&self, right: Right) -> bool {
+        right == Right::Submit && self.path.is_recovery()
+    }
+
+    /// Makes the node of a queue, without those below it.
+    pub(super) fn new(queue: &Queue) -> Result<Self, NotActive> {
+        Ok(Self {
+            path: queue.path.clone(),
+            parent: queue.above.map(QueueId),
+            is_leaf: queue.is_leaf,
+            is_declared_parent: queue.is_declared_parent,
+            max_applications: queue.max_applications,
+            head: queue.head.map(|head| TextLocation { span: Some(head), ..TextLocation::default() }),
+            grants: ByRight {
+                submit: Grants::written(queue, Right::Submit)?,
+                admin: Grants::written(queue, Right::Admin)?,
+            },
+            size: 1,
+        })
+    }
+
+    /// Returns the ACL for one right.
+    pub fn grants(&self, right: Right) -> &Grants {
+        self.grants.get(right)
+    }
+}
+
+impl Grants {
+    /// Returns the origins of an entry.
+    pub fn origins(&self, entry: Match<'_>) -> Vec<Origin> {
+        self.parts.iter().filter(|(_, part)| part.has(entry)).map(|(origin, _)| origin.clone()).collect()
+    }
+
+    fn written(queue: &Queue, right: Right) -> Result<Self, NotActive> {
+        let written = queue.acl(right);
+        if written.is_empty() {
+            return Ok(Self::default());
+        }
+        let acl = acl::parse(&written.value).map_err(|error| NotActive {
+            queue: queue.path.clone(),
+            right,
+            error,
+        })?;
+        let location = TextLocation { span: written.span, ..TextLocation::default() };
+        let parts = vec![(Origin::Text(location), acl.clone())];
+        Ok(Self { text: written.value.clone(), acl, parts })
+    }
+
+    /// Moves the entries that `object` grants from the text to the object. Entries that the current ACL does
+    /// not grant are not attributed.
+    pub(super) fn attribute(&mut self, object: Origin, granted: &Acl) {
+        // Nearly all ACLs are those of the base.
+        if let ([(origin @ Origin::Text(_), part)], Origin::Text(_)) = (self.parts.as_mut_slice(), &object)
+            && part == granted
+        {
+            *origin = object;
+            return;
+        }
+        let lost = granted.lost(&self.acl);
+        let kept = if granted.is_everyone() && !self.acl.is_everyone() {
+            Acl::nobody()
+        } else {
+            granted.lost(&lost)
+        };
+        for (origin, part) in &mut self.parts {
+            if matches!(origin, Origin::Text(_)) {
+                *part = part.lost(&kept);
+            }
+        }
+        self.parts.retain(|(_, part)| !part.is_nobody());
+        if !kept.is_nobody() {
+            self.parts.push((object, kept));
+        }
+        // Texts come last, in the order in which they were attributed.
+        self.parts.sort_by(|(left, _), (right, _)| match (left, right) {
+            (Origin::Text(_), Origin::Text(_)) => Ordering::Equal,
+            (left, right) => left.cmp(right),
+        });
+    }
+}

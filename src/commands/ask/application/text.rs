@@ -1,0 +1,109 @@
+//! Output for people: every clause with its text.
+
+use std::iter;
+
+use super::answer::ApplicationAnswer;
+use crate::commands::ask::explain;
+use crate::output::format::{Table, UNTIL, visible};
+use crate::source::request;
+use queuewarden_api::answer::Answers;
+use yunikorn_access::application::{Clause, Decision, List, Need, Step, Verb};
+use yunikorn_access::decide;
+
+/// Returns the answer, the question, every clause, and for a denial the changes that would help.
+pub(super) fn everything(
+    answers: &Answers<'_>,
+    decision: &Decision,
+    answer: &ApplicationAnswer,
+    width: Option<usize>,
+) -> String {
+    let verdict = if answer.allowed { "yes" } else { "no" };
+    let reason = format!("{verdict}: {}\n", visible(&answer.reason));
+    let remedies = answer.remedies.iter().map(|remedy| &remedy.words);
+    explain::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies, width)
+}
+
+fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
+    let mut table = Table::new(["", ""]);
+    table.row(["user", &answer.user]);
+    table.row(["groups", &explain::groups(&answer.groups)]);
+    table.row(["asks to", act(answer.verb)]);
+    answer.application.iter().for_each(|name| table.row(["application", name]));
+    table.row(["owner", &answer.owner]);
+    let queue = request::unknown(answers.tree, &answer.queue);
+    table.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
+    answer.target.iter().for_each(|to| table.row(["to", to]));
+    table.row(["dialect", &answer.dialect]);
+    table.row(["in", &explain::location(&answer.about)]);
+    table
+}
+
+/// Builds a row for each clause, and for each queue ACL that a clause looks at.
+fn clauses(answers: &Answers<'_>, decision: &Decision) -> Table {
+    let mut table = Table::new(["TO", "CLAUSE", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
+    for requirement in &decision.requirements {
+        let mut need = needed(requirement.need);
+        for cells in requirement.steps.iter().flat_map(|step| rows(answers, step)) {
+            table.row(iter::once(need).chain(cells.iter().map(String::as_str)));
+            need = "";
+        }
+    }
+    table
+}
+
+/// Returns an action in words.
+fn act(verb: Verb) -> &'static str {
+    match verb {
+        Verb::View => "view the application",
+        Verb::Modify => "modify the application",
+        Verb::Kill => "kill the application",
+        Verb::Logs => "read the application's logs",
+        Verb::Move => "move the application",
+    }
+}
+
+fn needed(need: Need) -> &'static str {
+    match need {
+        Need::View => "view",
+        Need::Logs => "read logs",
+        Need::Modify => "modify",
+        Need::Source => "take from its queue",
+        Need::Target => "put into the other",
+        Need::Impossible => "move",
+    }
+}
+
+fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
+    let row =
+        |clause: &str, says: &str, result: &str| vec![[clause, says, result, "", ""].map(str::to_owned)];
+    match &step.clause {
+        Clause::Switch(key) if step.granted => row(key, "false", "grants everyone"),
+        Clause::Switch(key) => row(key, "true", "ACLs are asked"),
+        Clause::Owner(owner) if step.granted => row("owner", owner, "grants its owner"),
+        Clause::Owner(owner) => row("owner", owner, "no match"),
+        Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => {
+            row(list.key, &describe(list), &result(list))
+        }
+        Clause::NoQueue(queue) => row("queue", queue, "there is none"),
+        Clause::Queue(decision) if decision.steps.is_empty() => {
+            row(decision.right.verb(), &decision.path, &answers.reason(decision))
+        }
+        Clause::Queue(decision) => {
+            let row = |step: &decide::Step| {
+                let [says, result, written, until] = explain::cells(answers, step, &decision.identity);
+                [format!("{} of {}", step.right.key(), step.queue), says, result, written, until]
+            };
+            decision.steps.iter().map(row).collect()
+        }
+    }
+}
+
+/// Quotes the text, because its spaces matter.
+fn describe(list: &List) -> String {
+    let text = explain::quoted(&list.text);
+    if list.set { text } else { format!("{text} (default)") }
+}
+
+fn result(list: &List) -> String {
+    list.entry.as_ref().map_or_else(|| "no match".to_owned(), |entry| format!("grants {entry}"))
+}

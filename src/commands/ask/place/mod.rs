@@ -1,0 +1,225 @@
+//! `queuewarden place`: shows in which queue an application would run, and by which rule; or how `YuniKorn`
+//! would reject it.
+//!
+//! * [`workload`]: the pod of the question, from the command line or a manifest.
+//! * [`operators`]: the pods that operators make of custom resources.
+//! * [`submitter`]: who submits the pod.
+//! * [`answer`]: output for programs; [`words`] has its sentences.
+//! * [`text`]: output for people.
+
+pub mod answer;
+pub mod operators;
+pub mod submitter;
+pub mod text;
+pub mod words;
+pub mod workload;
+
+use crate::output::format::AnswerFormat;
+use crate::output::{Console, Exit, Failure};
+use crate::source::identity::{IdentityArgs, unresolved};
+use crate::source::session::reads_standard_input_once;
+use crate::source::session::{Session, SourceArgs};
+use answer::{Context, Refused};
+use submitter::{Mended, Named, Question, resolver_is_not_asked};
+use workload::{Submitted, WorkloadArgs};
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
+use yunikorn_access::alias;
+use yunikorn_access::placement::advice;
+use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Submission, Workload};
+
+/// Maximum number of remedies.
+const MAX_REMEDIES: usize = 5;
+
+/// Exit codes, for `--help`.
+const EXIT_CODES: &str = "\
+Exit codes: 0 it is placed, 1 it is rejected, 2 the command line is wrong, 3 it could not be decided.";
+
+/// Show in which queue an application would run, and why: each placement rule in the order in which YuniKorn
+/// tries them, and the message of a rejection
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    identity: IdentityArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the question cannot be decided, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let SourceArgs { filename, files, .. } = &args.source;
+    reads_standard_input_once(filename.iter().chain(&files.base).chain(&args.workload.workload))?;
+    let mut submitted = args.workload.read(console)?;
+    let session = args.source.open(console)?;
+    annotate(&mut submitted.workload, &session, console);
+    let (operator, cluster) = (args.workload.operator.as_deref(), &args.source.cluster);
+    let has_manifest = args.workload.workload.is_some();
+    let question = Question {
+        identity: &args.identity,
+        submitted: &submitted,
+        has_manifest,
+        operator,
+        session: &session,
+        cluster,
+        console,
+    };
+    let answered = question.answer()?;
+    let kind = session.configuration.view.resolver;
+    if let Some(note) = resolver_is_not_asked(kind, &answered.named) {
+        console.note(&note);
+    }
+    let answers = session.answers()?;
+    // The queues that the scheduler has in addition to its configuration, if it is queried at all.
+    let live = match session.cluster().filter(|_| args.source.cluster.live) {
+        Some(cluster) => cluster.live_queues(&args.source.cluster, answers.tree.partition())?,
+        None => Live::default(),
+    };
+    let placer = Placer::with_live(answers.tree, live.clone());
+    let tags = &args.workload.tags;
+    let resolver = args.identity.source.resolver(kind, console)?;
+    let world = World {
+        session: &session,
+        submitted: &submitted,
+        tags,
+        placer: &placer,
+        live: &live,
+        resolver: &*resolver,
+    };
+    let (submission, placement, refused, remedies) = match (answered.denied, &answered.mended) {
+        (Some(denied), _) => {
+            let submission = world.submission(answered.named.identity);
+            let placement = Placement::rejected(denied.message);
+            let remedies = denied.remedies.iter().flat_map(|mended| world.mended(mended)).collect();
+            (submission, placement, Some(Refused::Pod(denied.reason)), remedies)
+        }
+        (None, mended) => {
+            let Placed { submission, placement, is_refused } = world.place(&answered.named)?;
+            let remedies = match mended {
+                // The application runs, by a group or for everyone, although its user is not the one meant.
+                Some(mended) if placement.queue().is_some() => {
+                    console.note(&format!("to submit as {}, {}", mended.named.identity.user, mended.words));
+                    Vec::new()
+                }
+                Some(mended) => world.mended(mended),
+                None => world.remedies(&submission, &placement, is_refused),
+            };
+            (submission, placement, is_refused.then_some(Refused::User), remedies)
+        }
+    };
+    // It is only of use if it is enough.
+    let passed_on = answered.passed_on.filter(|passed_on| {
+        let fits = world.place(&passed_on.named).map(|placed| placed.placement.queue().is_some());
+        placement.queue().is_none() && fits.unwrap_or(false)
+    });
+    let remedies = passed_on.map(|passed_on| passed_on.words).into_iter().chain(remedies);
+    let remedies: Vec<String> = remedies.take(MAX_REMEDIES).collect();
+    let written = &session.configuration.rendered.text;
+    let context =
+        Context { answers, text: written, submission: &submission, placement: &placement, refused, remedies };
+    let answer = context.answer();
+    let text = || text::text(&answer, &placement.steps, console.look_out().width);
+    console.out(&args.format.show(text, || &answer)?)?;
+    match placement.outcome {
+        Outcome::Placed(_) => Ok(Exit::Clean),
+        Outcome::Rejected(_) | Outcome::Crashes(_) => Ok(Exit::Findings),
+        Outcome::Undecided(reason) => Err(Failure::Undecided(reason)),
+    }
+}
+
+/// Adds the namespace's annotations from the cluster; given ones take precedence.
+fn annotate(workload: &mut Workload, session: &Session, console: Console) {
+    if let Some(cluster) = session.cluster() {
+        let mut annotations = cluster.namespace_annotations(&workload.namespace, console);
+        annotations.append(&mut workload.namespace_annotations);
+        workload.namespace_annotations = annotations;
+    }
+}
+
+/// The configuration and the pod, to place it for any user.
+struct World<'a> {
+    session: &'a Session,
+    submitted: &'a Submitted,
+    tags: &'a [(String, String)],
+    placer: &'a Placer<'a>,
+    live: &'a Live,
+    resolver: &'a dyn GroupResolver,
+}
+
+/// The result for one user.
+struct Placed {
+    submission: Submission,
+    placement: Placement,
+    /// True if the scheduler refuses the name.
+    is_refused: bool,
+}
+
+impl World<'_> {
+    fn submission(&self, identity: Identity) -> Submission {
+        let mut submission = self.submitted.workload.submission(identity, Naming::default());
+        submission.tags.extend(self.tags.iter().cloned());
+        submission
+    }
+
+    /// Places the pod of a user as the scheduler sees the user.
+    ///
+    /// # Errors
+    /// When the user's groups cannot be resolved.
+    fn place(&self, named: &Named) -> Result<Placed, Failure> {
+        let configuration = &self.session.configuration;
+        let forced = !self.submitted.workload.node_name.is_empty();
+        let identity = if named.by_pod || forced {
+            let claim = Claim { forced, ..Claim::from(&named.identity) };
+            identify(claim, self.resolver, configuration.view.version).map(alias::of_pod)
+        } else {
+            configuration.identify(&named.identity, self.resolver)
+        };
+        match identity {
+            Ok(identity) => {
+                let submission = self.submission(identity);
+                let placement = self.placer.place(&submission);
+                Ok(Placed { submission, placement, is_refused: false })
+            }
+            Err(Refusal::Undecided(why)) if named.by_pod => Err(unresolved(&why)),
+            Err(Refusal::Undecided(why)) => {
+                let why = format!(
+                    "{why} (with YuniKorn's admission controller each pod carries the groups of the requester, and no \
+                     resolver is asked)"
+                );
+                Err(unresolved(&why))
+            }
+            Err(refusal) => {
+                let submission = self.submission(named.identity.clone());
+                let placement = Placement::rejected(refusal.to_string());
+                Ok(Placed { submission, placement, is_refused: refusal == Refusal::InvalidUser })
+            }
+        }
+    }
+
+    /// Returns the changes that place the application of this user.
+    fn remedies(&self, submission: &Submission, placement: &Placement, is_refused: bool) -> Vec<String> {
+        let Ok(tree) = self.session.tree() else { return Vec::new() };
+        let question = advice::Question::new(tree, self.live, submission, placement);
+        let question = if is_refused { question.of_refused_user() } else { question };
+        question.advice().into_iter().map(|advice| advice.words).collect()
+    }
+
+    /// Returns a change of the annotation, with those that place the application then.
+    fn mended(&self, mended: &Mended) -> Vec<String> {
+        let Ok(Placed { submission, placement, is_refused }) = self.place(&mended.named) else {
+            return Vec::new();
+        };
+        if placement.queue().is_some() {
+            return vec![mended.words.clone()];
+        }
+        let more = self.remedies(&submission, &placement, is_refused);
+        more.into_iter().take(2).map(|more| format!("{}, and {more}", mended.words)).collect()
+    }
+}

@@ -1,0 +1,388 @@
+//! Who submits the pod. `YuniKorn`'s admission controller and its scheduler decide that together: the first
+//! checks who may name a user in the pod, and the second reads the name.
+
+use serde_json::Value;
+
+use super::operators::Operated;
+use super::workload::Submitted;
+use crate::output::{Console, Failure};
+use crate::source::identity::IdentityArgs;
+use crate::source::input::value::to_json;
+use crate::source::session::{ClusterArgs, Session, Source};
+use go_compat::diag::quoted;
+use go_compat::yaml::parse::parse;
+use queuewarden_plan::user_info;
+use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::admission::user_info::{Source as NamedBy, Submitter, UserInfo};
+use yunikorn::admission::{Conf, Kind, Operation, Outcome, Request, Surroundings, evaluate};
+use yunikorn::identity::{Identity, ResolverKind};
+use yunikorn_access::alias::{self, SERVICE_ACCOUNT};
+use yunikorn_access::user_info::Mode;
+
+/// The keys that people write for the user in `user.info`.
+const USER_KEYS: [&str; 5] = ["user", "username", "user_name", "name", "id"];
+/// The keys that people write for the groups.
+const GROUP_KEYS: [&str; 2] = ["groups", "group"];
+
+/// Who submits, before groups are resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Named {
+    /// The user, with the groups that come with the name.
+    pub identity: Identity,
+    /// True if the names are those that the pod carries.
+    pub by_pod: bool,
+}
+
+/// An annotation that does not name whom it means to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mended {
+    /// The change of the annotation, in a sentence.
+    pub words: String,
+    /// Who submits then.
+    pub named: Named,
+}
+
+/// A pod that the admission controller refuses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Denied {
+    /// The reason, in a sentence.
+    pub reason: String,
+    /// The message of the admission controller.
+    pub message: String,
+    /// The changes that would allow it, each with who submits then.
+    pub remedies: Vec<Mended>,
+}
+
+/// The answer about who submits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Who submits.
+    pub named: Named,
+    /// The refusal by the admission controller.
+    pub denied: Option<Denied>,
+    /// The correction of an annotation that makes the user `nobody`.
+    pub mended: Option<Mended>,
+    /// The change by which an operator would pass on the name of the person.
+    pub passed_on: Option<Mended>,
+}
+
+/// The input of the question.
+#[derive(Debug)]
+pub struct Question<'a> {
+    /// The user of the command line.
+    pub identity: &'a IdentityArgs,
+    /// The pod.
+    pub submitted: &'a Submitted,
+    /// True if the pod is that of a manifest.
+    pub has_manifest: bool,
+    /// The operator's account of the command line.
+    pub operator: Option<&'a str>,
+    /// The configuration.
+    pub session: &'a Session,
+    /// The cluster to read.
+    pub cluster: &'a ClusterArgs,
+    /// The output of notes.
+    pub console: Console,
+}
+
+impl Question<'_> {
+    /// Determines who submits.
+    ///
+    /// # Errors
+    /// When no user is given, or what decides cannot be read.
+    pub fn answer(&self) -> Result<Answer, Failure> {
+        match &self.submitted.operated {
+            Some(operated) => self.by_operator(operated),
+            None => self.by_person(),
+        }
+    }
+
+    fn pod_names_user(&self) -> bool {
+        !self.submitted.workload.pod.annotation(USER_INFO).is_empty()
+    }
+
+    fn by_person(&self) -> Result<Answer, Failure> {
+        if self.identity.user.is_none() {
+            return self.of_pod();
+        }
+        let kind = &self.submitted.kind;
+        self.by_requester(&self.identity.claimed(&self.session.source)?, kind, &kind.to_string())
+    }
+
+    /// Answers for the user who creates the object, whom the pod may name another user than.
+    fn by_requester(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<Answer, Failure> {
+        if self.pod_names_user() {
+            self.admitted(requester, kind, what)
+        } else {
+            Ok(Answer::from(requester.clone()))
+        }
+    }
+
+    /// The user that the pod names, as if the admission controller had accepted it.
+    fn of_pod(&self) -> Result<Answer, Failure> {
+        let version = self.session.configuration.view.version;
+        let submitter = Submitter::from_pod(&self.submitted.workload.pod, version);
+        if submitter.source == NamedBy::Nothing {
+            if self.session.cluster().is_none() && self.has_manifest {
+                return Err(Failure::Usage(
+                    "who is it about? The pod names no user, so YuniKorn's admission controller writes the name \
+                     of the user who creates it: --as USER [--as-group GROUP]..., or --as nobody where it does \
+                     not run"
+                        .to_owned(),
+                ));
+            }
+            return Ok(Answer::from(self.identity.claimed(&self.session.source)?));
+        }
+        self.console.note(&self.source(&submitter));
+        Ok(self.of_submitter(&submitter))
+    }
+
+    /// Asks the admission controller about a pod of this requester that names a user.
+    fn admitted(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<Answer, Failure> {
+        let version = self.session.configuration.view.version;
+        let workload = &self.submitted.workload;
+        let account = alias::service_account(&requester.user).filter(|_| requester.groups.is_empty());
+        let groups = account.map(|(namespace, _)| alias::groups_of_account(namespace));
+        let request = Request {
+            operation: Operation::Create,
+            kind: kind.clone(),
+            namespace: workload.namespace.clone(),
+            user: requester.user.clone(),
+            groups: groups.unwrap_or_else(|| requester.groups.clone()),
+            pod: workload.pod.clone(),
+            old_pod: workload.pod.clone(),
+        };
+        let surroundings = Surroundings {
+            namespace_annotations: workload.namespace_annotations.clone(),
+            ..Surroundings::default()
+        };
+        let merged = self.session.merged(self.cluster)?;
+        let keys = merged.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+        let (conf, _) = Conf::from_keys(&keys, version);
+        let evaluation = evaluate(&request, &surroundings, &conf);
+        let submitter = Submitter::from_pod(&workload.pod, version);
+        let of_pod = self.of_submitter(&submitter);
+        let user = quoted(&requester.user);
+        match evaluation.outcome {
+            Outcome::Allowed => {
+                let source = self.source(&submitter);
+                self.console
+                    .note(&format!("{source}; user {user} may create it: {}", evaluation.steps.join("; ")));
+                Ok(of_pod)
+            }
+            Outcome::Unknown(key) => {
+                Err(Failure::Undecided(format!("{key} decides, and what it holds is not known")))
+            }
+            Outcome::Denied(message) => {
+                let own = Named { identity: requester.clone(), by_pod: false };
+                let mut remedies = evaluation.remedies.into_iter();
+                let words = remedies.next().unwrap_or_else(|| {
+                    format!("leave {USER_INFO} out, so that it becomes the requester's own name")
+                });
+                let leave_out = Mended { words, named: own.clone() };
+                let mended = of_pod.mended.filter(|_| is_unreadable(&message));
+                let trusted = remedies.map(|words| Mended { words, named: of_pod.named.clone() });
+                let trusted = trusted.filter(|_| submitter.source == NamedBy::Annotation);
+                let remedies = std::iter::once(leave_out).chain(mended).chain(trusted);
+                let reason = format!(
+                    "YuniKorn's admission controller refuses the {what} of user {user}, because it has the \
+                     annotation {USER_INFO}"
+                );
+                let denied = Denied { reason, message, remedies: remedies.collect() };
+                Ok(Answer { denied: Some(denied), ..Answer::from(requester.clone()) })
+            }
+        }
+    }
+
+    /// The pod of a custom resource is created by the account of its operator, unless the user-info webhook
+    /// passes on the name of the person.
+    fn by_operator(&self, operated: &Operated) -> Result<Answer, Failure> {
+        let Operated { object, role, account, notes, path, file, resource: (group, resource), .. } = operated;
+        let usual = format!("{SERVICE_ACCOUNT}{account}");
+        let account = self.operator.unwrap_or(&usual);
+        self.console.note(&format!(
+            "the operator makes pods for {object}; the first one, the {role}, decides user and queue of the \
+             application"
+        ));
+        self.console.notes(notes);
+        let settings = match &self.session.source {
+            Source::Files(given) => user_info(given.snapshot()),
+            Source::Cluster(cluster) => user_info(&cluster.objects(self.cluster)?.1),
+        };
+        let is_covered = settings.mode == Mode::Enforce
+            && settings.is_operator(account)
+            && settings
+                .templates
+                .iter()
+                .any(|template| template.is_of(group, resource) && template.path == *path);
+        if is_covered {
+            self.console.note(&format!(
+                "the AdmissionPolicy lets {account} pass on the name of whoever writes {object}"
+            ));
+            if self.identity.user.is_none() && self.pod_names_user() {
+                return self.of_pod();
+            }
+            return self.by_requester(&self.identity.claimed(&self.session.source)?, &Kind::Pod, object);
+        }
+        let usual = if self.operator.is_some() {
+            String::new()
+        } else {
+            ", its usual account; --operator NAMESPACE:NAME names another".to_owned()
+        };
+        self.console.note(&format!("the pod of the {role} is created by the operator as {account}{usual}"));
+        if let Some(user) = self.identity.user.as_deref().filter(|user| *user != account) {
+            self.console.note(&format!(
+                "user {} writes {object}, and the pod does not run in that name: no AdmissionPolicy lets the \
+                 operator pass it on (docs/operators.md)",
+                quoted(user)
+            ));
+        }
+        let person = self.identity.given()?.filter(|person| person.user != account);
+        let passed_on = person.map(|person| Mended {
+            words: format!(
+                "let the operator pass on the name of user {}, by an AdmissionPolicy such as \
+                 examples/operators/{file}.yaml",
+                quoted(&person.user)
+            ),
+            named: Named { identity: person, by_pod: false },
+        });
+        let requester = Identity { user: account.to_owned(), groups: Vec::new() };
+        let answer = self.by_requester(&requester, &Kind::Pod, &format!("pod of the {role}"))?;
+        Ok(Answer { passed_on, ..answer })
+    }
+
+    /// Answers for the user that the pod names.
+    fn of_submitter(&self, submitter: &Submitter) -> Answer {
+        let Submitter { user, groups, .. } = submitter;
+        let named = Named::by_pod(user.clone(), groups.clone());
+        Answer { named, denied: None, mended: self.mended(submitter), passed_on: None }
+    }
+
+    /// Describes the source of the user, and why it is `nobody`.
+    fn source(&self, submitter: &Submitter) -> String {
+        let why = match &submitter.source {
+            NamedBy::Label => format!(", by the pod's label {USERNAME}"),
+            NamedBy::AnnotationUnreadable(error) => {
+                format!(": the pod's annotation {USER_INFO} cannot be read ({error})")
+            }
+            NamedBy::AnnotationWithoutUser => {
+                match other_key(self.submitted.workload.pod.annotation(USER_INFO)) {
+                    Some(key) => format!(
+                        ": the pod's annotation {USER_INFO} has the key {}, and YuniKorn reads `user`",
+                        quoted(&key)
+                    ),
+                    None => format!(": the pod's annotation {USER_INFO} names no `user`"),
+                }
+            }
+            _ => format!(", by the pod's annotation {USER_INFO}"),
+        };
+        format!("the user is {}{why}", submitter.user)
+    }
+
+    /// Corrects an annotation that makes the user `nobody`.
+    fn mended(&self, submitter: &Submitter) -> Option<Mended> {
+        let text = self.submitted.workload.pod.annotation(USER_INFO);
+        let meant = meant(text)?;
+        let words = match &submitter.source {
+            NamedBy::AnnotationWithoutUser => {
+                format!("write `user` in place of {} in {USER_INFO}", quoted(&other_key(text)?))
+            }
+            NamedBy::AnnotationUnreadable(_) => format!("write {USER_INFO} as JSON: {}", meant.write()),
+            _ => return None,
+        };
+        Some(Mended { words, named: Named::by_pod(meant.user, meant.groups) })
+    }
+}
+
+impl From<Identity> for Answer {
+    fn from(identity: Identity) -> Self {
+        Self { named: Named { identity, by_pod: false }, denied: None, mended: None, passed_on: None }
+    }
+}
+
+impl Named {
+    fn by_pod(user: String, groups: Vec<String>) -> Self {
+        Self { identity: Identity { user, groups }, by_pod: true }
+    }
+}
+
+/// Returns whether a refusal is for the text of the annotation, not for who wrote it.
+fn is_unreadable(message: &str) -> bool {
+    message.starts_with(USER_INFO)
+}
+
+/// Returns why the resolver of the configuration does not decide about the groups of a pod.
+pub fn resolver_is_not_asked(kind: ResolverKind, named: &Named) -> Option<String> {
+    let name = match kind {
+        ResolverKind::Ldap => "LDAP",
+        ResolverKind::Os => "the accounts of the scheduler's container",
+        ResolverKind::None | ResolverKind::Test => return None,
+    };
+    let user = quoted(&named.identity.user);
+    (named.by_pod && !named.identity.groups.is_empty()).then(|| {
+        format!(
+            "YuniKorn does not ask {name} for the groups of {user}, because the pod carries groups; the \
+             admission controller always writes those of the requester"
+        )
+    })
+}
+
+/// Returns the key that was perhaps meant to be `user`.
+fn other_key(text: &str) -> Option<String> {
+    let fields = fields(text)?;
+    let is_user = |key: &String| USER_KEYS.iter().any(|user| user.eq_ignore_ascii_case(key));
+    fields.keys().find(|key| is_user(key) && !key.eq_ignore_ascii_case("user")).cloned()
+}
+
+/// Returns the user and groups that a text was perhaps meant to name.
+fn meant(text: &str) -> Option<UserInfo> {
+    let fields = fields(text)?;
+    let value = |keys: &[&str]| {
+        let mut keys = keys.iter();
+        keys.find_map(|key| {
+            fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(key)).map(|(_, value)| value)
+        })
+    };
+    let user = value(&USER_KEYS)?.as_str().filter(|user| !user.is_empty())?.to_owned();
+    let groups = match value(&GROUP_KEYS) {
+        Some(Value::Array(groups)) => {
+            groups.iter().filter_map(|group| group.as_str().map(str::to_owned)).collect()
+        }
+        Some(Value::String(groups)) => groups.split(',').map(|group| group.trim().to_owned()).collect(),
+        _ => Vec::new(),
+    };
+    Some(UserInfo { user, groups })
+}
+
+/// Reads the fields of a text that may be JSON with mistakes, such as names without quotes.
+fn fields(text: &str) -> Option<serde_json::Map<String, Value>> {
+    let value = parse(text).ok()??;
+    match to_json(&value).ok()? {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_read_from_json_with_mistakes() {
+        for (text, user, groups, key) in [
+            (r#"{"username": "ann", "groups": ["qa"]}"#, "ann", &["qa"][..], Some("username")),
+            (r#"{"userName": "ann", "group": "qa, ops"}"#, "ann", &["qa", "ops"], Some("userName")),
+            (r"{user: ann, groups: [qa]}", "ann", &["qa"], None),
+            ("{'user': 'ann'}", "ann", &[], None),
+            (r#"{"user": "ann", "groups": "qa"}"#, "ann", &["qa"], None),
+            (" {\n \"name\": \"ann\",\n} ", "ann", &[], Some("name")),
+        ] {
+            let groups = groups.iter().map(ToString::to_string).collect();
+            assert_eq!(meant(text), Some(UserInfo { user: user.to_owned(), groups }), "{text}");
+            assert_eq!(other_key(text).as_deref(), key, "{text}");
+        }
+        for text in ["", "ann", "[]", r#"{"groups": ["qa"]}"#, r#"{"user": 7}"#, "{", r#"{"user": ""}"#] {
+            assert_eq!(meant(text), None, "{text}");
+        }
+    }
+}

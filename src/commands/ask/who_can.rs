@@ -1,0 +1,83 @@
+//! `queuewarden who-can`: lists all who may do something on a queue.
+
+use crate::output::format::{FormatArgs, Table, UNTIL};
+use crate::output::{Console, Exit, Failure};
+use crate::source::past::PastArgs;
+use crate::source::request;
+use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
+use queuewarden_api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn, until};
+use yunikorn::right::Right;
+use yunikorn_access::decide::Denial;
+use yunikorn_access::who_can::{WhoCan, who_can};
+
+/// List everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where
+/// each is written
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES_OF_LISTS)]
+pub struct Args {
+    /// submit or administer
+    #[arg(value_parser = request::verb)]
+    verb: Right,
+    /// The queue's full path, such as root.prod
+    #[arg(value_parser = request::queue)]
+    queue: String,
+    #[command(flatten)]
+    past: PastArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    output: FormatArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the question cannot be decided, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let session = args.past.open(&args.source, console)?;
+    let answers = session.answers()?;
+    let tree = answers.tree;
+    let found = who_can(tree, args.verb, &args.queue);
+    if let Some(note) = request::unknown(tree, &args.queue) {
+        console.note(&note);
+    }
+    if found.denial == Some(Denial::Recovery) {
+        console.note("nobody may submit to the recovery queue, whatever the ACLs say");
+    } else if found.grantees.is_empty() {
+        console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
+    }
+    let answer = answer(&answers, args, &found);
+    args.output.print(console, &answer, |wide| table(&answer, wide), || names(&answer))?;
+    Ok(Exit::yes(!answer.subjects.is_empty()))
+}
+
+fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswer {
+    WhoCanAnswer {
+        about: answers.about(),
+        verb: args.verb,
+        queue: args.queue.clone(),
+        nearest_queue: found.located.nearest().map(|id| answers.path(id)),
+        denial: found.denial,
+        subjects: found.grantees.iter().map(|grantee| answers.grantee(grantee)).collect(),
+    }
+}
+
+/// Builds a row for each subject with its nearest grant, and the end of its right. The wide table has a row
+/// for each grant, with the end of that.
+fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
+    let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN", UNTIL]).with_names(1);
+    for Grantee { subject, grants, until: end } in &answer.subjects {
+        let shown = if wide { grants.len() } else { 1 };
+        for grant in grants.iter().take(shown) {
+            let name = subject.name().unwrap_or("*");
+            let origins = WrittenIn::list(&grant.origins);
+            let end = if wide { WrittenIn::until(&grant.origins) } else { until(*end) };
+            table.row([subject.kind().as_str(), name, &grant.queue, grant.acl.as_str(), &origins, &end]);
+        }
+    }
+    table
+}
+
+fn names(answer: &WhoCanAnswer) -> String {
+    answer.subjects.iter().map(|grantee| grantee.subject.path() + "\n").collect()
+}

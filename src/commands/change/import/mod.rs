@@ -1,0 +1,76 @@
+//! `queuewarden import`: converts access rules of other systems to manifests, with the proof that nobody may
+//! do more than before.
+
+pub mod answer;
+mod arguments;
+mod manifests;
+mod report;
+mod spark;
+mod steps;
+mod yarn;
+mod yunikorn;
+
+use clap::Subcommand;
+
+use crate::output::{Console, Exit, Failure};
+use queuewarden_import::Source;
+
+/// Help text with the exit codes of all imports.
+const EXIT_CODES: &str = "\
+Exit codes: 0 imported, 1 refused, 2 the command line is wrong or a file cannot be read, 3 from YuniKorn: \
+refused, or it could not be decided.";
+
+/// Help text with output and exit codes of the import from `YuniKorn`.
+const YUNIKORN_HELP: &str = "\
+Results go to standard output, the steps from what is written now to standard error. Nothing is printed on \
+standard output when the import is refused.
+
+Exit codes: 0 imported, 2 the command line is wrong or a file cannot be read, 3 refused: the objects would \
+not mean what the queues.yaml says, or it could not be decided.";
+
+/// Help text with output and exit codes of the other imports.
+const HELP: &str = "\
+Results go to standard output, what cannot be carried over and every difference to standard error. Nothing \
+is printed on standard output when the import is refused, unless -o json or -o yaml asks for everything that \
+was found.
+
+Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept \
+does not name the code; 2 the command line is wrong or a file cannot be read.";
+
+/// Convert access rules of YARN or Spark, or those in a queues.yaml, to QueueAcls, and prove that nobody may
+/// do more than before
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(subcommand)]
+    from: From,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum From {
+    /// Import the ACLs in a queues.yaml, in ConfigMaps, or in the cluster
+    #[command(after_help = YUNIKORN_HELP)]
+    Yunikorn(Box<yunikorn::Args>),
+    /// Import the allocation file of YARN's fair scheduler, fair-scheduler.xml
+    #[command(after_help = HELP)]
+    YarnFair(yarn::Args),
+    /// Import the configuration of YARN's capacity scheduler, capacity-scheduler.xml
+    #[command(after_help = HELP)]
+    YarnCapacity(yarn::Args),
+    /// Import the lists of Spark's applications, spark-defaults.conf
+    #[command(after_help = HELP)]
+    Spark(spark::Args),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a file cannot be read, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    match &args.from {
+        From::Yunikorn(args) => yunikorn::run(args, console),
+        From::YarnFair(args) => yarn::run(args, Source::fair, console),
+        From::YarnCapacity(args) => yarn::run(args, Source::capacity, console),
+        From::Spark(args) => spark::run(args, console),
+    }
+}

@@ -1,0 +1,94 @@
+//! `queuewarden suspend` and `queuewarden resume`: switch a `QueueAcl`, or the writing of the ConfigMap, off
+//! and on.
+
+use serde_json::{Value, json};
+
+use super::grant::checked;
+use crate::commands::check::diff;
+use crate::output::{Console, Exit, Failure, manifest};
+use crate::source::apply;
+use crate::source::configuration::ObjectChange;
+use crate::source::request;
+use crate::source::session::{Source, SourceArgs};
+use queuewarden_plan::snapshot::Mode;
+use queuewarden_plan::{ObjectRef, ResourceKind};
+
+/// Help text on the objects and the exit codes.
+const HELP: &str = "\
+A QueueAcl is suspended by `spec.suspend: true`: it grants nothing, and lets nobody in. A YuniKornConfig is \
+suspended by `spec.mode: Observe`: nothing is written any more, so what is in force stays, also after its end. \
+`resume` sets `suspend: false` and `mode: Enforce`.
+
+The object goes to standard output, and who loses or gains access to standard error. --apply changes it in the \
+cluster.
+
+Exit codes: 0 done, 1 it is refused, 2 the command line is wrong, 3 it could not be decided.";
+
+/// The kinds that can be suspended.
+const KINDS: [ResourceKind; 2] = [ResourceKind::QueueAcl, ResourceKind::YuniKornConfig];
+
+/// The object to suspend or to resume.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// The object: queueacl/NAME or yunikornconfig/default
+    #[arg(value_name = "KIND/NAME", value_parser = |text: &str| request::object(text, &KINDS))]
+    object: ObjectRef,
+    /// Apply the change to the cluster
+    #[arg(long, conflicts_with_all = ["filename", "base", "live"])]
+    apply: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Runs the command: suspends the object, or resumes it.
+///
+/// # Errors
+/// When the object cannot be changed, or the effect cannot be decided. A suspension that is applied does not
+/// wait for the latter.
+pub fn run(args: &Args, suspend: bool, console: Console) -> Result<Exit, Failure> {
+    let Args { object, source: source_args, .. } = args;
+    let (field, value) = match object.kind {
+        ResourceKind::QueueAcl => ("suspend", json!(suspend)),
+        _ => ("mode", json!(if suspend { Mode::Observe } else { Mode::Enforce })),
+    };
+    let source = source_args.source(console)?;
+    let old = source.object(object)?;
+    let mut new = old.clone();
+    if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.insert(field.to_owned(), value);
+    }
+    let text = manifest::to_yaml(&[manifest::to_apply(&new)]);
+    match args.show(&source, &text, suspend, console) {
+        Err(failure) if suspend && args.apply && !matches!(failure, Failure::Usage(_)) => {
+            console.note(&format!("it is not known who loses access: {failure}"));
+        }
+        shown => shown?,
+    }
+    apply::note_restorers(object, &old, console);
+    match source.cluster().filter(|_| args.apply) {
+        Some(cluster) => apply::replace(cluster, object, &new, console)?,
+        None => console.out(&text)?,
+    }
+    Ok(Exit::Clean)
+}
+
+impl Args {
+    /// Shows who loses or gains access.
+    fn show(&self, source: &Source, text: &str, suspend: bool, console: Console) -> Result<(), Failure> {
+        let Self { object, source: args, .. } = self;
+        let mut change = ObjectChange::default();
+        if object.kind == ResourceKind::QueueAcl {
+            let invalid = || Failure::Refused(format!("nothing applied: {object} is invalid"));
+            change = checked(text, args.files.now, console)?.ok_or_else(invalid)?;
+        } else if suspend {
+            console.note("nothing is written any more: what is in force stays, also after its end");
+            return Ok(());
+        }
+        let before = source.configuration(args, console)?;
+        let after = source.changed(args, &change, console)?;
+        after.note(Some(&before), console);
+        diff::show(&before, &after, console);
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Output of `diff` for people: a row for each subtree on which someone gains or loses, both rights in one if
+//! they change together.
+
+use super::answer::{
+    ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer, SubtreeAnswer, UnchangedAnswer,
+};
+use crate::output::format::{Table, UNTIL};
+use go_compat::diag::listed;
+use queuewarden_api::answer::WrittenIn;
+use yunikorn_access::diff::{Direction, Extent};
+
+/// Maximum number of names or queues listed in a cell of the narrow table; more are counted.
+const MAX_LISTED: usize = 3;
+
+const COLUMNS: [&str; 6] = ["CHANGE", "WHO", "VERB", "QUEUES", "ACL", "WRITTEN IN"];
+/// The header of a column that a table has only if something in it begins later.
+const FROM: &str = "FROM";
+
+/// The cells of a row below the columns, and from when and until when it holds.
+type Row = ([String; COLUMNS.len()], [String; 2]);
+
+/// Builds the table; `partitions` adds a column for their names. The wide table lists everything.
+pub(super) fn table(answer: &DiffAnswer, wide: bool, partitions: bool) -> Table {
+    let shown = Shown { most: if wide { usize::MAX } else { MAX_LISTED } };
+    let later = answer.changes().any(|change| change.periods().from().is_some());
+    let columns = partitions.then_some("PARTITION").into_iter().chain(COLUMNS);
+    let mut table = Table::new(columns.chain(later.then_some(FROM)).chain([UNTIL]));
+    for partition in &answer.partitions {
+        let name = partitions.then(|| partition.partition.clone());
+        for (cells, [from, until]) in shown.partition(partition) {
+            let from = later.then_some(from);
+            table.row(name.clone().into_iter().chain(cells).chain(from).chain([until]));
+        }
+    }
+    table
+}
+
+/// Limit of what is listed.
+struct Shown {
+    most: usize,
+}
+
+impl Shown {
+    fn partition(&self, partition: &PartitionAnswer) -> Vec<Row> {
+        let mut rows = self.changes(&partition.changes, true);
+        rows.extend(self.queues("added", &partition.added));
+        rows.extend(self.queues("removed", &partition.removed));
+        let turned = |change: &str, queues: &[String]| -> Vec<Row> {
+            queues.iter().map(|queue| row([change, "", "", queue])).collect()
+        };
+        rows.extend(turned("now parent", &partition.now_parents));
+        rows.extend(turned("now leaf", &partition.now_leaves));
+        rows
+    }
+
+    /// Returns rows for added or removed queues and the access they grant.
+    fn queues(&self, change: &str, queues: &QueuesAnswer) -> Vec<Row> {
+        let tops = queues.subtrees.iter().map(|top| row([change, "", "", &self.extent(top)]));
+        // Subjects with the same access by the queues above are left out, because the queue itself is added
+        // or removed.
+        tops.chain(self.changes(&queues.changes, false)).collect()
+    }
+
+    fn changes(&self, changes: &[ChangeAnswer], with_unchanged: bool) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for together in changes.chunk_by(same_but_the_verb) {
+            let Some(change) = together.first() else { continue };
+            let verbs = together.iter().map(|change| change.verb.verb()).collect::<Vec<_>>().join(", ");
+            let (moves, stays) = match (change.direction, change.periods().is_moved()) {
+                (Direction::Gains, false) => ("gains", "has it"),
+                (Direction::Gains, true) => ("extends", "has it"),
+                (Direction::Loses, false) => ("loses", "keeps"),
+                (Direction::Loses, true) => ("shortens", "keeps"),
+            };
+            rows.extend(self.change(change, moves, &verbs));
+            if with_unchanged {
+                rows.extend(self.unchanged(change, stays, &verbs));
+            }
+        }
+        rows
+    }
+
+    /// Returns the rows for a change of one or both rights.
+    fn change(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
+        let subject = change.subject.to_string();
+        let periods = [change.periods().from(), change.periods().until()].map(Option::unwrap_or_default);
+        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by, .. }| {
+            let origins = WrittenIn::list(&by.origins);
+            let cells = [word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins];
+            (cells.map(str::to_owned), periods.clone())
+        });
+        rows.collect()
+    }
+
+    /// Returns the rows for subjects without a change.
+    fn unchanged(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
+        if self.most < change.unchanged.len() {
+            let names = change.unchanged.iter().map(|unchanged| unchanged.subject.to_string());
+            return vec![row([word, &self.list(&names.collect::<Vec<_>>()), verbs, ""])];
+        }
+        let rows = change.unchanged.iter().map(|UnchangedAnswer { subject, subtrees }| {
+            let extents: Vec<_> = subtrees.iter().map(|extent| self.extent(extent)).collect();
+            row([word, &subject.to_string(), verbs, &self.list(&extents)])
+        });
+        rows.collect()
+    }
+
+    /// Describes a subtree: `root.prod and 14 below, not root.prod.etl`.
+    fn extent(&self, of: &Extent) -> String {
+        let below = if of.below == 0 { String::new() } else { format!(" and {} below", of.below) };
+        let except = self.list(&of.except.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let not = if except.is_empty() { "" } else { ", not " };
+        format!("{}{below}{not}{except}", of.queue)
+    }
+
+    fn list(&self, names: &[String]) -> String {
+        listed(names, self.most, names.len())
+    }
+}
+
+/// Returns a row in which no entry is named.
+fn row([change, who, verb, queues]: [&str; 4]) -> Row {
+    ([change, who, verb, queues, "", ""].map(str::to_owned), Default::default())
+}
+
+fn same_but_the_verb(left: &ChangeAnswer, right: &ChangeAnswer) -> bool {
+    left.direction == right.direction
+        && left.subject == right.subject
+        && left.periods() == right.periods()
+        && left.subtrees == right.subtrees
+        && left.unchanged == right.unchanged
+}

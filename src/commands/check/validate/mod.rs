@@ -1,0 +1,432 @@
+//! `queuewarden validate`, also called `lint`: reports everything that is wrong with files or a cluster, and
+//! everything that does not do what it seems to say, at its location.
+//!
+//! * [`population`]: the names that exist.
+//! * [`fix`]: the changes to files that findings ask for.
+
+pub mod ahead;
+pub mod baseline;
+pub mod fix;
+pub mod population;
+pub mod suppressions;
+
+use std::path::PathBuf;
+
+use crate::output::console::Look;
+use crate::output::findings::{self, Count, Format, Found, Summary, ValidateAnswer, by_cause, plural, sort};
+use crate::output::format::{visible, wrapped};
+use crate::output::{Console, Exit, Failure};
+use crate::source::assemble::{Assembled, assemble};
+use crate::source::files::FileSource;
+use crate::source::input::object::Kind;
+use crate::source::input::source::Source;
+use crate::source::input::{Inputs, SourceDiagnostic};
+use crate::source::session::FileArgs;
+use crate::source::session::{ClusterArgs, DEFAULT_PARTITION, SourceArgs};
+use crate::source::times::clock;
+use crate::source::validate::{config_maps, cross, objects, trees};
+use ahead::AheadArgs;
+use baseline::BaselineArgs;
+use go_compat::diag::Severity;
+use queuewarden_plan::ahead::{Ahead, ahead};
+use queuewarden_plan::simulate::settle;
+use queuewarden_plan::{config_map_of, snapshot};
+use suppressions::Suppressions;
+use yunikorn::config::codes::DEFAULT_CONFIG;
+use yunikorn::config::keys;
+use yunikorn_access::lint::codes::{NAME_UNKNOWN, ROOT_EVERYONE};
+use yunikorn_access::lint::{CODES as LINTED, Known};
+
+/// Help text on the scope, comments, files of names, and exit codes.
+const HELP: &str = "\
+Without -f it looks at the cluster. `queuewarden lint` is the same command.
+
+A file of names has one name on each line, or a regular expression between slashes, such as /^svc-/; # begins \
+a comment.
+
+With --until, what is found later and not before follows, with the times at which a QueueAcl begins or ends.
+
+A comment `# queuewarden:ignore CODE REASON` in a file ignores the warning with this code on its line; on a line \
+of its own, on the line below. Errors cannot be ignored.
+
+Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, also later, 2 the command line is wrong, \
+3 the cluster cannot be read.";
+
+/// Check manifests, queues.yaml files or a cluster as YuniKorn and queuewarden read them
+///
+/// Finds errors, grants that change nothing or that nobody can use, names that are likely wrong, and settings
+/// by which people submit as others.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP, mut_arg("until", |arg| arg.conflicts_with("live")))]
+pub struct Args {
+    /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
+    #[arg(
+        short = 'f', long = "filename", value_name = "PATH", num_args = 1..,
+        conflicts_with_all = ["kubeconfig", "context"]
+    )]
+    filename: Vec<PathBuf>,
+    /// The reading of the files.
+    #[command(flatten)]
+    files: FileArgs,
+    /// File with all existing users; other names in ACLs are reported
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
+    /// File with all existing groups; other names in ACLs are reported
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
+    /// Exit with 1 on warnings too
+    #[arg(long)]
+    strict: bool,
+    /// Write into the files what findings say to write, where that is exact; then check them
+    #[arg(long, requires = "filename")]
+    fix: bool,
+    /// Print what --fix would change as a diff instead, and exit with 1 if there is something
+    #[arg(long, requires = "fix")]
+    dry_run: bool,
+    #[command(flatten)]
+    baseline: BaselineArgs,
+    #[command(flatten)]
+    ahead: AheadArgs,
+    /// The cluster, if no file is given.
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// The result of a check.
+struct Checked {
+    /// The texts that findings are located in.
+    sources: Vec<Source>,
+    found: Vec<Found>,
+    ahead: Ahead<Found>,
+    /// What was looked at.
+    summary: Summary,
+    /// The same in words.
+    words: String,
+    /// True if nothing was there to look at.
+    is_empty: bool,
+    /// The part of the summary that counts what comments ignore.
+    ignored: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When an input cannot be read, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let [users, groups] = [&args.users, &args.groups].map(|path| population::read(path.as_deref()));
+    let known = Known { users: users?, groups: groups? };
+    if args.fix
+        && let Some(exit) = fix(args, console)?
+    {
+        return Ok(exit);
+    }
+    let checked = if args.filename.is_empty() {
+        of_cluster(args, &known, console)
+    } else {
+        of_files(args, &known, console)
+    };
+    finish(args, checked?, console)
+}
+
+/// Writes what is exact into the files. Returns the result of the command if it ends with that.
+fn fix(args: &Args, console: Console) -> Result<Option<Exit>, Failure> {
+    if args.filename.iter().chain(&args.files.base).any(|path| path.as_os_str() == "-") {
+        return Err(Failure::Usage("--fix writes files, and standard input is none".to_owned()));
+    }
+    let inputs = args.files.read(
+        &args.filename,
+        args.cluster.cluster_namespace.as_deref(),
+        None,
+        if args.dry_run { console } else { Console::silent() },
+    )?;
+    let assembled = assemble(&inputs, args.files.now.unwrap_or_else(clock));
+    let (mut comments, _) = Suppressions::read(&inputs.sources);
+    let mut found = assembled.findings.clone();
+    found.extend(each(&inputs, &assembled));
+    comments.remove(&inputs.sources, &mut found, |finding| finding);
+    let (changes, left) = fix::changes(&inputs, &found);
+    console.notes(&left);
+    if args.dry_run {
+        console.out(&changes.iter().map(fix::Change::diff).collect::<String>())?;
+        return Ok(Some(Exit::yes(changes.is_empty())));
+    }
+    for change in changes {
+        change.write()?;
+        console.err(&change.list());
+    }
+    Ok(None)
+}
+
+fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Failure> {
+    let inputs = args.files.read(&args.filename, args.cluster.cluster_namespace.as_deref(), None, console)?;
+    let now = args.files.now.unwrap_or_else(clock);
+    let assembled = assemble(&inputs, now);
+    let mut alone = assembled.findings.clone();
+    alone.extend(each(&inputs, &assembled));
+    let ours = inputs.objects.iter().any(|object| object.kind != Kind::ConfigMap);
+    let several = inputs.in_environments(|environment| {
+        let assembled = assemble(environment, now);
+        cross::check(environment, &settle(assembled.snapshot), assembled.has_tree, &alone)
+    });
+    let has_tree = assembled.has_tree;
+    if ours && !has_tree && inputs.alternatives.is_empty() {
+        console.note(
+            "no queues were given, so it is not checked whether they exist: add the ConfigMap with \
+            queues.yaml, or --base FILE",
+        );
+    }
+    let given = FileSource { inputs, assembled };
+    let mut sources = given.inputs.sources.clone();
+    let mut queues = 0;
+    let mut later = |now| {
+        let given = given.at(now);
+        let (of_trees, count) = trees::of_files(&given, known, &mut sources);
+        queues = count;
+        let settled = ours.then(|| settle(given.snapshot().clone()));
+        let together = settled.map(|settled| cross::check(&given.inputs, &settled, has_tree, &alone));
+        let together = together.into_iter().flatten().map(Found::from);
+        without_repetition(together.chain(of_trees).collect(), &alone)
+    };
+    let of_all = later(now);
+    let mut ahead = args.ahead.look(now, |until| ahead(given.snapshot(), until, |at| Ok(later(at))))?;
+    let several = several.into_iter().map(Found::from);
+    let mut found: Vec<Found> = alone.iter().cloned().map(Found::from).chain(several).chain(of_all).collect();
+    let FileSource { inputs, assembled } = given;
+    let errors = Count::from_findings(found.iter().map(Found::as_ref)).errors;
+    let named = known.users.is_some() && known.groups.is_some();
+    let looked_for = |code| {
+        // Errors hide other findings, and some are found only among the queues.
+        let of_queues = cross::CODES.contains(&code) || LINTED.contains(&code);
+        errors == 0 && (queues > 0 || !of_queues) && (named || code != NAME_UNKNOWN)
+    };
+    let (mut comments, malformed) = Suppressions::read(&inputs.sources);
+    for list in ahead.lists(&mut found) {
+        comments.remove(&inputs.sources, list, |found| &found.shown);
+    }
+    found.extend(malformed.into_iter().chain(comments.unused(looked_for)).map(Found::from));
+    let trees = plural(inputs.bare.len(), "queue tree");
+    let objects = match (inputs.objects.len(), inputs.bare.len()) {
+        (0, 1..) => trees,
+        (count, 0) => plural(count, "object"),
+        (count, _) => format!("{} and {trees}", plural(count, "object")),
+    };
+    let files = plural(inputs.sources.len(), "file");
+    let others = match inputs.ignored {
+        0 => String::new(),
+        ignored => format!(", {ignored} of other kinds ignored"),
+    };
+    let summary = Summary {
+        files: inputs.sources.len(),
+        objects: inputs.objects.len(),
+        ignored: inputs.ignored,
+        skipped: inputs.skipped,
+        queues,
+        ..Summary::default()
+    };
+    let nothing = inputs.objects.is_empty() && inputs.bare.is_empty() && !assembled.has_tree;
+    Ok(Checked {
+        is_empty: nothing && inputs.ignored == 0 && found.is_empty(),
+        words: format!("{objects} in {files} checked{others}"),
+        ignored: comments.summary(),
+        sources,
+        found,
+        ahead,
+        summary,
+    })
+}
+
+fn of_cluster(args: &Args, known: &Known, console: Console) -> Result<Checked, Failure> {
+    let source = SourceArgs {
+        filename: Vec::new(),
+        files: args.files.clone(),
+        partition: DEFAULT_PARTITION.to_owned(),
+        cluster: args.cluster.clone(),
+    };
+    let session = source.open(console)?;
+    let mut sources = Vec::new();
+    let mut found = trees::of_cluster(&session.configuration, known, &mut sources);
+    if !args.cluster.live {
+        let flat = session.merged(&args.cluster)?;
+        for keys::KeyFinding { origin, diagnostic } in
+            keys::findings(&flat, session.configuration.view.version)
+        {
+            let map = origin.map_or(snapshot::YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
+            let value = origin.filter(|_| diagnostic.span.is_some()).and_then(|origin| {
+                let value = flat.values().find(|(_, value)| value.origin == *origin)?.1;
+                Some(Source::new(format!("{map}/{}", origin.key), value.text.as_str()))
+            });
+            let source = value.map(|value| trees::added(&mut sources, &value));
+            let object = Some(format!("ConfigMap/{map}"));
+            found.push(SourceDiagnostic { source, object, diagnostic }.into());
+        }
+    }
+    let now = args.files.now.unwrap_or_else(clock);
+    let found = without_repetition(found, &[]);
+    let ahead = args.ahead.look(now, |until| {
+        session.ahead(&source, until, |configuration| {
+            Ok(without_repetition(trees::of_cluster(configuration, known, &mut sources), &[]))
+        })
+    })?;
+    let queues = session.configuration.view.trees.iter().map(|tree| tree.queues().len()).sum();
+    Ok(Checked {
+        sources,
+        found,
+        ahead,
+        summary: Summary { queues, ..Summary::default() },
+        words: format!("{} checked", plural(queues, "queue")),
+        is_empty: false,
+        ignored: String::new(),
+    })
+}
+
+/// Leaves out that everyone may submit everywhere where the cause of it is found, too.
+fn without_repetition(mut found: Vec<Found>, others: &[SourceDiagnostic]) -> Vec<Found> {
+    let shown = found.iter().map(Found::as_ref).chain(others);
+    let mut codes = shown.map(|finding| finding.diagnostic.code);
+    if codes.any(|code| [ROOT_EVERYONE, DEFAULT_CONFIG].contains(&code)) {
+        found.retain(|finding| finding.shown.diagnostic.code != cross::FAIL_OPEN);
+    }
+    found
+}
+
+/// Prints the findings, and returns the result of the command.
+fn finish(args: &Args, checked: Checked, console: Console) -> Result<Exit, Failure> {
+    let Checked { sources, mut found, mut ahead, summary, words, is_empty, ignored } = checked;
+    sort(&mut found);
+    let lists = ahead.lists(&mut found);
+    let known_before = args.baseline.apply(&sources, lists, |found| &found.shown, console)?;
+    let count = Count::from_findings(found.iter().map(Found::as_ref));
+    let draw = |found: &[Found]| draw(&sources, found, console.look_out());
+    let text = || draw(&found) + &ahead::text(&ahead, draw);
+    let answer = || ValidateAnswer::new(&sources, &found, &ahead, &summary);
+    let shown: Vec<_> = found.iter().map(|found| found.shown.clone()).collect();
+    console.out(&args.format.show(&sources, &shown, text, answer)?)?;
+    if args.format == Format::Text {
+        let later = ahead::later(&ahead);
+        console.err(&format!("{}{later}{ignored}{known_before}; {words}\n", count.text()));
+    }
+    if is_empty {
+        // As in kubectl, a wrong path must not look like a passed check.
+        console.note("nothing was checked: there is no object and no queue tree in the input");
+        return Ok(Exit::yes(summary.skipped > 0));
+    }
+    let all = found.iter().chain(ahead.findings()).map(Found::as_ref);
+    Ok(Exit::from_count(Count::from_findings(all), args.strict))
+}
+
+/// Draws findings. Of warnings about a tree that one remedy mends, which have one cause, the first is drawn
+/// and the others are listed below it.
+fn draw(sources: &[Source], found: &[Found], look: Look) -> String {
+    let cause = |(number, Found { shown, .. }): &(usize, &Found)| {
+        let diagnostic = &shown.diagnostic;
+        let alike = diagnostic.severity == Severity::Warning && LINTED.contains(&diagnostic.code);
+        (diagnostic.code, diagnostic.help.clone(), (!alike).then_some(*number))
+    };
+    let numbered: Vec<_> = found.iter().enumerate().collect();
+    let groups = by_cause(&numbered, cause);
+    groups.iter().filter_map(|alike| Some(draw_all(sources, alike.split_first()?, look))).collect()
+}
+
+fn draw_all(
+    sources: &[Source],
+    ((_, first), others): (&&(usize, &Found), &[&(usize, &Found)]),
+    look: Look,
+) -> String {
+    let first = findings::text(sources, [&first.shown], look);
+    if others.is_empty() {
+        return first;
+    }
+    let line = |(_, Found { shown, .. }): &&(usize, &Found)| {
+        let source = shown.source.and_then(|index| sources.get(index));
+        let location = source.zip(shown.diagnostic.span).map(|(source, span)| source.at(span.start));
+        let location = shown.object.clone().or(location);
+        let words: Vec<String> = location.into_iter().chain([shown.diagnostic.message.clone()]).collect();
+        format!("  {}\n", wrapped(&visible(&words.join(": ")), 2, look.width))
+    };
+    let lines: String = others.iter().map(line).collect();
+    format!("{}\n\nand {} more like it:\n{lines}\n", first.trim_end(), others.len())
+}
+
+/// Returns all findings on each object by itself, and on `YuniKorn`'s ConfigMaps, in the order of the texts.
+pub fn each(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
+    let of_objects = inputs.objects.iter().flat_map(|object| {
+        let diagnostics = match object.kind {
+            Kind::ConfigMap => Vec::new(),
+            Kind::Ours(kind) => objects::check(inputs, object, kind),
+        };
+        diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
+    });
+    let version = assembled.snapshot.version();
+    let of_bare = inputs.bare.iter().flat_map(|document| {
+        let diagnostics = config_maps::check_bare(inputs, document, version).into_iter();
+        diagnostics.map(|diagnostic| SourceDiagnostic {
+            source: Some(document.source),
+            object: None,
+            diagnostic,
+        })
+    });
+    of_objects.chain(config_maps::check(inputs, assembled)).chain(of_bare).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{findings, statuses};
+    use crate::source::assemble::assemble;
+    use crate::source::input::source::Source;
+    use proptest::prelude::*;
+    use queuewarden_plan::simulate::settle;
+
+    const SEED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-defaults}\ndata:\n  queues.yaml: |\n    partitions:\n      - name: default\n        queues:\n          - name: root\n            submitacl: 'sue dev'\n---\napiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\nspec:\n  queue: root\n  submit: {acl: \"bob\\tops\"}\n  admin: {users: [sue], groups: ['a''b']}\n  expiresAt: 2030-01-01\n---\n{\"apiVersion\": \"queuewarden.dev/v1alpha1\", \"kind\": \"AdmissionPolicy\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"externalUsers\": [\"^a$\"]}}\n";
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let change = (
+            0..SEED.len(),
+            0_usize..4,
+            "[ \\n\\t:#'\"{}\\[\\],*&!|>?%@-]{0,3}|ü|\u{feff}|---\\n|null|1e3|<<",
+        );
+        prop_oneof![
+            any::<String>(),
+            prop::collection::vec(change, 1..6).prop_map(|changes| {
+                changes.into_iter().fold(SEED.to_string(), |text, (at, cut, put)| {
+                    let at = text.floor_char_boundary(at);
+                    let end = text.ceil_char_boundary(at.saturating_add(cut));
+                    let (head, rest) = text.split_at(at);
+                    format!("{head}{put}{}", rest.split_at(end - at).1)
+                })
+            }),
+        ]
+    }
+
+    proptest! {
+        /// Every input gets an answer: nothing panics, every span is inside its text, and every error has a
+        /// message.
+        #[test]
+        fn every_text_is_answered(text in any_text()) {
+            let source = Source::new("x.yaml", text);
+            let mut inputs = Inputs::new(vec![source]);
+            inputs.choose_base(None).unwrap();
+            let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
+            let mut found: Vec<SourceDiagnostic> = assembled.findings.clone();
+            found.extend(each(&inputs, &assembled));
+            let given = FileSource { inputs, assembled };
+            let settled = settle(given.snapshot().clone());
+            found.extend(cross::check(&given.inputs, &settled, given.assembled.has_tree, &found));
+            let mut sources = given.inputs.sources.clone();
+            let (of_trees, _) = trees::of_files(&given, &Known::default(), &mut sources);
+            found.extend(of_trees.into_iter().map(|found| found.shown));
+            sort(&mut found);
+            for finding in &found {
+                let text = finding.source.and_then(|index| sources.get(index)).map_or("", |source| &source.text);
+                let location = finding.diagnostic.span.unwrap_or_default();
+                prop_assert!(text.get(location.start..location.end).is_some(), "{finding:?}");
+                prop_assert!(!finding.diagnostic.message.is_empty());
+            }
+            findings::text(&sources, &found, crate::output::console::Look { color: true, width: Some(80) });
+            statuses::show(&settled.plan, statuses::Format::Table, Some(80));
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The commands, in the groups in which help lists them.
+//!
+//! A command imports no other command: what they share is in [`output`](crate::output) and
+//! [`source`](crate::source).
+
+pub mod ask;
+pub mod change;
+pub mod check;
+pub mod operate;
+pub mod other;

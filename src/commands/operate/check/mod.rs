@@ -1,0 +1,325 @@
+//! `queuewarden check`: finds problems of an installation, and says how to fix them.
+//!
+//! Each line has a stable name, a level, a finding, and a remedy. Something that cannot be read is unknown:
+//! not in order, and not broken.
+//!
+//! * [`api`]: the API server and the definitions of our kinds.
+//! * [`features`]: whether all parts of a feature are installed.
+//! * [`pods`]: the aliases in pods.
+//! * [`rights`]: the rights of the operator's `ServiceAccount`.
+//! * [`running`]: the Deployment and the Lease.
+//! * [`https`]: webhooks, the served API, and the certificates that the API server trusts for them.
+//! * [`written`]: the `YuniKornConfig`, the ConfigMaps, their owners, and whether the scheduler runs them.
+
+pub mod api;
+pub mod features;
+pub mod https;
+pub mod pods;
+pub mod rights;
+pub mod running;
+pub mod written;
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::output::format::{AnswerFormat, visible, wrapped};
+use crate::output::{Console, Exit, Failure};
+use crate::source::cluster::Cluster;
+use crate::source::installed::ReachArgs;
+use crate::source::times::clock;
+use queuewarden_api::answer::VERSION;
+use queuewarden_client::call;
+use queuewarden_plan::snapshot::ConfigSpec;
+
+/// The time between two checks of `--wait`.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Maximum number of objects that are named.
+const NAMED: usize = 5;
+
+/// The role that may read everything that is checked, and how to bind it.
+pub const ROLE: &str = "bind the role of manifests/users.yaml that may read it: kubectl create clusterrolebinding \
+    queuewarden-checker --clusterrole queuewarden-checker --user NAME";
+/// What to do about something that was not answered.
+const AGAIN: &str = "try again; is the API server in order?";
+/// The address of the documentation.
+const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs");
+
+/// Exit codes of the command.
+const CODES: &str = "\
+Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 a check that matters could not run, or \
+the cluster does not answer.";
+
+/// Check an installation: the API server, the definitions, rights, replicas, webhooks and their certificates,
+/// the ConfigMaps and their owners, and whether the scheduler runs them. Prints a remedy for each problem.
+/// Changes nothing
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = CODES)]
+pub struct Args {
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// Treat warnings as failures
+    #[arg(long)]
+    strict: bool,
+    /// Show only problems
+    #[arg(short, long)]
+    quiet: bool,
+    /// Check again until nothing fails, for this long at most, such as 2m
+    #[arg(long, value_name = "DURATION")]
+    wait: Option<SignedDuration>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: AnswerFormat,
+}
+
+/// Result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// In order.
+    Ok,
+    /// Worth a look.
+    Warn,
+    /// Unknown, because it cannot be read.
+    Unknown,
+    /// Broken.
+    Fail,
+}
+
+/// A line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Line {
+    /// The check; its name is stable.
+    pub check: &'static str,
+    /// The result.
+    pub level: Level,
+    /// The finding.
+    pub found: String,
+    /// The remedy; absent if nothing is to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl Line {
+    /// Creates a line for a check that is in order.
+    pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, level: Level::Ok, found: found.into(), remedy: None }
+    }
+
+    /// Creates a line for a finding that is worth a look.
+    pub fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { check, level: Level::Warn, found: found.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// Creates a line for something that is broken.
+    pub fn fail(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { level: Level::Fail, ..Self::warn(check, found, remedy) }
+    }
+
+    /// Creates a line for something unknown, because it is forbidden to read it, or there is no answer.
+    pub fn unknown(check: &'static str, what: &str, error: &impl Unread) -> Self {
+        let remedy = if error.is_forbidden() { ROLE } else { AGAIN };
+        Self { level: Level::Unknown, ..Self::warn(check, format!("{what} is not known: {error}"), remedy) }
+    }
+
+    /// Creates the same for something that matters less than the rest.
+    pub fn unread(check: &'static str, what: &str, error: &impl Unread) -> Self {
+        Self { level: Level::Warn, ..Self::unknown(check, what, error) }
+    }
+}
+
+/// A reason why something is unknown.
+pub trait Unread: std::fmt::Display {
+    /// Returns whether a right is missing.
+    fn is_forbidden(&self) -> bool;
+}
+
+impl Unread for call::Error {
+    fn is_forbidden(&self) -> bool {
+        self.is_forbidden()
+    }
+}
+
+impl Unread for Failure {
+    fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Forbidden(_))
+    }
+}
+
+/// Returns the address of a page of the documentation.
+fn page(name: &str) -> String {
+    format!("{DOCS}/{name}")
+}
+
+/// Output of `check -o json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CheckAnswer {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// The worst level of all lines.
+    pub level: Level,
+    /// The lines, in the order to read them.
+    pub checks: Vec<Line>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the cluster cannot be reached, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let begin = Instant::now();
+    let wait = args.wait.map_or(Ok(Duration::ZERO), Duration::try_from);
+    let wait = wait.map_err(|_| Failure::Usage("--wait is a time from now on, such as 2m".to_owned()))?;
+    let check =
+        |console| args.reach.open(console).map(|(cluster, spec)| diagnose(&cluster, &spec, &args.reach));
+    let mut checked = check(console);
+    let is_well = |answer: &CheckAnswer| answer.exit(args.strict) == Exit::Clean;
+    while !checked.as_ref().is_ok_and(is_well) && begin.elapsed() < wait {
+        sleep(PAUSE);
+        checked = check(Console::silent());
+    }
+    let answer = checked?;
+    console.out(&args.output.show(|| text(&answer, args.quiet, console.look_out().width), || &answer)?)?;
+    Ok(answer.exit(args.strict))
+}
+
+impl CheckAnswer {
+    /// Returns the exit code. Something broken takes precedence over something unknown.
+    fn exit(&self, strict: bool) -> Exit {
+        let is = |level| self.checks.iter().any(|line| line.level == level);
+        if is(Level::Fail) || strict && is(Level::Warn) {
+            Exit::Findings
+        } else if is(Level::Unknown) {
+            Exit::Undecided
+        } else {
+            Exit::Clean
+        }
+    }
+}
+
+/// Runs all checks. Something that cannot be read makes a line, not an error.
+fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAnswer {
+    let checks: Vec<Line> = cluster.run(async |client| {
+        let (state, api, endpoints) = tokio::join!(
+            Box::pin(reach.read(cluster, client, spec)),
+            api::check(client, &cluster.server),
+            https::check(client, clock()),
+        );
+        let setting = rights::Setting {
+            namespace: &reach.namespace,
+            spec,
+            https: endpoints.https,
+            access: endpoints.access,
+            output: state.snapshot.as_ref().ok().and_then(|snapshot| written::output(spec, snapshot)),
+            mounted: state.operator.mounted_certificate,
+            owners: state.snapshot.as_ref().map(rights::owners).unwrap_or_default(),
+        };
+        let rights = rights::check(client, &setting).await;
+        let pods = pods::check(cluster, client, state.snapshot.as_ref().ok()).await;
+        let features = features::check(client, spec, &state, endpoints.webhooks.as_deref()).await;
+        let mut lines =
+            [api, vec![rights], running::check(&state.operator), endpoints.lines, features].concat();
+        lines.extend(written::check(spec, state));
+        lines.extend(pods);
+        lines
+    });
+    CheckAnswer {
+        version: VERSION,
+        level: checks.iter().map(|line| line.level).max().unwrap_or(Level::Ok),
+        checks,
+    }
+}
+
+/// Lists the first `most` texts, and counts the others.
+fn list(texts: &[String], separator: &str, most: usize) -> String {
+    let more = texts.len().saturating_sub(most);
+    let more = if more > 0 { format!("{separator}and {more} more") } else { String::new() };
+    let shown: Vec<&str> = texts.iter().take(most).map(String::as_str).collect();
+    format!("{}{more}", shown.join(separator))
+}
+
+/// Formats the answer for people: a line for each check, with its remedy below.
+fn text(answer: &CheckAnswer, quiet: bool, terminal: Option<usize>) -> String {
+    let shown: Vec<&Line> = answer.checks.iter().filter(|line| !quiet || line.level > Level::Ok).collect();
+    let width = shown.iter().map(|line| line.check.len()).max().unwrap_or_default();
+    let lines = shown.into_iter().map(|line| {
+        let level = match line.level {
+            Level::Ok => "ok  ",
+            Level::Warn => "warn",
+            Level::Unknown => "?   ",
+            Level::Fail => "FAIL",
+        };
+        // The level has four columns, and each gap two.
+        let indent = width.saturating_add(8);
+        let found = wrapped(&visible(&line.found), indent, terminal);
+        let remedy = line.remedy.as_ref().map(|remedy| {
+            let remedy = wrapped(&visible(remedy), indent.saturating_add(3), terminal);
+            format!("{:indent$}-> {remedy}\n", "")
+        });
+        format!("{level}  {:width$}  {found}\n{}", line.check, remedy.unwrap_or_default())
+    });
+    let count = |level| answer.checks.iter().filter(|line| line.level == level).count();
+    let sum = format!(
+        "{} in order, {} worth a look, {} unknown, {} broken\n",
+        count(Level::Ok),
+        count(Level::Warn),
+        count(Level::Unknown),
+        count(Level::Fail)
+    );
+    lines.chain([sum]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(checks: Vec<Line>) -> CheckAnswer {
+        CheckAnswer { version: VERSION, level: checks.iter().map(|line| line.level).max().unwrap(), checks }
+    }
+
+    #[test]
+    fn what_to_do_stands_below_what_was_found() {
+        let all = answer(vec![
+            Line::ok("api-server", "v1.34.2"),
+            Line::fail("lease", "nobody\nholds it", "start it"),
+        ]);
+        let expected = "ok    api-server  v1.34.2\nFAIL  lease       nobody\\nholds it\n                  -> start it\n1 in order, 0 worth a look, 0 unknown, 1 broken\n";
+        assert_eq!(text(&all, false, None), expected);
+        assert!(text(&all, true, None).starts_with("FAIL  lease  nobody"));
+        let long =
+            answer(vec![Line::fail("lease", "no replica holds the Lease", "look at the logs of the Pods")]);
+        let expected = "FAIL  lease  no replica holds the\n             Lease\n             -> look at the logs\n                of the Pods\n";
+        assert!(text(&long, false, Some(34)).starts_with(expected));
+        assert_eq!(all.level, Level::Fail);
+    }
+
+    #[test]
+    fn levels_are_in_order() {
+        let levels = [Level::Ok, Level::Warn, Level::Unknown, Level::Fail];
+        assert!(levels.is_sorted());
+    }
+
+    #[test]
+    fn what_is_broken_takes_precedence_over_what_is_unknown() {
+        let forbidden = call::Error::Refused { code: 403, message: "is forbidden".to_owned() };
+        let unknown = || Line::unknown("rights", "it", &forbidden);
+        let (ok, warn, fail) = (Line::ok("a", ""), Line::warn("b", "", ""), Line::fail("c", "", ""));
+        for (lines, exits) in [
+            (vec![ok.clone()], [Exit::Clean, Exit::Clean]),
+            (vec![ok, warn.clone()], [Exit::Clean, Exit::Findings]),
+            (vec![unknown()], [Exit::Undecided, Exit::Undecided]),
+            (vec![warn, unknown()], [Exit::Undecided, Exit::Findings]),
+            (vec![unknown(), fail], [Exit::Findings, Exit::Findings]),
+        ] {
+            let answer = answer(lines);
+            assert_eq!([false, true].map(|strict| answer.exit(strict)), exits, "{answer:?}");
+        }
+        assert!(unknown().remedy.unwrap().contains("--clusterrole queuewarden-checker"));
+        let late = call::Error::Refused { code: 503, message: "later".to_owned() };
+        assert!(!Line::unknown("rights", "it", &late).remedy.unwrap().contains("clusterrole"));
+    }
+}

@@ -1,0 +1,418 @@
+//! `queuewarden history`: lists the revisions of what the operator wrote, shows one, or compares two.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::commands::check::diff::{self, OnlyArgs};
+use crate::output::format::{Format, FormatArgs, Table};
+use crate::output::{Console, Exit, Failure};
+use crate::source::cluster::Cluster;
+use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
+use crate::source::files;
+use crate::source::session::ServerArgs;
+use crate::source::times::whole_seconds;
+use queuewarden_api::answer::VERSION;
+use queuewarden_api::history::{LABEL, unpack};
+use queuewarden_client::call::{self, call};
+use queuewarden_plan::release::Release;
+use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
+use yunikorn::version::Version;
+
+/// Help text on the revisions and the exit codes.
+const HELP: &str = "\
+Without a revision it lists all of them, the newest last; with one it prints the text of that revision; with \
+two it shows who gained and who lost access from the first to the second, as queuewarden diff does. With --as \
+or --partition the list has only those that differ from the one before for this user, or in this partition, \
+and those that cannot be compared; the oldest has none before it. A revision is named by its number, which is \
+also in the text and in the status of the YuniKornConfig, or by the name of its ControllerRevision: where only \
+keys of an AdmissionPolicy changed, two have the same number, and it means the newer one.
+
+Exit codes: 0 there is something to list, the text is printed, or the two grant the same; 1 there is no \
+revision, or the two differ; 2 the command line is wrong; 3 it could not be decided.";
+
+/// The number of objects in one response, each of which may have more than 1 MiB.
+const PAGE: u32 = 20;
+/// The most objects that are read. The operator keeps 100.
+const MAX_READ: usize = 500;
+
+/// List the texts that the operator wrote, with who gained and who lost access; show one, or compare two
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
+pub struct Args {
+    /// The revision to print, or the two to compare
+    #[arg(value_name = "REVISION", num_args = 0..=2)]
+    revisions: Vec<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// YuniKorn's namespace, instead of the one in the YuniKornConfig, or "yunikorn"
+    #[arg(long, value_name = "NAME")]
+    cluster_namespace: Option<String>,
+    #[command(flatten)]
+    only: OnlyArgs,
+    #[command(flatten)]
+    output: FormatArgs,
+}
+
+/// The answer to `history` without a revision, or with one.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct HistoryAnswer {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// The revisions, the newest last.
+    pub revisions: Vec<RevisionAnswer>,
+}
+
+/// A revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RevisionAnswer {
+    /// Its number.
+    pub revision: i64,
+    /// The name of the object that holds it.
+    pub name: String,
+    /// The time of the write, or when the text was found; null if the revision is unreadable.
+    pub at: Option<Timestamp>,
+    /// The objects that made the difference, and other reasons; empty if they are unknown.
+    pub causes: Vec<String>,
+    /// One line on who gained and who lost access; null if that was not recorded.
+    pub access: Option<String>,
+    /// The reason why it is unreadable: queuewarden did not record it like this. Null if it is readable.
+    pub problem: Option<String>,
+    /// The text; absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The access keys of the admission controller beside the text; absent in a list, and if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub admission: BTreeMap<String, String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the history cannot be read, a revision is not there or unreadable, or the output cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let cluster = Cluster::connect(&args.server)?;
+    let mut notes = Vec::new();
+    let spec = cluster.run(async |_| cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await)?;
+    console.notes(&notes);
+    let namespace = &spec.namespace;
+    let wants = |revision: &RevisionAnswer| {
+        args.only.is_given()
+            || args.revisions.iter().any(|named| is_named(&revision.name, revision.revision, named))
+    };
+    let all = cluster.run(async |client| list(client, namespace, wants).await);
+    let all = all.map_err(|error| refused(&cluster, namespace, &error))?;
+    let version = Release::new(spec.version, None).version;
+    match args.revisions.as_slice() {
+        [] if args.only.is_given() => {
+            args.list(differing(all, &args.only, version, console)?, namespace, console)
+        }
+        [] => args.list(all, namespace, console),
+        [_] if args.only.is_given() => Err(Failure::Usage(
+            "--as and --partition are for the list, and for two revisions: one is printed whole".to_owned(),
+        )),
+        [one] => args.show(find(&all, one)?, console),
+        [old, new, ..] => {
+            let read = |named| configuration(find(&all, named)?, version, console);
+            let differ = diff::between((&read(old)?, &read(new)?), &args.only, args.output, console)?;
+            Ok(Exit::yes(!differ))
+        }
+    }
+}
+
+impl Args {
+    fn list(
+        &self,
+        mut revisions: Vec<RevisionAnswer>,
+        namespace: &str,
+        console: Console,
+    ) -> Result<Exit, Failure> {
+        revisions.iter_mut().for_each(RevisionAnswer::shorten);
+        let answer = HistoryAnswer { version: VERSION, revisions };
+        self.print(&answer, console)?;
+        if answer.revisions.is_empty() && self.only.is_given() {
+            console.note("no revision changes anything for this user, or in this partition");
+        } else if answer.revisions.is_empty() {
+            console.note(&format!(
+                "there is no revision in namespace {namespace}: queuewarden records one with each text that it \
+                 writes"
+            ));
+        }
+        Ok(Exit::yes(!answer.revisions.is_empty()))
+    }
+
+    fn show(&self, revision: &RevisionAnswer, console: Console) -> Result<Exit, Failure> {
+        let text = text(revision)?;
+        if matches!(self.output.format, Format::Table | Format::Wide) {
+            console.file(text)?;
+        } else {
+            self.print(&HistoryAnswer { version: VERSION, revisions: vec![revision.clone()] }, console)?;
+        }
+        Ok(Exit::Clean)
+    }
+
+    fn print(&self, answer: &HistoryAnswer, console: Console) -> Result<(), Failure> {
+        let names = || answer.revisions.iter().map(|revision| revision.name.clone() + "\n").collect();
+        self.output.print(console, answer, |wide| table(answer, wide), names)
+    }
+}
+
+fn table(answer: &HistoryAnswer, wide: bool) -> Table {
+    let header = ["REVISION", "WRITTEN", "CAUSE", "ACCESS", "NAME"];
+    let columns = if wide { header.len() } else { 4 };
+    let mut table = Table::new(header.into_iter().take(columns));
+    for RevisionAnswer { revision, name, at, causes, access, problem, .. } in &answer.revisions {
+        let unknown = || "unknown".to_owned();
+        let causes = if causes.is_empty() { unknown() } else { causes.join(", ") };
+        let access = match problem {
+            Some(problem) => format!("unreadable: {problem}"),
+            None => access.clone().unwrap_or_else(unknown),
+        };
+        let at = at.map_or_else(unknown, |at| whole_seconds(at).to_string());
+        let cells = [revision.to_string(), at, causes, access, name.clone()];
+        table.row(cells.into_iter().take(columns));
+    }
+    table
+}
+
+impl RevisionAnswer {
+    /// Removes what is long.
+    fn shorten(&mut self) {
+        self.text = None;
+        self.admission.clear();
+    }
+}
+
+/// Returns the revisions that differ from the one before, and those that cannot be compared.
+fn differing(
+    all: Vec<RevisionAnswer>,
+    only: &OnlyArgs,
+    version: Version,
+    console: Console,
+) -> Result<Vec<RevisionAnswer>, Failure> {
+    let read = |revision: &RevisionAnswer| configuration(revision, version, Console::silent()).ok();
+    let newest = all.iter().rev().find_map(read);
+    let who = newest.map(|newest| only.who(&newest, console)).transpose()?.flatten();
+    let mut last: Option<Configuration> = None;
+    let mut differs = |revision: &RevisionAnswer| {
+        let Some(now) = read(revision) else { return true };
+        let differs = last.as_ref().is_some_and(|last| only.differs(last, &now, who.as_ref()));
+        last = Some(now);
+        differs
+    };
+    Ok(all.into_iter().filter(|revision| differs(revision)).collect())
+}
+
+/// Returns all revisions, the newest last, with the texts of those that are wanted.
+async fn list(
+    client: &Client,
+    namespace: &str,
+    wants: impl Fn(&RevisionAnswer) -> bool,
+) -> Result<Vec<RevisionAnswer>, call::Error> {
+    let stored = stored(client, namespace, wants).await?;
+    Ok(stored.into_iter().map(|(_, revision)| revision).collect())
+}
+
+/// Returns the same, each with the time of its creation.
+pub(crate) async fn stored(
+    client: &Client,
+    namespace: &str,
+    wants: impl Fn(&RevisionAnswer) -> bool,
+) -> Result<Vec<(Option<Timestamp>, RevisionAnswer)>, call::Error> {
+    let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
+    let mut params = ListParams::default().labels(LABEL).limit(PAGE);
+    let mut all = Vec::new();
+    while all.len() < MAX_READ {
+        let page = call(api.list(&params)).await?;
+        for object in &page.items {
+            let mut revision = answer(object);
+            if !wants(&revision) {
+                revision.shorten();
+            }
+            all.push((object.metadata.creation_timestamp.as_ref().map(|time| time.0), revision));
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => break,
+        }
+    }
+    all.sort_by(|(was, left), (is, right)| {
+        (left.revision, was, left.at).cmp(&(right.revision, is, right.at))
+    });
+    Ok(all)
+}
+
+fn answer(object: &ControllerRevision) -> RevisionAnswer {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let unreadable = RevisionAnswer {
+        revision: object.revision,
+        name,
+        at: None,
+        causes: Vec::new(),
+        access: None,
+        problem: None,
+        text: None,
+        admission: BTreeMap::new(),
+    };
+    match unpack(object) {
+        Ok(read) => RevisionAnswer {
+            at: Some(read.at),
+            causes: read.causes,
+            access: read.access,
+            text: Some(read.text),
+            admission: read.admission,
+            ..unreadable
+        },
+        Err(problem) => RevisionAnswer { problem: Some(problem.to_owned()), ..unreadable },
+    }
+}
+
+/// Returns a revision by its number or its name. Where numbers began again, the newest one of a number.
+fn find<'r>(all: &'r [RevisionAnswer], named: &str) -> Result<&'r RevisionAnswer, Failure> {
+    let found = all.iter().rfind(|revision| is_named(&revision.name, revision.revision, named));
+    found.ok_or_else(|| {
+        let known = match (all.first(), all.last()) {
+            (Some(first), Some(last)) => {
+                format!("the history begins with {} and ends with {}", first.revision, last.revision)
+            }
+            _ => "the history is empty".to_owned(),
+        };
+        Failure::Usage(format!("there is no revision `{named}`: {known}"))
+    })
+}
+
+fn is_named(name: &str, number: i64, named: &str) -> bool {
+    name == named || named.parse() == Ok(number)
+}
+
+fn text(revision: &RevisionAnswer) -> Result<&str, Failure> {
+    revision.text.as_deref().ok_or_else(|| {
+        let RevisionAnswer { name, problem, .. } = revision;
+        let why = problem.as_deref().unwrap_or_default();
+        Failure::Undecided(format!("ControllerRevision {name} is unreadable: {why}"))
+    })
+}
+
+pub(crate) fn configuration(
+    revision: &RevisionAnswer,
+    version: Version,
+    console: Console,
+) -> Result<Configuration, Failure> {
+    let text = Text::whole(format!("revision {}", revision.revision), text(revision)?.to_owned());
+    let output = ConfigMapState {
+        name: YUNIKORN_CONFIGS.to_owned(),
+        data: revision.admission.clone(),
+        ..ConfigMapState::default()
+    };
+    let beside =
+        Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
+    let context = ClusterContext::unchanged(beside);
+    let read = Configuration::new(RenderedText { context, ..RenderedText::alone(text, version) });
+    read.map_err(|refused| files::refuse(&refused, console))
+}
+
+pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &call::Error) -> Failure {
+    let failure = cluster.failure("the history", error);
+    if !error.is_forbidden() {
+        return failure;
+    }
+    Failure::Undecided(format!(
+        "{failure}; it takes the right to list controllerrevisions of apps in namespace {namespace}, which is in \
+         the ClusterRole view"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::identity::IdentityArgs;
+    use queuewarden_api::history::pack;
+    use queuewarden_plan::history::Revision;
+
+    fn object(number: u64, access: Option<&str>) -> ControllerRevision {
+        let revision = Revision {
+            number,
+            at: Timestamp::from_millisecond(500).unwrap(),
+            causes: access.map(|_| "QueueAcl/prod".to_owned()).into_iter().collect(),
+            access: access.map(str::to_owned),
+            admission: BTreeMap::new(),
+            text: format!("# Generated by queuewarden x\n# revision: {number}\n"),
+        };
+        pack(&revision).unwrap().0
+    }
+
+    #[test]
+    fn revision_is_listed_with_its_cause_or_with_what_is_wrong() {
+        let mut broken = object(3, None);
+        broken.data = None;
+        let objects = [object(1, None), object(2, Some("takes submit on root from user \u{1b}[2J")), broken];
+        let answer = HistoryAnswer { version: VERSION, revisions: objects.iter().map(answer).collect() };
+        let expected = "\
+REVISION   WRITTEN                CAUSE           ACCESS
+1          1970-01-01T00:00:00Z   unknown         unknown
+2          1970-01-01T00:00:00Z   QueueAcl/prod   takes submit on root from user \\u{1b}[2J
+3          unknown                unknown         unreadable: it has no data
+";
+        assert_eq!(table(&answer, false).text(true, None), expected);
+        assert!(table(&answer, true).text(true, None).contains("   queuewarden-2-"));
+    }
+
+    #[test]
+    fn list_for_one_user_has_what_changes_for_them_and_what_cannot_be_compared() {
+        let keys = |bypass: &str| {
+            BTreeMap::from([("admissionController.accessControl.bypassAuth".to_owned(), bypass.to_owned())])
+        };
+        let revision = |number: u64, submit: &str, admission| {
+            let text = format!(
+                "# Generated by queuewarden x\n# revision: {number}\npartitions: [{{name: default, queues: [{{name: root, submitacl: '{submit}'}}]}}]\n"
+            );
+            let (at, causes, access) = (Timestamp::UNIX_EPOCH, Vec::new(), None);
+            answer(&pack(&Revision { number, at, causes, access, text, admission }).unwrap().0)
+        };
+        let broken =
+            RevisionAnswer { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
+        let all = vec![
+            revision(1, "ann", keys("false")),
+            revision(2, "ann,bob", keys("false")),
+            revision(3, "bob", keys("false")),
+            broken,
+            revision(5, "bob,cy", keys("false")),
+            revision(6, "bob,cy", keys("true")),
+        ];
+        let listed = |partition: Option<&str>, user: Option<&str>| {
+            let identity = IdentityArgs {
+                user: user.map(str::to_owned),
+                groups: user.map(|_| "none".to_owned()).into_iter().collect(),
+                ..IdentityArgs::default()
+            };
+            let only = OnlyArgs { partition: partition.map(str::to_owned), identity };
+            let found = differing(all.clone(), &only, Version::V1_8, Console::silent()).unwrap();
+            found.into_iter().map(|revision| revision.revision).collect::<Vec<_>>()
+        };
+        assert_eq!(listed(None, Some("bob")), [2, 4, 6]);
+        assert_eq!(listed(None, Some("ann")), [3, 4, 6]);
+        assert_eq!(listed(Some("default"), None), [2, 3, 4, 5, 6]);
+        assert_eq!(listed(Some("gpu"), None), [4]);
+    }
+
+    #[test]
+    fn revision_is_found_by_its_number_and_by_its_name() {
+        let name = |object: &ControllerRevision| object.metadata.name.clone().unwrap();
+        let (first, second) = (object(1, None), object(2, None));
+        let again = object(2, Some("nobody gains or loses access"));
+        let all =
+            [answer(&first), answer(&second), RevisionAnswer { name: "again".into(), ..answer(&again) }];
+        assert_eq!(find(&all, "1").unwrap().name, name(&first));
+        assert_eq!(find(&all, "2").unwrap().name, "again", "the newest of a number");
+        assert_eq!(find(&all, &name(&second)).unwrap().access, None);
+        let unknown = find(&all, "9").unwrap_err().to_string();
+        assert_eq!(unknown, "there is no revision `9`: the history begins with 1 and ends with 2");
+        assert!(find(&[], "x").unwrap_err().to_string().ends_with("the history is empty"));
+    }
+}

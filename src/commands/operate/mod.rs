@@ -1,0 +1,10 @@
+//! Commands for the operator and the cluster.
+
+pub mod authorizer_config;
+pub mod check;
+pub mod crds;
+pub mod describe;
+pub mod history;
+pub mod run;
+pub mod status;
+pub mod user_info;

@@ -1,0 +1,6 @@
+//! Commands about queuewarden itself.
+
+pub mod codes;
+pub mod completion;
+pub mod man;
+pub mod version;

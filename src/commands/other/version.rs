@@ -1,0 +1,24 @@
+//! `queuewarden version`: prints the versions for a bug report.
+
+use crate::output::{Console, Exit, Failure};
+
+/// The release whose behaviour `model` reproduces.
+const YUNIKORN: &str = "1.8.0";
+
+/// Print the version, and the versions it was tested with
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
+    let version = env!("CARGO_PKG_VERSION");
+    console.out(&format!(
+        "queuewarden {version}\napi {}/{}\nyunikorn {YUNIKORN}\n",
+        queuewarden_api::GROUP,
+        queuewarden_api::VERSION
+    ))?;
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,347 @@
+//! Output of the findings of `validate` and `render`: each drawn by [`report`], as one JSON object, or as
+//! [`sarif`].
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::console::Look;
+use super::{Failure, sarif};
+use crate::output::diagnostic;
+use crate::output::format::AnswerFormat;
+use crate::source::input::source::Source;
+use crate::source::input::{MAX_FINDINGS, SourceDiagnostic, TOO_MANY_FINDINGS};
+pub use go_compat::diag::plural;
+use go_compat::diag::{Diagnostic, Severity, Span};
+use queuewarden_api::answer::VERSION;
+use queuewarden_plan::ahead::Ahead;
+use yunikorn::right::AclKey;
+
+/// Output format of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people, with the lines in question.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// SARIF 2.1.0, for code hosts and editors.
+    Sarif,
+}
+
+impl Format {
+    /// Formats findings; `text` is what people read, `answer` what JSON and YAML have.
+    ///
+    /// # Errors
+    /// When there is no working directory from which SARIF could name files.
+    pub fn show<A: Serialize>(
+        self,
+        sources: &[Source],
+        findings: &[SourceDiagnostic],
+        text: impl FnOnce() -> String,
+        answer: impl FnOnce() -> A,
+    ) -> Result<String, Failure> {
+        let format = match self {
+            Self::Text => AnswerFormat::Text,
+            Self::Json => AnswerFormat::Json,
+            Self::Yaml => AnswerFormat::Yaml,
+            Self::Sarif => {
+                let folder = sarif::folder()?;
+                return AnswerFormat::Json.show(String::new, || sarif::log(sources, findings, &folder));
+            }
+        };
+        format.show(text, answer)
+    }
+}
+
+/// Number of findings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Findings that make the input invalid.
+    pub errors: usize,
+    /// Findings on input that is accepted, but probably not as meant.
+    pub warnings: usize,
+}
+
+impl Count {
+    /// Counts findings.
+    pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a SourceDiagnostic>) -> Self {
+        findings.into_iter().fold(Self::default(), |count, finding| count.with(finding.diagnostic.severity))
+    }
+
+    /// Adds a finding of this severity.
+    #[must_use]
+    pub fn with(mut self, severity: Severity) -> Self {
+        match severity {
+            Severity::Error => self.errors = self.errors.saturating_add(1),
+            Severity::Warning => self.warnings = self.warnings.saturating_add(1),
+        }
+        self
+    }
+
+    /// Formats the counts: `1 error, 2 warnings`.
+    pub fn text(self) -> String {
+        format!("{}, {}", plural(self.errors, "error"), plural(self.warnings, "warning"))
+    }
+}
+
+/// Groups items that have a cause in common, in the order of the first of each.
+pub fn by_cause<'i, T, C: Eq + Hash>(items: &'i [T], cause: impl Fn(&'i T) -> C) -> Vec<Vec<&'i T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    let mut numbers = HashMap::new();
+    for item in items {
+        let number = *numbers.entry(cause(item)).or_insert(groups.len());
+        match groups.get_mut(number) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
+}
+
+/// A finding about files or about a cluster, with the ACL that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The finding, and its location.
+    pub shown: SourceDiagnostic,
+    /// The path of the queue it is about, if it is about one.
+    pub queue: Option<String>,
+    /// The ACL it is about, if it is about one.
+    pub acl: Option<AclKey>,
+}
+
+impl From<SourceDiagnostic> for Found {
+    fn from(shown: SourceDiagnostic) -> Self {
+        Self { shown, queue: None, acl: None }
+    }
+}
+
+impl AsRef<SourceDiagnostic> for Found {
+    fn as_ref(&self) -> &SourceDiagnostic {
+        &self.shown
+    }
+}
+
+/// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed, and
+/// of a text with very many the first are kept.
+pub fn sort<T: AsRef<SourceDiagnostic> + From<SourceDiagnostic> + Clone + PartialEq>(found: &mut Vec<T>) {
+    let location = |finding: &T| {
+        let SourceDiagnostic { source, diagnostic, .. } = finding.as_ref();
+        (source.unwrap_or(usize::MAX), diagnostic.span.map_or(usize::MAX, |span| span.start))
+    };
+    found.sort_by_key(location);
+    found.dedup();
+    *found = bounded(found);
+}
+
+/// Returns the first findings of each text, and one for all others. They are in the order of the texts.
+pub fn bounded<T: AsRef<SourceDiagnostic> + From<SourceDiagnostic> + Clone>(found: &[T]) -> Vec<T> {
+    let mut listed = Vec::with_capacity(found.len());
+    for of_text in found.chunk_by(|one, next| one.as_ref().source == next.as_ref().source) {
+        let (first, others) = of_text.split_at_checked(MAX_FINDINGS).unwrap_or((of_text, &[]));
+        listed.extend_from_slice(first);
+        listed.extend((!others.is_empty()).then(|| unlisted(others.iter().map(T::as_ref)).into()));
+    }
+    listed
+}
+
+/// Returns the finding that counts others about the same text, with the worst severity among them.
+fn unlisted<'f>(others: impl Iterator<Item = &'f SourceDiagnostic> + Clone) -> SourceDiagnostic {
+    let severity = others.clone().map(|other| other.diagnostic.severity).max().unwrap_or(Severity::Error);
+    let count = plural(others.clone().count(), "more finding");
+    let message = format!("{count} in this file, which are not listed");
+    let help = "correct the listed ones first";
+    let diagnostic = Diagnostic { severity, ..Diagnostic::error(TOO_MANY_FINDINGS, message).help(help) };
+    SourceDiagnostic { source: others.take(1).find_map(|first| first.source), object: None, diagnostic }
+}
+
+/// Formats all findings for people, each with its line and its fix.
+pub fn text<'a>(
+    sources: &[Source],
+    findings: impl IntoIterator<Item = &'a SourceDiagnostic>,
+    look: Look,
+) -> String {
+    findings
+        .into_iter()
+        .map(|finding| {
+            let source = finding.source.and_then(|index| sources.get(index));
+            let object = finding.object.as_ref().map(|object| format!("in {object}"));
+            diagnostic::draw(&finding.diagnostic, source, object.as_deref(), look)
+        })
+        .collect()
+}
+
+/// The answer to `validate`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ValidateAnswer {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// The findings, in the order of the texts.
+    pub diagnostics: Vec<LocatedFinding>,
+    /// The findings of later moments that are not found before, with `--until`.
+    pub ahead: Ahead<LocatedFinding>,
+    /// The number of findings, and of what was looked at.
+    pub summary: Summary,
+}
+
+/// A finding.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "FindingAnswer")]
+pub struct LocatedFinding {
+    /// The finding.
+    #[serde(flatten)]
+    pub diagnostic: Diagnostic,
+    /// The object it is about, as `Kind/name`; null when it is about none.
+    pub object: Option<String>,
+    /// The queue it is about; null when it is about none.
+    pub queue: Option<String>,
+    /// The ACL of the queue it is about; null when it is about none.
+    pub acl: Option<AclKey>,
+    /// Its location; null when it has none in a text.
+    pub source: Option<Location>,
+}
+
+/// A location in a text.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Location {
+    /// The file, or `ConfigMap/key`.
+    pub file: String,
+    /// The part of it; absent when it is about the whole.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A part of a text. Lines and columns are counted from 1, columns in characters.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// The line of the first character.
+    pub line: usize,
+    /// The column of the first character.
+    pub column: usize,
+    /// The line of the end.
+    pub end_line: usize,
+    /// The column behind the last character.
+    pub end_column: usize,
+    /// The number of bytes before it.
+    pub offset: usize,
+    /// Its length in bytes.
+    pub length: usize,
+}
+
+/// The number of findings, and of what was looked at.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Summary {
+    /// The number of errors.
+    pub errors: usize,
+    /// The number of warnings.
+    pub warnings: usize,
+    /// The number of files.
+    pub files: usize,
+    /// The number of objects in them.
+    pub objects: usize,
+    /// The number of objects of other kinds, which are ignored.
+    pub ignored: usize,
+    /// The number of files in folders that hold nothing for queuewarden or `YuniKorn`.
+    pub skipped: usize,
+    /// The number of queues.
+    pub queues: usize,
+}
+
+impl ValidateAnswer {
+    /// Makes the answer. `checked` is the number of what was looked at.
+    pub fn new(sources: &[Source], found: &[Found], ahead: &Ahead<Found>, checked: &Summary) -> Self {
+        let Count { errors, warnings } = Count::from_findings(found.iter().map(Found::as_ref));
+        let answer = |found: &Found| LocatedFinding::new(sources, found);
+        Self {
+            version: VERSION,
+            diagnostics: found.iter().map(answer).collect(),
+            ahead: ahead.map(answer),
+            summary: Summary { errors, warnings, ..checked.clone() },
+        }
+    }
+}
+
+impl LocatedFinding {
+    fn new(sources: &[Source], Found { shown, queue, acl }: &Found) -> Self {
+        let source = shown.source.and_then(|index| sources.get(index));
+        Self {
+            diagnostic: shown.diagnostic.clone(),
+            object: shown.object.clone(),
+            queue: queue.clone(),
+            acl: *acl,
+            source: source.map(|source| Location {
+                file: source.name.clone(),
+                part: shown.diagnostic.span.map(|span| Part::new(source, span)),
+            }),
+        }
+    }
+}
+
+impl Part {
+    fn new(source: &Source, span: Span) -> Self {
+        let (line, column) = source.position(span.start);
+        let (end_line, end_column) = source.position(span.end);
+        let length = span.end.saturating_sub(span.start);
+        Self { line, column, end_line, end_column, offset: span.start, length }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::input::NOT_AN_OBJECT;
+    use go_compat::diag::Code;
+    use serde_json::json;
+
+    #[test]
+    fn findings_of_a_file_are_bounded() {
+        let warning = |source, start| {
+            let diagnostic = Diagnostic::warning(NOT_AN_OBJECT, "odd").at(Span::new(start, start));
+            SourceDiagnostic { source: Some(source), object: None, diagnostic }
+        };
+        let mut found: Vec<SourceDiagnostic> =
+            (0..MAX_FINDINGS + 2).map(|start| warning(0, start)).chain([warning(1, 0)]).collect();
+        found[MAX_FINDINGS + 1].diagnostic.severity = Severity::Error;
+        sort(&mut found);
+        assert_eq!(found.len(), MAX_FINDINGS + 2);
+        let SourceDiagnostic { diagnostic, source, .. } = &found[MAX_FINDINGS];
+        assert_eq!((diagnostic.code, diagnostic.severity), (TOO_MANY_FINDINGS, Severity::Error));
+        assert!(diagnostic.message.starts_with("2 more findings in this file"), "{diagnostic}");
+        assert_eq!((*source, found[MAX_FINDINGS + 1].source), (Some(0), Some(1)));
+    }
+
+    fn sources(text: &str) -> Vec<Source> {
+        vec![Source::new("a.yaml", text)]
+    }
+
+    fn finding(span: Option<Span>) -> SourceDiagnostic {
+        let diagnostic = Diagnostic {
+            span,
+            ..Diagnostic::error(Code::new(9999, "test"), "it is wrong").help("write it right")
+        };
+        SourceDiagnostic { source: Some(0), object: Some("QueueAcl/a".into()), diagnostic }
+    }
+
+    #[test]
+    fn people_see_the_line_and_the_object() {
+        let shown = text(&sources("a: 1\nb: ü x\n"), &[finding(Some(Span::new(8, 12)))], Look::default());
+        assert!(shown.starts_with("error[QW9999]: it is wrong\n --> a.yaml:2:4\n"), "{shown}");
+        assert!(shown.contains("note: in QueueAcl/a\n"), "{shown}");
+    }
+
+    #[test]
+    fn programs_get_places_in_lines_and_bytes() {
+        let found = [finding(Some(Span::new(8, 12))).into()];
+        let sources = sources("a: 1\nb: ü x\n");
+        let answer = ValidateAnswer::new(&sources, &found, &Ahead::default(), &Summary::default());
+        let value = serde_json::to_value(answer).unwrap();
+        let expected = json!({"file": "a.yaml", "line": 2, "column": 4, "endLine": 2, "endColumn": 7, "offset": 8, "length": 4});
+        assert_eq!(value.pointer("/diagnostics/0/source"), Some(&expected));
+        assert_eq!(value.pointer("/summary/errors"), Some(&json!(1)));
+    }
+}

@@ -1,0 +1,14 @@
+//! What commands print and write: text for people, JSON and YAML for programs, files, exit codes.
+
+pub mod console;
+pub mod diagnostic;
+pub mod exit;
+pub mod file;
+pub mod findings;
+pub mod format;
+pub mod manifest;
+pub mod sarif;
+pub mod statuses;
+
+pub use console::Console;
+pub use exit::{Exit, Failure};

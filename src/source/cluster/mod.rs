@@ -1,0 +1,674 @@
+//! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
+//! objects that wrote into them. It writes nothing, and every request has a timeout.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::iter;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace};
+use kube::api::{
+    ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PartialObjectMeta, PostParams,
+    TypeMeta,
+};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Api, Client, Config};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
+use super::configuration::{Evidence, ObjectChange};
+use super::{configuration, files, live};
+use crate::output::{Console, Failure};
+use crate::source::input::source;
+use crate::source::session::{ClusterArgs, ServerArgs};
+use crate::source::times::clock;
+use go_compat::diag::{Diagnostic, quoted};
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_api::{config_map, convert};
+use queuewarden_client::call::{self, call};
+use queuewarden_client::objects::api;
+use queuewarden_plan::release::Release;
+use queuewarden_plan::snapshot::{
+    ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
+    YUNIKORN_DEFAULTS,
+};
+use queuewarden_plan::{
+    ObjectRef, ParseCache, ResourceKind, attribution, config_map_of, managed_keys, merged,
+};
+use yunikorn::config::Flattened;
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+use yunikorn_access::placement::Live;
+
+/// Maximum number of objects in one response.
+const PAGE: u32 = 500;
+/// Longest time to connect.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Name of the source of settings, for messages.
+const SETTINGS: &str = "the YuniKornConfig";
+
+/// A connection to a cluster.
+pub struct Cluster {
+    runtime: Runtime,
+    client: Client,
+    /// The URL of the API server.
+    pub server: String,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Connects to the cluster of the kubeconfig, or of the service account of the pod this runs in.
+    ///
+    /// # Errors
+    /// When there is neither, or it cannot be used.
+    pub fn connect(args: &ServerArgs) -> Result<Self, Failure> {
+        // Two dependencies bring rustls, so a cryptography provider must be chosen. This fails if one was
+        // chosen before.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::Undecided(format!("cannot start a runtime: {error}")))?;
+        let mut config = runtime.block_on(config(args)).map_err(|error| no_cluster(&*error, args))?;
+        config.connect_timeout = Some(CONNECT);
+        let server = config.cluster_url.to_string();
+        let client = {
+            let _context = runtime.enter();
+            Client::try_from(config).map_err(|error| no_cluster(&error, args))?
+        };
+        Ok(Self { runtime, client, server })
+    }
+
+    /// Runs requests against the API server.
+    pub fn run<T>(&self, ask: impl AsyncFnOnce(&Client) -> T) -> T {
+        self.runtime.block_on(ask(&self.client))
+    }
+
+    /// Reads `YuniKorn`'s configuration: from its ConfigMaps, or with `--live` from the scheduler.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` accepts.
+    pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
+        let mut notes = Vec::new();
+        let written = self.runtime.block_on(self.written(args, &mut notes));
+        configuration(written, notes, console)
+    }
+
+    /// Returns the configuration that `YuniKorn` would have after a change of the objects: from its
+    /// ConfigMaps and the current objects, now or at another time.
+    ///
+    /// # Errors
+    /// When any of them cannot be read, or the operator would write nothing.
+    pub fn changed(
+        &self,
+        args: &ClusterArgs,
+        change: &ObjectChange,
+        now: Option<Timestamp>,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        let (spec, snapshot) = self.objects(args)?;
+        after(&spec, snapshot, change, now, console)
+    }
+
+    /// Reads the settings and everything that plans depend on.
+    ///
+    /// # Errors
+    /// When any of it cannot be read.
+    pub fn objects(&self, args: &ClusterArgs) -> Result<(ConfigSpec, Snapshot), Failure> {
+        self.runtime.block_on(async {
+            let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
+            let settings = settings.map_err(|problems| unusable(&problems))?;
+            let spec = of_namespace(settings, args.cluster_namespace.as_deref());
+            let snapshot = self.all(&spec).await?;
+            Ok((spec, snapshot))
+        })
+    }
+
+    /// Reads everything that entries are looked for in.
+    ///
+    /// # Errors
+    /// When any of it cannot be read.
+    pub fn evidence(&self, args: &ClusterArgs, now: Option<Timestamp>) -> Result<Evidence, Failure> {
+        let (spec, mut snapshot) = self.objects(args)?;
+        snapshot.now = now.unwrap_or(snapshot.now);
+        let snapshot = of_operator(&spec, snapshot);
+        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        Ok(Evidence { spec, snapshot, base })
+    }
+
+    /// Returns both ConfigMaps as `YuniKorn` merges them.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
+        // Reading the queues adds the same notes.
+        let mut notes = Vec::new();
+        self.runtime.block_on(async {
+            let spec = self.spec(args.cluster_namespace.as_deref(), &mut notes).await?;
+            Ok(merged(&self.config_maps(&spec).await?))
+        })
+    }
+
+    /// Returns the kubeconfig's user as the API server, and so `YuniKorn`'s admission controller, sees it.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub fn whoami(&self) -> Result<Identity, Failure> {
+        let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
+        let review = SelfSubjectReview::default();
+        let answer = self
+            .runtime
+            .block_on(call(reviews.create(&PostParams::default(), &review)))
+            .map_err(|error| self.failure("who you are", &error))?;
+        let info = answer.status.and_then(|status| status.user_info).unwrap_or_default();
+        Ok(Identity { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
+    }
+
+    /// Returns whether the kubeconfig's user has a right on a queue, and the reason, as queuewarden's served
+    /// API answers everyone about themselves. `None` if this API is not installed or does not answer.
+    pub fn own_access(&self, right: Right, queue: &str, partition: &str) -> Option<(bool, String)> {
+        let gvk = GroupVersionKind::gvk("access.queuewarden.dev", "v1alpha1", "SelfQueueAccessReview");
+        let kind = ApiResource::from_gvk_with_plural(&gvk, "selfqueueaccessreviews");
+        let reviews: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind);
+        let review = DynamicObject {
+            types: Some(TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() }),
+            metadata: ObjectMeta::default(),
+            data: json!({"spec": {"verb": right.verb(), "queue": queue, "partition": partition}}),
+        };
+        let answer = self.runtime.block_on(call(reviews.create(&PostParams::default(), &review))).ok()?;
+        let allowed = answer.data.pointer("/status/allowed")?.as_bool()?;
+        let reason = answer.data.pointer("/status/reason").and_then(Value::as_str).unwrap_or_default();
+        Some((allowed, reason.to_owned()))
+    }
+
+    /// Returns the annotations of a namespace; none, with a note, if they may not be read.
+    pub fn namespace_annotations(&self, name: &str, console: Console) -> BTreeMap<String, String> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        match self.runtime.block_on(call(namespaces.get(name))) {
+            Ok(namespace) => namespace.metadata.annotations.unwrap_or_default(),
+            Err(error) => {
+                console.note(&format!("the annotations of namespace {name} are not known: {error}"));
+                BTreeMap::new()
+            }
+        }
+    }
+
+    /// Returns the queues that the scheduler has in addition to its configuration.
+    ///
+    /// # Errors
+    /// When the scheduler does not answer.
+    pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
+        self.runtime.block_on(async {
+            let spec = self.spec(args.cluster_namespace.as_deref(), &mut Vec::new()).await?;
+            let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
+            live::queues(&self.client, named, &spec, partition).await
+        })
+    }
+
+    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
+        let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
+        if !args.live {
+            let snapshot = self.readable(&spec, notes).await?;
+            return written_now(&spec, &snapshot, &merged(&snapshot), notes);
+        }
+        let named = args.login.address(args.scheduler_url.as_deref(), &spec)?;
+        let answer = live::read(&self.client, named, &spec).await?;
+        let version = Release::new(spec.version, answer.release.as_deref()).version;
+        // Without the ConfigMaps the answer is still valid, only its origins are unknown.
+        match self.readable(&spec, notes).await {
+            Ok(snapshot) => {
+                let flat = merged(&snapshot);
+                let key = flat.queues_key();
+                answer.compare(flat.queues(&key).text, &key, notes);
+                let written = written_now(&spec, &snapshot, &flat, &mut Vec::new())?;
+                let base = Some(written.base.unwrap_or(written.text));
+                Ok(RenderedText { text: answer.text(), base, cache: ParseCache::new(version), ..written })
+            }
+            Err(failure) => {
+                notes.push(format!("not compared with the ConfigMaps: {failure}"));
+                Ok(RenderedText::alone(answer.text(), version))
+            }
+        }
+    }
+
+    /// Returns the settings of the `YuniKornConfig`; the defaults if there is none, and, with a note, if it
+    /// cannot be read.
+    pub(crate) async fn spec(
+        &self,
+        namespace: Option<&str>,
+        notes: &mut Vec<String>,
+    ) -> Result<ConfigSpec, Failure> {
+        let unknown = match self.settings().await {
+            Ok(Ok(settings)) => return Ok(of_namespace(settings, namespace)),
+            Ok(Err(problems)) => unusable(&problems).to_string(),
+            Err(error) if error.is_forbidden() => format!("{SETTINGS} may not be read ({error})"),
+            Err(error) => return Err(self.failure(SETTINGS, &error)),
+        };
+        let settings = ConfigSpec::default();
+        if namespace.is_none() {
+            let namespace = &settings.namespace;
+            notes.push(format!(
+                "{unknown}: namespace {namespace} is assumed, --cluster-namespace names another"
+            ));
+        }
+        Ok(of_namespace(settings, namespace))
+    }
+
+    /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
+    async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
+        // Without the definitions it is a 404, too, but none that `get_opt` knows.
+        match call(api(ResourceKind::YuniKornConfig, self.client.clone()).get(SINGLETON)).await {
+            Ok(object) => Ok(convert::yunikorn_config(&object).spec),
+            Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads everything, for plans, or fails: a plan without some of the objects would take away what they
+    /// grant.
+    async fn all(&self, spec: &ConfigSpec) -> Result<Snapshot, Failure> {
+        let mut snapshot = self.config_maps(spec).await?;
+        if spec.output_config_map != YUNIKORN_CONFIGS {
+            snapshot.output = self.config_map(spec, &spec.output_config_map).await?;
+        }
+        snapshot.base = self.base(spec, &snapshot).await?;
+        snapshot.queue_acls = self.list(ResourceKind::QueueAcl, queue_acl).await?;
+        snapshot.policies =
+            Box::pin(self.list(ResourceKind::AdmissionPolicy, convert::admission_policy)).await?;
+        Ok(snapshot)
+    }
+
+    /// Reads what may be read, for questions about the current text: without the rest only origins are
+    /// unknown, and of findings about admission settings what is guarded.
+    pub(crate) async fn readable(
+        &self,
+        spec: &ConfigSpec,
+        notes: &mut Vec<String>,
+    ) -> Result<Snapshot, Failure> {
+        let (maps, queue_acls, policies) = tokio::join!(
+            self.config_maps(spec),
+            self.list(ResourceKind::QueueAcl, queue_acl),
+            Box::pin(self.list(ResourceKind::AdmissionPolicy, convert::admission_policy))
+        );
+        let mut snapshot = maps?;
+        snapshot.base = self.base(spec, &snapshot).await.unwrap_or_default();
+        snapshot.queue_acls = queue_acls.unwrap_or_else(|failure| {
+            notes.push(format!("origins are places in the ConfigMaps: {failure}"));
+            Vec::new()
+        });
+        snapshot.policies = policies.unwrap_or_default();
+        Ok(snapshot)
+    }
+
+    /// Reads both ConfigMaps of `YuniKorn`, and nothing else.
+    async fn config_maps(&self, spec: &ConfigSpec) -> Result<Snapshot, Failure> {
+        let defaults = self.config_map(spec, YUNIKORN_DEFAULTS);
+        let output = self.config_map(spec, YUNIKORN_CONFIGS);
+        let (defaults, output) = tokio::try_join!(defaults, output)?;
+        if defaults.is_none() && output.is_none() {
+            return Err(Failure::NoConfigMaps(format!(
+                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \
+                there? --cluster-namespace names another namespace, and --live asks the scheduler itself",
+                spec.namespace
+            )));
+        }
+        Ok(Snapshot { defaults, output, ..Snapshot::empty(clock()) })
+    }
+
+    async fn base(&self, spec: &ConfigSpec, maps: &Snapshot) -> Result<Option<Arc<ConfigMapState>>, Failure> {
+        match spec.base_config_map.as_str() {
+            YUNIKORN_DEFAULTS => Ok(maps.defaults.clone()),
+            name => self.config_map(spec, name).await,
+        }
+    }
+
+    /// Returns the objects of a kind, converted.
+    async fn list<T>(
+        &self,
+        kind: ResourceKind,
+        convert: impl Fn(&DynamicObject) -> T,
+    ) -> Result<Vec<T>, Failure> {
+        match objects_of(&self.client, kind).await {
+            Ok(objects) => Ok(objects.iter().map(convert).collect()),
+            Err(error) => Err(self.failure(&format!("the objects of kind {}", kind.name()), &error)),
+        }
+    }
+
+    /// Returns the `QueueAcl`s.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn queue_acls(&self) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
+        self.runtime.block_on(self.list(ResourceKind::QueueAcl, queue_acl))
+    }
+
+    /// Returns an object; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn find(&self, object: &ObjectRef) -> Result<Option<Value>, Failure> {
+        let ObjectRef { kind, name } = object;
+        match self.run(async |client| call(api(*kind, client.clone()).get(name)).await) {
+            Ok(found) => {
+                let value = serde_json::to_value(found);
+                value.map(Some).map_err(|error| Failure::Undecided(error.to_string()))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(self.failure(&object.to_string(), &error)),
+        }
+    }
+
+    /// Returns the events about an object of a kind, the oldest first.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn events(&self, kind: ResourceKind, about: &Meta) -> Result<Vec<Event>, Failure> {
+        // Those of objects without a namespace are in this one.
+        let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
+        let fields = format!(
+            "involvedObject.kind={},involvedObject.name={},involvedObject.uid={}",
+            kind.name(),
+            about.name,
+            about.uid
+        );
+        let list = self.runtime.block_on(call(events.list(&ListParams::default().fields(&fields))));
+        let mut events = list.map_err(|error| self.failure("the events", &error))?.items;
+        events.sort_by_key(seen);
+        Ok(events)
+    }
+
+    async fn config_map(
+        &self,
+        spec: &ConfigSpec,
+        name: &str,
+    ) -> Result<Option<Arc<ConfigMapState>>, Failure> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &spec.namespace);
+        match call(api.get_opt(name)).await {
+            Ok(map) => Ok(map.map(|map| Arc::new(config_map::state(&map)))),
+            Err(error) => Err(self.failure(&format!("ConfigMap {}/{name}", spec.namespace), &error)),
+        }
+    }
+
+    /// Returns the failure to read something.
+    pub(crate) fn failure(&self, what: &str, error: &call::Error) -> Failure {
+        Failure::Undecided(match error {
+            call::Error::Refused { code: 403, message } => {
+                let ours = [SETTINGS, "the objects of kind ", "QueueAcl/", "the events"];
+                let help = if what.starts_with("ConfigMap ") {
+                    TO_READ_MAPS
+                } else if ours.iter().any(|ours| what.starts_with(ours)) {
+                    TO_READ_OBJECTS
+                } else {
+                    ""
+                };
+                return Failure::Forbidden(format!("cannot read {what}: {message}{help}"));
+            }
+            call::Error::Refused { code: 401, .. } => format!(
+                "cannot read {what}: the API server rejected the token, or client certificate, of the \
+                 kubeconfig ({}): log in again",
+                self.server
+            ),
+            call::Error::Refused { message, .. } => format!("cannot read {what}: {message}"),
+            call::Error::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
+            call::Error::Unreachable(why) => {
+                format!("no answer from the API server {}: {}", self.server, cause(why.as_ref()))
+            }
+        })
+    }
+}
+
+/// The roles that let people read `YuniKorn`'s ConfigMaps.
+const TO_READ_MAPS: &str = "; help: have the ClusterRole view bound to you in YuniKorn's namespace, and \
+    queuewarden-viewer in the cluster";
+/// The role that lets people read queuewarden's objects.
+const TO_READ_OBJECTS: &str = "; help: have the ClusterRole queuewarden-viewer bound to you in the cluster";
+
+/// Returns the time at which an event was seen last.
+pub fn seen(event: &Event) -> Option<Timestamp> {
+    let again = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
+    let last = event.last_timestamp.as_ref().map(|time| time.0);
+    again.or(event.event_time.as_ref()).map(|time| time.0).or(last)
+}
+
+/// Returns the objects of a kind; none if the kind is not installed.
+pub(crate) async fn objects_of(
+    client: &Client,
+    kind: ResourceKind,
+) -> Result<Vec<DynamicObject>, call::Error> {
+    match call(api(kind, client.clone()).list(&ListParams::default())).await {
+        Ok(list) => Ok(list.items),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads the metadata of the objects that these parameters select, page by page; returns what `keep` makes
+/// of it.
+pub(crate) async fn listed<K: Clone + DeserializeOwned + fmt::Debug, T>(
+    api: &Api<K>,
+    params: ListParams,
+    keep: impl Fn(PartialObjectMeta<K>) -> Option<T>,
+) -> Result<Vec<T>, call::Error> {
+    let mut all = Vec::new();
+    let mut page = params.limit(PAGE);
+    loop {
+        let list = call(api.list_metadata(&page)).await?;
+        all.extend(list.items.into_iter().filter_map(&keep));
+        let Some(next) = list.metadata.continue_.filter(|next| !next.is_empty()) else { return Ok(all) };
+        page = page.continue_token(&next);
+    }
+}
+
+fn queue_acl(object: &DynamicObject) -> Arc<QueueAclEntry> {
+    Arc::new(convert::queue_acl(object))
+}
+
+/// Returns the current text of the ConfigMaps, which merge to `flat`, and who wrote which part of it.
+///
+/// # Errors
+/// When the text is ambiguous.
+fn written_now(
+    spec: &ConfigSpec,
+    snapshot: &Snapshot,
+    flat: &Flattened,
+    notes: &mut Vec<String>,
+) -> Result<RenderedText, Failure> {
+    let key = flat.queues_key();
+    let text = configuration::current(flat, located, notes)?;
+    let context = ClusterContext::unchanged(snapshot.clone());
+    let written = RenderedText { context, ..RenderedText::alone(text, snapshot.version()) };
+    if !is_ours(snapshot, flat, &key) {
+        return Ok(written);
+    }
+    let attributions = attribution::in_force(&snapshot.queue_acls);
+    let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
+    Ok(RenderedText {
+        base: configuration::base(snapshot, spec, &key, located),
+        attributions,
+        over_time,
+        ..written
+    })
+}
+
+/// Adds the settings to a snapshot, so that the operator's plans can be made of it.
+fn of_operator(spec: &ConfigSpec, mut snapshot: Snapshot) -> Snapshot {
+    snapshot.observed.release = snapshot.release().reported;
+    snapshot.config = Some(Entry {
+        meta: Meta { name: SINGLETON.into(), ..Meta::default() },
+        spec: Ok(ConfigSpec { scheduler: None, ..spec.clone() }),
+        in_force: None,
+    });
+    snapshot
+}
+
+/// Returns the configuration that `YuniKorn` would have after a change of the objects: now, or at another
+/// time.
+///
+/// # Errors
+/// When the operator would write nothing.
+pub fn after(
+    spec: &ConfigSpec,
+    snapshot: Snapshot,
+    change: &ObjectChange,
+    now: Option<Timestamp>,
+    console: Console,
+) -> Result<Configuration, Failure> {
+    let mut notes = Vec::new();
+    let written = written_after(spec, snapshot, change, now, &mut notes);
+    configuration(written, notes, console)
+}
+
+/// Returns what the operator would write after a change of the objects: now, or at another time.
+///
+/// # Errors
+/// When it would write nothing.
+fn written_after(
+    spec: &ConfigSpec,
+    mut snapshot: Snapshot,
+    change: &ObjectChange,
+    now: Option<Timestamp>,
+    notes: &mut Vec<String>,
+) -> Result<RenderedText, Failure> {
+    snapshot.now = now.unwrap_or(snapshot.now);
+    change.apply(&mut snapshot)?;
+    configuration::written(&of_operator(spec, snapshot), spec, located, notes)
+}
+
+/// Returns whether the operator wrote the text under a key.
+fn is_ours(snapshot: &Snapshot, flat: &Flattened, key: &str) -> bool {
+    let queues = flat.queues(key);
+    let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else { return false };
+    let map = config_map_of(origin.source);
+    let mut output = snapshot.output.iter().filter(|output| output.name == map);
+    output.any(|output| managed_keys(output).contains(origin.key.as_str()))
+}
+
+fn located(map: &str, key: &str, text: String) -> Text {
+    Text::whole(format!("{map}/{key}"), text)
+}
+
+/// Reads a text as a running `YuniKorn` does; the notes are printed only if that fails.
+fn configuration(
+    written: Result<RenderedText, Failure>,
+    notes: Vec<String>,
+    console: Console,
+) -> Result<Configuration, Failure> {
+    let written = written.inspect_err(|_| console.notes(&notes))?;
+    let configuration = Configuration::new(written).map_err(|refused| {
+        console.notes(&notes);
+        files::refuse(&refused, console)
+    })?;
+    Ok(configuration.with_notes(notes))
+}
+
+fn unusable(problems: &[Diagnostic]) -> Failure {
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Failure::Undecided(format!("{SETTINGS} is invalid: {}", problems.join("; ")))
+}
+
+/// Replaces the namespace with the one of the command line.
+fn of_namespace(settings: ConfigSpec, namespace: Option<&str>) -> ConfigSpec {
+    let namespace = namespace.map_or_else(|| settings.namespace.clone(), str::to_owned);
+    ConfigSpec { namespace, ..settings }
+}
+
+/// Returns the context of the kubeconfig that is used, and the name of its cluster; `None` without one, as in
+/// a pod.
+pub fn context(args: &ServerArgs) -> Option<(String, Option<String>)> {
+    let kubeconfig = match &args.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = kubeconfig.ok()?;
+    let context = args.context.clone().or(kubeconfig.current_context)?;
+    let named = kubeconfig.contexts.into_iter().find(|named| named.name == context)?;
+    Some((context, named.context.map(|context| context.cluster)))
+}
+
+async fn config(args: &ServerArgs) -> Result<Config, Box<dyn std::error::Error>> {
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    Ok(match (&args.kubeconfig, &args.context) {
+        (Some(path), _) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
+        (None, Some(_)) => Config::from_kubeconfig(&options).await?,
+        (None, None) => Config::infer().await?,
+    })
+}
+
+fn no_cluster(error: &(dyn std::error::Error + 'static), args: &ServerArgs) -> Failure {
+    let mut causes = iter::successors(Some(error), |error| error.source());
+    let why = causes.find_map(|error| error.downcast_ref()).map(|error| wrong(error, args));
+    let why = why.unwrap_or_else(|| cause(error));
+    Failure::Undecided(format!("cannot connect to a cluster: {why}; use -f to read files"))
+}
+
+/// Describes the fault of a kubeconfig, without its content except names.
+fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
+    let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
+    match error {
+        KubeconfigError::ReadConfig(error, path) if args.kubeconfig.is_some() => {
+            format!("cannot read {}: {}", source::shown(path), cause(error))
+        }
+        KubeconfigError::ReadConfig(error, path) if error.kind() != io::ErrorKind::NotFound => {
+            format!("cannot read {}: {}", source::shown(path), cause(error))
+        }
+        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
+            "no kubeconfig: looked at $KUBECONFIG and ~/.kube/config".to_owned()
+        }
+        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => {
+            "no kubeconfig: looked at $KUBECONFIG, ~/.kube/config and the pod's account".to_owned()
+        }
+        KubeconfigError::Parse(_) => "the kubeconfig is not the YAML that kubectl writes".to_owned(),
+        KubeconfigError::CurrentContextNotSet => {
+            "the kubeconfig has no current context: name one by --context, or by kubectl config use-context"
+                .to_owned()
+        }
+        KubeconfigError::LoadContext(name) => {
+            format!("the kubeconfig has no context {}: kubectl config get-contexts lists them", quoted(name))
+        }
+        KubeconfigError::LoadClusterOfContext(name) => {
+            format!("the kubeconfig has no cluster {}, which its context names", quoted(name))
+        }
+        KubeconfigError::MissingClusterUrl => "the kubeconfig's cluster has no server".to_owned(),
+        KubeconfigError::ParseClusterUrl(_) => "the kubeconfig's server is not a URL".to_owned(),
+        KubeconfigError::ParseProxyUrl(_) => "the kubeconfig's proxy-url is not a URL".to_owned(),
+        KubeconfigError::LoadCertificateAuthority(_) | KubeconfigError::ParseCertificates(_) => {
+            unread("certificate-authority")
+        }
+        KubeconfigError::LoadClientCertificate(_) => unread("client-certificate"),
+        KubeconfigError::LoadClientKey(_) => unread("client-key"),
+        _ => "the kubeconfig cannot be used".to_owned(),
+    }
+}
+
+/// Returns the first cause of an error, which is the most precise, without the number of the operating
+/// system.
+pub(crate) fn cause(error: &dyn std::error::Error) -> String {
+    let shown = iter::successors(error.source(), |error| error.source()).last();
+    let shown = shown.map_or_else(|| error.to_string(), ToString::to_string);
+    let words = shown.split_once(" (os error").map_or(shown.as_str(), |(words, _)| words);
+    for (name, meaning) in [
+        ("UnknownIssuer", "no trusted authority signed its certificate"),
+        ("NotValidForName", "its certificate is for another name"),
+        ("certificate expired", "its certificate has expired"),
+    ] {
+        if words.contains(name) {
+            return meaning.to_owned();
+        }
+    }
+    words.to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The user that a question is about, and the groups of a user who is given without any.
+//!
+//! `YuniKorn` uses the resolver that its configuration names. Two of them do not work from here: a directory
+//! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
+//! option names another source.
+
+use std::path::PathBuf;
+
+use super::configuration::Configuration;
+use crate::output::{Console, Failure, diagnostic};
+use crate::source::input::ours::without_values;
+use crate::source::input::source;
+use crate::source::os_groups;
+use crate::source::session::{Session, Source};
+use yunikorn::identity::groups_file::GroupsFile;
+use yunikorn::identity::{GroupResolver, Identity, Refusal, ResolverKind};
+
+/// Option for the source of groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+pub struct GroupsArgs {
+    /// Source of groups for a user who is given without any, instead of YuniKorn's resolver: a file that
+    /// lists them for each user, as in sue: [devs, ops]; or os, the accounts of this machine
+    #[arg(long, value_name = "FILE|os")]
+    pub groups_from: Option<PathBuf>,
+}
+
+impl GroupsArgs {
+    /// Returns the resolver in place of the scheduler's own, which is used if no option names another.
+    /// Findings on a file are printed.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn resolver(
+        &self,
+        own: ResolverKind,
+        console: Console,
+    ) -> Result<Box<dyn GroupResolver + Sync>, Failure> {
+        let Some(path) = &self.groups_from else { return Ok(Box::new(own.here())) };
+        // A file of that name is `./os`.
+        if path.as_os_str() == "os" {
+            return Ok(Box::new(os_groups::resolver()));
+        }
+        let file = source::read_one(path)?;
+        let print = |found: &_| console.err(&diagnostic::draw(found, Some(&file), None, console.look_err()));
+        let (groups, odd) = GroupsFile::read(&file.text).map_err(|wrong| {
+            // What this file is, is not known: it may be another one by mistake.
+            let file = file.clone().unquoted();
+            for found in &wrong {
+                let found = without_values(found.clone());
+                console.err(&diagnostic::draw(&found, Some(&file), None, console.look_err()));
+            }
+            Failure::Usage(format!("--groups-from: {} cannot be read", file.name))
+        })?;
+        odd.iter().for_each(print);
+        Ok(Box::new(groups))
+    }
+}
+
+/// Options for the user that a question is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+pub struct IdentityArgs {
+    /// The user to ask about; with a cluster, you by default
+    #[arg(long = "as", value_name = "USER")]
+    pub user: Option<String>,
+    /// A group the user is in; may be repeated. Without any, groups are resolved as YuniKorn does it
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    pub groups: Vec<String>,
+    /// The source of groups that are not given.
+    #[command(flatten)]
+    pub source: GroupsArgs,
+}
+
+impl IdentityArgs {
+    /// Returns the user with the groups that `YuniKorn` would see: those that are given, or else those of the
+    /// resolver.
+    ///
+    /// # Errors
+    /// When no user is given and there is no cluster to ask, the name is invalid, or the groups cannot be
+    /// resolved.
+    pub fn resolve(&self, session: &Session, console: Console) -> Result<Identity, Failure> {
+        let claimed = self.claimed(&session.source)?;
+        if self.user.is_none() && claimed.groups.is_empty() {
+            return Ok(claimed);
+        }
+        self.identified(&claimed, &session.configuration, console)
+    }
+
+    /// Returns a user as `YuniKorn` would see it with this configuration.
+    ///
+    /// # Errors
+    /// When the name is invalid, or the groups cannot be resolved.
+    pub fn identified(
+        &self,
+        claimed: &Identity,
+        configuration: &Configuration,
+        console: Console,
+    ) -> Result<Identity, Failure> {
+        let own = configuration.view.resolver;
+        // If groups are given, no resolver is used and no file is read.
+        let named = !claimed.groups.is_empty();
+        let source = if named { &GroupsArgs::default() } else { &self.source };
+        let resolver = source.resolver(own, console)?;
+        match configuration.identify(claimed, &*resolver) {
+            Ok(identity) => Ok(identity),
+            Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
+            Err(refusal) => Err(Failure::Refused(refusal.describe(&claimed.user))),
+        }
+    }
+
+    /// Returns the given user and groups, or else the user that the cluster reports.
+    ///
+    /// # Errors
+    /// When no user is given and there is no cluster to ask, or the name is invalid.
+    pub fn claimed(&self, source: &Source) -> Result<Identity, Failure> {
+        match (self.given()?, source.cluster()) {
+            (Some(given), _) => Ok(given),
+            (None, Some(cluster)) => cluster.whoami(),
+            (None, None) => Err(Failure::Usage(
+                "who is it about? With -f name the user: --as USER [--as-group GROUP]...".to_owned(),
+            )),
+        }
+    }
+
+    /// Returns the given user and groups, if any are given.
+    ///
+    /// # Errors
+    /// When the name is empty, or only a source of groups is given.
+    pub fn given(&self) -> Result<Option<Identity>, Failure> {
+        match &self.user {
+            Some(user) if user.is_empty() => {
+                Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
+            }
+            Some(user) => Ok(Some(Identity { user: user.clone(), groups: self.groups.clone() })),
+            None if self.source.groups_from.is_some() => Err(Failure::Usage(
+                "--groups-from says which groups a user is in: name the user, --as USER".to_owned(),
+            )),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Creates the failure for groups that cannot be resolved.
+pub fn unresolved(why: &str) -> Failure {
+    Failure::Undecided(format!("{why}; name them with --as-group, or list them in a file for --groups-from"))
+}

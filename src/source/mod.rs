@@ -1,0 +1,25 @@
+//! What commands read: files and the cluster, as objects, texts and trees.
+//!
+//! * [`session`]: the source that the arguments choose, and what it answers from.
+//! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
+//! * [`configuration`]: the text in the ConfigMaps, or that the operator would write, as trees with origins.
+//! * [`identity`], [`request`]: the user, and the right and queue.
+//! * [`input`], [`assemble`]: files as objects, and what they say together.
+
+pub mod apply;
+pub mod assemble;
+pub mod cluster;
+pub mod configuration;
+pub mod entries;
+pub mod files;
+pub mod identity;
+pub mod input;
+pub mod installed;
+pub mod live;
+pub mod os_groups;
+pub mod past;
+pub mod request;
+pub mod schema;
+pub mod session;
+pub mod times;
+pub mod validate;

@@ -1,0 +1,496 @@
+//! The source that the arguments choose, and the session that answers from it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::assemble::{self, Assembled};
+use super::cluster::{self, Cluster};
+use super::configuration::Configuration;
+use super::configuration::{Evidence, ObjectChange};
+use super::files::FileSource;
+use super::input::{Inputs, ours, source};
+use super::times::{self, clock};
+use crate::output::findings::plural;
+use crate::output::{Console, Failure};
+use queuewarden_api::answer::Answers;
+use queuewarden_plan::ObjectRef;
+use queuewarden_plan::ahead::{Ahead, ahead};
+use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, SchedulerAddress};
+use yunikorn::config::Flattened;
+use yunikorn::version::Version;
+use yunikorn_access::Tree;
+
+/// Exit codes of questions, for `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.";
+
+/// Exit codes of commands that list, for `--help`.
+pub const EXIT_CODES_OF_LISTS: &str = "\
+Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be \
+decided.";
+
+/// The partition if none is given.
+pub const DEFAULT_PARTITION: &str = "default";
+
+/// Options for the objects to read.
+#[derive(Debug, Clone, clap::Args)]
+pub struct InputArgs {
+    /// Files or folders with manifests, Helm values or a queues.yaml (.yaml, .yml, .json), or - for standard
+    /// input
+    #[arg(
+        short = 'f', long = "filename", value_name = "PATH", required_unless_present = "base", num_args = 1..
+    )]
+    pub(crate) filename: Vec<PathBuf>,
+    /// YuniKorn's namespace, instead of the YuniKornConfig's or the ConfigMaps'
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster_namespace: Option<String>,
+    /// The reading of the files.
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+}
+
+/// Options for the reading of files.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FileArgs {
+    /// Read subfolders too
+    #[arg(short = 'R', long, requires = "filename", help_heading = FILES)]
+    pub(crate) recursive: bool,
+    /// File with the queue tree that replaces the base ConfigMap's: a queues.yaml, Helm values or a ConfigMap
+    #[arg(long, value_name = "FILE", help_heading = FILES)]
+    pub(crate) base: Option<PathBuf>,
+    /// Time to evaluate at, instead of now; for objects with notBefore or expiresAt
+    #[arg(long, value_name = "TIME", value_parser = times::now)]
+    pub(crate) now: Option<Timestamp>,
+    /// Version of YuniKorn that is to read the files: 1.8 or 1.9. Without it: the one in a YuniKornConfig
+    /// that is given, or else the strictest of both
+    #[arg(long, value_name = "VERSION", value_parser = yunikorn_version, help_heading = FILES)]
+    pub(crate) yunikorn_version: Option<Version>,
+}
+
+/// Heading of the options that need files.
+pub(crate) const FILES: &str = "Files";
+/// Heading of the options that need a cluster.
+pub(crate) const CLUSTER: &str = "Cluster";
+
+impl InputArgs {
+    /// Reads the inputs.
+    pub(crate) fn read(&self, except: Option<&Path>, console: Console) -> Result<Inputs, Failure> {
+        self.files.read(&self.filename, self.cluster_namespace.as_deref(), except, console)
+    }
+
+    /// Assembles the inputs at the time to evaluate at.
+    pub(crate) fn assemble(&self, inputs: &Inputs) -> Assembled {
+        assemble::assemble(inputs, self.files.now.unwrap_or_else(clock))
+    }
+}
+
+impl FileArgs {
+    /// Reads the inputs from these paths, with `YuniKorn`'s namespace if it is given.
+    pub(crate) fn read(
+        &self,
+        paths: &[PathBuf],
+        namespace: Option<&str>,
+        except: Option<&Path>,
+        console: Console,
+    ) -> Result<Inputs, Failure> {
+        reads_standard_input_once(paths.iter().chain(&self.base))?;
+        let texts = source::read(paths, self.recursive, except, ours::mentions, console)?;
+        let mut inputs = Inputs::new(texts.sources);
+        inputs.skipped = inputs.skipped.saturating_add(texts.skipped);
+        if inputs.sources.is_empty() && inputs.skipped == 0 && self.base.is_none() {
+            let paths: Vec<_> = paths.iter().map(|path| source::shown(path)).collect();
+            let hint = if self.recursive { "" } else { "; -R looks into folders below" };
+            return Err(Failure::Usage(format!(
+                "no .yaml, .yml or .json file in {}{hint}",
+                paths.join(", ")
+            )));
+        }
+        inputs.namespace = namespace.map(ToOwned::to_owned);
+        inputs.choose_base(self.base.as_deref())?;
+        inputs.version = self.yunikorn_version;
+        console.notes(&inputs.notes);
+        if inputs.skipped > 0 {
+            let files = plural(inputs.skipped, "file");
+            console.note(&format!("{files} skipped, which hold nothing for queuewarden or YuniKorn"));
+        }
+        Ok(inputs)
+    }
+}
+
+/// Parses a line of releases, or a release of one.
+pub(crate) fn yunikorn_version(text: &str) -> Result<Version, String> {
+    let version = Version::of_release(text);
+    let known = || format!("queuewarden knows {}", Version::PROVEN.map(Version::as_str).join(" and "));
+    if version.is_proven() { Ok(version) } else { Err(known()) }
+}
+
+/// Rejects paths that name standard input more than once.
+pub(crate) fn reads_standard_input_once<'a>(
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), Failure> {
+    if paths.into_iter().filter(|path| path.as_os_str() == "-").nth(1).is_some() {
+        return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
+    }
+    Ok(())
+}
+
+/// Options for the source of the configuration.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct SourceArgs {
+    /// A file or folder with a queues.yaml, Helm values, ConfigMaps and objects of queuewarden, or - for
+    /// standard input, instead of the cluster; may be repeated
+    #[arg(
+        short = 'f', long = "filename", value_name = "PATH",
+        conflicts_with_all = ["kubeconfig", "context"]
+    )]
+    pub filename: Vec<PathBuf>,
+    /// The reading of the files.
+    #[command(flatten)]
+    pub files: FileArgs,
+    /// Partition to read
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PARTITION)]
+    pub partition: String,
+    /// The cluster, if no file is given.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// Options for the API server to connect to.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ServerArgs {
+    /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE", help_heading = CLUSTER)]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME", help_heading = CLUSTER)]
+    pub context: Option<String>,
+}
+
+/// Options for the cluster to read, if no file is given.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ClusterArgs {
+    /// The API server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// YuniKorn's namespace, in a cluster or in files, instead of the YuniKornConfig's or the ConfigMaps', or
+    /// "yunikorn"
+    #[arg(long, value_name = "NAME")]
+    pub cluster_namespace: Option<String>,
+    /// Read the configuration from the scheduler instead of its ConfigMaps
+    #[arg(long, conflicts_with = "filename", help_heading = CLUSTER)]
+    pub live: bool,
+    /// URL of the scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's
+    /// proxy
+    #[arg(long, value_name = "URL", requires = "live", help_heading = CLUSTER)]
+    pub scheduler_url: Option<String>,
+    /// The login at that URL.
+    #[command(flatten)]
+    pub login: SchedulerLogin,
+}
+
+/// Options for a scheduler behind TLS.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct SchedulerLogin {
+    /// PEM file with the authorities trusted for an https --scheduler-url, instead of the YuniKornConfig's
+    /// schedulerCaBundle
+    #[arg(long, value_name = "FILE", requires = "scheduler_url", help_heading = CLUSTER)]
+    scheduler_ca: Option<PathBuf>,
+    /// Secret in YuniKorn's namespace with the credentials for an https --scheduler-url, instead of the
+    /// YuniKornConfig's schedulerSecret
+    #[arg(long, value_name = "NAME", requires = "scheduler_url", help_heading = CLUSTER)]
+    scheduler_secret: Option<String>,
+}
+
+impl SchedulerLogin {
+    /// Returns the address of the scheduler at a URL that was given.
+    ///
+    /// # Errors
+    /// When the file of the authorities cannot be read.
+    pub fn address(&self, url: Option<&str>, spec: &ConfigSpec) -> Result<Option<SchedulerAddress>, Failure> {
+        let Some(url) = url else { return Ok(None) };
+        let of_spec = spec.scheduler.as_ref().filter(|_| url.starts_with("https:"));
+        let given = self.scheduler_ca.as_deref().map(source::read_one).transpose()?;
+        let secret = self.scheduler_secret.as_ref().map(|name| (spec.namespace.clone(), name.clone()));
+        Ok(Some(SchedulerAddress {
+            url: url.to_owned(),
+            ca_bundle: given.map(|file| file.text.into_bytes()).or_else(|| of_spec?.ca_bundle.clone()),
+            secret: secret.or_else(|| of_spec?.secret.clone()),
+        }))
+    }
+}
+
+/// A configuration to answer questions about.
+#[derive(Debug)]
+pub struct Session {
+    /// The configuration.
+    pub configuration: Configuration,
+    /// Its source.
+    pub source: Source,
+    /// The partition to read.
+    pub partition: String,
+}
+
+/// Source of a configuration.
+#[derive(Debug)]
+pub enum Source {
+    /// Files.
+    Files(Box<FileSource>),
+    /// A cluster.
+    Cluster(Box<Cluster>),
+}
+
+impl SourceArgs {
+    /// Reads the files, or connects to the cluster if there are none.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or there is no way to a cluster.
+    pub fn source(&self, console: Console) -> Result<Source, Failure> {
+        let server = &self.cluster.server;
+        if self.has_files() {
+            if self.cluster.live || server.kubeconfig.is_some() || server.context.is_some() {
+                let why =
+                    "--base reads files instead of a cluster: leave out --live, --kubeconfig and --context";
+                return Err(Failure::Usage(why.to_owned()));
+            }
+            let namespace = self.cluster.cluster_namespace.as_deref();
+            let inputs = self.files.read(&self.filename, namespace, None, console)?;
+            return Ok(Source::Files(Box::new(FileSource::from_inputs(inputs, self.files.now, console)?)));
+        }
+        times::not_past(self.files.now)?;
+        if self.files.yunikorn_version.is_some() {
+            let why = "--yunikorn-version is for files: in a cluster the scheduler reports its version; leave it \
+                out, or name files with -f";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        if self.files.now.is_some() && self.cluster.live {
+            let why = "--live reads what the scheduler runs now: leave it out to evaluate at another time";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        Ok(Source::Cluster(Box::new(Cluster::connect(server)?)))
+    }
+
+    /// Returns whether files are read, rather than a cluster.
+    pub fn has_files(&self) -> bool {
+        !self.filename.is_empty() || self.files.base.is_some()
+    }
+
+    /// Reads the configuration, and prints notes about it on standard error.
+    ///
+    /// # Errors
+    /// When there is no configuration to answer questions about.
+    pub fn open(&self, console: Console) -> Result<Session, Failure> {
+        self.source(console)?.session(self, console)
+    }
+}
+
+impl Source {
+    /// Returns the cluster, if it is one.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        match self {
+            Self::Files(_) => None,
+            Self::Cluster(cluster) => Some(cluster),
+        }
+    }
+
+    /// Reads the configuration, for questions about it.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`].
+    pub fn session(self, args: &SourceArgs, console: Console) -> Result<Session, Failure> {
+        let configuration = self.configuration(args, console)?;
+        Ok(Session { configuration, source: self, partition: args.partition.clone() })
+    }
+
+    /// Reads the configuration, and prints notes about it on standard error.
+    ///
+    /// # Errors
+    /// When there is none, or `YuniKorn` does not take it.
+    pub fn configuration(&self, args: &SourceArgs, console: Console) -> Result<Configuration, Failure> {
+        let configuration = match self {
+            Self::Files(given) => given.configuration(console),
+            Self::Cluster(cluster) if args.files.now.is_none() => cluster.read(&args.cluster, console),
+            Self::Cluster(_) => self.changed(args, &ObjectChange::default(), console),
+        }?;
+        configuration.note(None, console);
+        Ok(configuration)
+    }
+
+    /// Returns the configuration after a change of the objects; its notes are printed only if there is none.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn changed(
+        &self,
+        args: &SourceArgs,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        match self {
+            Self::Files(given) => given.clone().changed(change)?.configuration(console),
+            Self::Cluster(cluster) => cluster.changed(&args.cluster, change, args.files.now, console),
+        }
+    }
+
+    /// Returns the configuration without a change of the objects and with it, of one reading.
+    ///
+    /// # Errors
+    /// As [`Self::changed`].
+    pub fn both(
+        &self,
+        args: &SourceArgs,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<[Configuration; 2], Failure> {
+        let none = ObjectChange::default();
+        match self {
+            Self::Files(_) => Ok([self.changed(args, &none, console)?, self.changed(args, change, console)?]),
+            Self::Cluster(cluster) => {
+                let (spec, snapshot) = cluster.objects(&args.cluster)?;
+                let now = args.files.now;
+                let before = cluster::after(&spec, snapshot.clone(), &none, now, console)?;
+                Ok([before, cluster::after(&spec, snapshot, change, now, console)?])
+            }
+        }
+    }
+
+    /// Returns the names of the `QueueAcl`s.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn queue_acls(&self) -> Result<Vec<String>, Failure> {
+        let names =
+            |entries: &[Arc<QueueAclEntry>]| entries.iter().map(|it| it.meta.name.to_string()).collect();
+        match self {
+            Self::Files(given) => Ok(names(&given.snapshot().queue_acls)),
+            Self::Cluster(cluster) => Ok(names(&cluster.queue_acls()?)),
+        }
+    }
+
+    /// Reads everything that entries are looked for in.
+    ///
+    /// # Errors
+    /// When any of it cannot be read.
+    pub fn evidence(&self, args: &SourceArgs) -> Result<Evidence, Failure> {
+        match self {
+            Self::Files(given) => Ok(given.evidence()),
+            Self::Cluster(cluster) => cluster.evidence(&args.cluster, args.files.now),
+        }
+    }
+
+    /// Returns the configuration after a change of the objects that were read; its notes are printed only if
+    /// there is none.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn evaluate(
+        &self,
+        args: &SourceArgs,
+        evidence: &Evidence,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        let Evidence { spec, snapshot, .. } = evidence;
+        match self {
+            Self::Files(_) => self.changed(args, change, console),
+            Self::Cluster(_) => cluster::after(spec, snapshot.clone(), change, args.files.now, console),
+        }
+    }
+
+    /// Returns the manifest of an object; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn find(&self, object: &ObjectRef) -> Result<Option<Value>, Failure> {
+        match self {
+            Self::Files(given) => Ok(given.find(object)),
+            Self::Cluster(cluster) => cluster.find(object),
+        }
+    }
+
+    /// Returns the manifest of an object.
+    ///
+    /// # Errors
+    /// When it does not exist, or cannot be read.
+    pub fn object(&self, object: &ObjectRef) -> Result<Value, Failure> {
+        let place = if self.cluster().is_some() { "cluster" } else { "files" };
+        self.find(object)?.ok_or_else(|| Failure::Undecided(format!("there is no {object} in the {place}")))
+    }
+}
+
+impl Session {
+    /// Looks ahead: evaluates the same objects at each moment at which a grant begins or ends, up to `until`.
+    ///
+    /// # Errors
+    /// When the objects cannot be read, or `find` fails.
+    pub fn ahead<T: PartialEq + Clone>(
+        &self,
+        args: &SourceArgs,
+        until: Timestamp,
+        mut find: impl FnMut(&Configuration) -> Result<Vec<T>, Failure>,
+    ) -> Result<Ahead<T>, Failure> {
+        let quiet = Console::silent();
+        match &self.source {
+            Source::Files(given) => {
+                ahead(given.snapshot(), until, |at| find(&given.at(at).configuration(quiet)?))
+            }
+            Source::Cluster(cluster) => {
+                let (spec, mut snapshot) = cluster.objects(&args.cluster)?;
+                snapshot.now = args.files.now.unwrap_or(snapshot.now);
+                let change = ObjectChange::default();
+                ahead(&snapshot, until, |at| {
+                    find(&cluster::after(&spec, snapshot.clone(), &change, Some(at), quiet)?)
+                })
+            }
+        }
+    }
+
+    /// Returns the configuration after a change of the objects, and prints the notes that are new.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn changed(
+        &self,
+        args: &SourceArgs,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        let after = self.source.changed(args, change, console)?;
+        after.note(Some(&self.configuration), console);
+        Ok(after)
+    }
+
+    /// Returns the cluster, if the configuration was read from one.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.source.cluster()
+    }
+
+    /// Returns the answers about the partition.
+    ///
+    /// # Errors
+    /// When there is no such partition.
+    pub fn answers(&self) -> Result<Answers<'_>, Failure> {
+        Ok(Answers { source: self.configuration.name(), tree: self.tree()? })
+    }
+
+    /// Returns both ConfigMaps as `YuniKorn` merges them.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
+        match &self.source {
+            Source::Files(given) => Ok(given.merged()),
+            Source::Cluster(cluster) => cluster.merged(args),
+        }
+    }
+
+    /// Returns the queues of the partition.
+    ///
+    /// # Errors
+    /// When there is no such partition.
+    pub fn tree(&self) -> Result<&Tree, Failure> {
+        self.configuration.tree(&self.partition)
+    }
+}
