@@ -48,7 +48,10 @@ fn spec(object: Option<&RawValue>) -> Option<&str> {
 ///
 /// # Errors
 /// When it cannot be determined.
-pub(super) async fn may_escalate(permissions: &Permissions, request: &AdmissionRequest) -> Result<bool, ApiError> {
+pub(super) async fn may_escalate(
+    permissions: &Permissions,
+    request: &AdmissionRequest,
+) -> Result<bool, ApiError> {
     let caller = Arc::new(Caller {
         identity: request.by.clone(),
         uid: request.by_uid.clone(),

@@ -129,7 +129,12 @@ fn matters(known: &Published, request: &AdmissionRequest, why: &Diagnostic) -> b
 }
 
 /// Logs the answer and returns the response.
-fn answered(memory: &Memory, state: &ServerState, request: &AdmissionRequest, answer: &Response) -> Json<Value> {
+fn answered(
+    memory: &Memory,
+    state: &ServerState,
+    request: &AdmissionRequest,
+    answer: &Response,
+) -> Json<Value> {
     let word = match answer {
         Response { clause: DOUBT, .. } => "undecided",
         Response { refusal: None, .. } => "accepted",
