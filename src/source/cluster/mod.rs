@@ -35,7 +35,7 @@ use queuewarden_client::call::{self, call};
 use queuewarden_client::objects::api;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
-    ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
+    ConfigEntry, ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
 use queuewarden_plan::{
@@ -268,12 +268,24 @@ impl Cluster {
 
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
     async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
+        Ok(self.config_entry().await?.map_or_else(|| Ok(ConfigSpec::default()), |config| config.spec))
+    }
+
+    async fn config_entry(&self) -> Result<Option<ConfigEntry>, call::Error> {
         // Without the definitions it is a 404, too, but none that `get_opt` knows.
         match call(api(ResourceKind::YuniKornConfig, self.client.clone()).get(SINGLETON)).await {
-            Ok(object) => Ok(convert::yunikorn_config(&object).spec),
-            Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
+            Ok(object) => Ok(Some(convert::yunikorn_config(&object))),
+            Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads the `YuniKornConfig`; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the API server does not return it.
+    pub fn config(&self) -> Result<Option<ConfigEntry>, call::Error> {
+        self.runtime.block_on(self.config_entry())
     }
 
     /// Reads everything, for plans, or fails: a plan without some of the objects would take away what they

@@ -23,10 +23,7 @@ use go_compat::diag::Diagnostic;
 use go_compat::yaml::EDIT;
 use go_compat::yaml::edit::{self, Edit};
 use queuewarden_api::answer::VERSION;
-use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_client::call::call;
-use queuewarden_client::objects::api;
 use queuewarden_import::FileDiagnostic;
 use queuewarden_plan::snapshot::{BaseAcl, ConfigSpec, Mode, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ResourceKind, managed_keys, settings};
@@ -146,17 +143,10 @@ fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
             (spec.or_else(|| of_maps(given)), snapshot.output.clone())
         }
         From::Cluster(cluster) => {
-            let read = cluster.run(async |client| {
-                call(api(ResourceKind::YuniKornConfig, client.clone()).get(SINGLETON)).await
-            });
-            let spec = match read {
-                Ok(object) => match convert::yunikorn_config(&object).spec {
-                    Ok(spec) => Some(spec),
-                    // It may have been valid, and in force, before.
-                    Err(_) => return Ok(Found::Managed(managing())),
-                },
-                Err(error) if error.is_not_found() => None,
-                Err(error) => return Err(cluster.failure("the YuniKornConfig", &error)),
+            let config = cluster.config().map_err(|error| cluster.failure("the YuniKornConfig", &error))?;
+            // An invalid one may have been valid, and in force, before.
+            let Ok(spec) = config.map(|config| config.spec).transpose() else {
+                return Ok(Found::Managed(managing()));
             };
             if writes(spec.as_ref()) {
                 return Ok(Found::Managed(managing()));
