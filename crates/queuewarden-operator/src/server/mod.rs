@@ -20,8 +20,8 @@
 //! * [`lookups`]: lookups at the API server, their client and caches.
 //!
 //! # Authentication of callers
-//! [`authorize`] and [`aggregated_api`] authenticate their callers, and answer each only what concerns them. The
-//! admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
+//! [`authorize`] and [`aggregated_api`] authenticate their callers, and answer each only what concerns them.
+//! The admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
 //! certificate to webhooks unless each of them gets one in a file (`--admission-control-config-file`),
 //! which is not possible on managed clusters. A webhook that refused them would, where its rule is `Fail`,
 //! lock administrators out of their own objects. Where certificates are possible, `--webhook-client`
