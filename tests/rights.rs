@@ -87,7 +87,7 @@ const USES: &[Use] = &[
         right: "get secrets queuewarden-tls",
         uses: &[
             ("server/certificates/secret.rs", &["secrets.get_opt("]),
-            ("server/certificates/follower.rs", &["Api<Secret>"]),
+            ("server/certificates/loader.rs", &["Api<Secret>"]),
         ],
     },
     Use {

@@ -6,16 +6,17 @@ use serde::Serialize;
 
 use crate::output::Failure;
 use crate::output::format::{Table, UNTIL, visible};
-use crate::source::rendered::Evidence;
+use crate::source::configuration::Evidence;
 use crate::source::session::{DEFAULT_PARTITION, Session, SourceArgs};
-use crate::source::texts::Text;
 use go_compat::diag::quoted;
-use queuewarden_api::answer::{About, Named, Texts as _, WrittenIn, until};
+use queuewarden_api::answer::{About, WrittenIn, until};
 use queuewarden_plan::entries::{Entry, Names, OPERATORS, OfQueue, Place, State, find};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, verdict};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
+use yunikorn_access::TextLocation;
+use yunikorn_access::subject::Subject;
 
 /// The answer to `what-can --all`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -36,7 +37,7 @@ pub struct EntriesAnswer {
 #[serde(rename_all = "camelCase")]
 pub struct EntryAnswer {
     /// The user or the group that it names.
-    pub named: Named,
+    pub named: Subject,
     /// The right that it gives; null for an entry of the admission controller's lists.
     pub verb: Option<Right>,
     /// The partition of the queue; null as `verb`.
@@ -92,7 +93,7 @@ pub struct Found {
 /// When an object or the base cannot be read.
 pub fn gather(session: &Session, args: &SourceArgs, names: &Names) -> Result<Found, Failure> {
     let evidence = session.source.evidence(args)?;
-    let version = session.configuration.version;
+    let version = session.configuration.view.version;
     let read = |text: &str| verdict(text, &[], version).config;
     let base: Option<Config> = evidence.base.as_ref().and_then(|base| read(&base.text));
     if let (Some(text), None) = (&evidence.base, &base) {
@@ -107,7 +108,7 @@ pub fn gather(session: &Session, args: &SourceArgs, names: &Names) -> Result<Fou
 /// Adds the groups of the users' own names, if the resolver in force gives each user that group.
 fn with_own_groups(session: &Session, names: &Names) -> Names {
     let mut names = names.clone();
-    if ResolverKind::in_force(&session.configuration.config) == ResolverKind::None {
+    if session.configuration.view.resolver == ResolverKind::None {
         names.groups.extend(names.users.iter().cloned());
     }
     names
@@ -127,11 +128,15 @@ impl Found {
             Place::QueueAcl { name, .. } => object("QueueAcl", name),
             Place::Policy { name, .. } => object("AdmissionPolicy", name),
             Place::ConfigMap { name, .. } => object("ConfigMap", name),
-            Place::Base { span, .. } => match (&self.evidence.base, span) {
-                (Some(base), Some(span)) => base.locate(*span),
-                (base, _) => WrittenIn::text(base.as_ref().map_or("the base", Text::name), None),
-            },
-            Place::Text(_) => WrittenIn::text(&self.live, None),
+            Place::Base { span, .. } => {
+                let base = self.evidence.base.as_ref();
+                let unknown = || TextLocation { name: "the base".into(), ..TextLocation::default() };
+                WrittenIn::from(&base.map_or_else(unknown, |base| base.locate(*span)))
+            }
+            Place::Text(_) => {
+                let name = self.live.as_str().into();
+                WrittenIn::from(&TextLocation { name, ..TextLocation::default() })
+            }
         }
     }
 
@@ -151,7 +156,7 @@ impl Found {
             State::NotInForce(why) => (StateAnswer::NotInForce, Some(why.clone()), None),
         };
         EntryAnswer {
-            named: Named::from(&entry.subject),
+            named: entry.subject.clone(),
             verb: of.map(|of| of.right),
             partition: of.map(|of| of.partition.clone()),
             queue: of.map(|of| of.queue.clone()),
@@ -209,7 +214,7 @@ fn list(place: &Place) -> Option<(&str, &str)> {
 
 /// Returns the name as it is written.
 fn name(entry: &Entry) -> String {
-    let words = Named::from(&entry.subject).words();
+    let words = entry.subject.to_string();
     match list(&entry.place) {
         Some((_, element)) => format!("{words}, by {}", quoted(element)),
         None => words,
@@ -246,7 +251,7 @@ fn state(state: &State) -> String {
 /// Names an entry that stays, and what to do.
 pub fn left(found: &Found, entry: &Entry) -> String {
     let written = found.written_in(entry).words();
-    let subject = Named::from(&entry.subject).words();
+    let subject = entry.subject.to_string();
     let named = match list(&entry.place) {
         Some((list, element)) => format!("{} in {list} of {written} matches {subject}", quoted(element)),
         None => format!(

@@ -52,7 +52,7 @@ pub use diff::diff;
 pub use queue_set::QueueSet;
 pub use reach::all_named;
 pub use remedy::{How, Remedy, remedies};
-pub use tree::{GrantingEntry, Node, Origin, QueueId, Tree};
+pub use tree::{GrantingEntry, Node, Origin, QueueId, TextLocation, Tree};
 pub use who_can::who_can;
 
 /// The example of the README, which compiles and runs as a test.

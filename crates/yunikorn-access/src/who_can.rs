@@ -112,7 +112,7 @@ mod tests {
     use crate::decide::explain;
     use crate::reach::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
-    use crate::tree::GrantingEntry;
+    use crate::tree::{GrantingEntry, TextLocation};
     use proptest::prelude::*;
     use yunikorn::acl;
     use yunikorn::identity::Identity;
@@ -240,7 +240,10 @@ mod tests {
             ]
         );
         assert_eq!(who.grantees[4].grants[0].origins, [&object]);
-        assert!(matches!(who.grantees[2].grants[0].origins[..], [Origin::Text(Some(_))]));
+        assert!(matches!(
+            who.grantees[2].grants[0].origins[..],
+            [Origin::Text(TextLocation { span: Some(_), .. })]
+        ));
         assert_eq!(who_can(&tree, admin, "root.prod").grantees.len(), 2);
     }
 

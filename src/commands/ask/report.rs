@@ -9,21 +9,24 @@ use crate::output::findings::plural;
 use crate::output::format::{self, Table, UNTIL};
 use crate::output::{Console, Exit, Failure, file};
 use crate::source::cluster::{Cluster, context, objects_of};
-use crate::source::configuration::Configuration;
+use crate::source::configuration::{ClusterContext, Configuration};
 use crate::source::input::source::shown;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
+use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::report::{ClusterAnswer, Made, ReportAnswer};
-use queuewarden_api::answer::{Answers, Named, WrittenIn, until};
+use queuewarden_api::answer::{Answers, WrittenIn, until};
 use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_client::call::call;
 use queuewarden_client::objects::api;
-use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::{Status, Type, find};
-use queuewarden_report::{Beside, diagram, page};
+use queuewarden_plan::view::Locate as _;
+use queuewarden_plan::{ResourceKind, admission_settings, risks};
+use queuewarden_report::{Beside, changes, diagram, outside, page, without_effect};
 use yunikorn::right::Right;
-use yunikorn_access::{Tree, who_can};
+use yunikorn_access::subject::Subject;
+use yunikorn_access::{Origin, Tree, who_can};
 
 /// The file if none is given.
 const DEFAULT_FILE: &str = "queue-access.html";
@@ -163,7 +166,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Names the partitions that the report leaves out.
 fn others<'c>(configuration: &'c Configuration, tree: &'c Tree) -> impl Iterator<Item = String> + 'c {
-    let others = configuration.trees().iter().filter(|other| other.partition() != tree.partition());
+    let others = configuration.view.trees.iter().filter(|other| other.partition() != tree.partition());
     others.map(|other| {
         let queues = plural(other.queues().len(), "queue");
         format!("partition {0} with {queues} is not in it: --partition {0}", other.partition())
@@ -229,16 +232,21 @@ fn verified(cluster: &Cluster, notes: &mut Vec<String>) -> (Option<bool>, String
 }
 
 fn answer(configuration: &Configuration, tree: &Tree, made: Made) -> ReportAnswer {
+    let ClusterContext { read, settled } = &configuration.rendered.context;
+    let located = |diagnostic: &Diagnostic| {
+        let origin = diagnostic.span.map(|span| Origin::Text(configuration.rendered.in_text(Some(span))));
+        (origin, diagnostic.clone())
+    };
     let beside = Beside {
         partition: configuration.config.partition(tree.partition()),
-        diagnostics: configuration.diagnostics.clone(),
-        risks: configuration.around.risks.clone(),
-        changes: configuration.around.changes.clone(),
-        outside: configuration.around.outside.clone(),
-        without_effect: configuration.around.without_effect.clone(),
-        admission: configuration.around.admission.clone(),
+        diagnostics: configuration.diagnostics.iter().map(located).collect(),
+        risks: risks(settled),
+        changes: changes(read),
+        outside: outside(read),
+        without_effect: without_effect(settled),
+        admission: admission_settings(settled),
     };
-    Answers { configuration, tree }.report(&beside, made)
+    Answers { source: configuration.name(), tree }.report(&beside, made)
 }
 
 fn written(
@@ -257,7 +265,7 @@ fn written(
         }
         Format::Json => format::json(&answer()),
         Format::Yaml => format::yaml(&answer()),
-        Format::Csv => Ok(table(&Answers { configuration, tree }).csv(true)),
+        Format::Csv => Ok(table(&Answers { source: configuration.name(), tree }).csv(true)),
         Format::Mermaid => Ok(diagram::mermaid(tree)),
         Format::Dot => Ok(diagram::dot(tree)),
     }
@@ -272,12 +280,12 @@ fn table(answers: &Answers<'_>) -> Table {
         for right in Right::ALL {
             for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
-                let Named { kind, name } = Named::from(grantee.subject);
+                let subject = Subject::from(grantee.subject);
                 table.row([
                     node.path.as_str(),
                     right.verb(),
-                    kind.as_str(),
-                    name.as_deref().unwrap_or_default(),
+                    subject.kind().as_str(),
+                    subject.name().unwrap_or_default(),
                     if nearest.queue == id { "false" } else { "true" },
                     &answers.path(nearest.queue),
                     nearest.acl.key(),

@@ -10,8 +10,8 @@ use crate::commands::check::diff;
 use crate::output::{Console, Exit, Failure, manifest};
 use crate::source::apply;
 use crate::source::configuration::Configuration;
+use crate::source::configuration::ObjectChange;
 use crate::source::entries::{self, Found};
-use crate::source::rendered::ObjectChange;
 use crate::source::request;
 use crate::source::session::{Session, SourceArgs};
 use go_compat::diag::plural;
@@ -281,7 +281,7 @@ impl Args {
         console: Console,
     ) -> Result<bool, Failure> {
         let tree = configuration.tree(&self.source.partition)?;
-        let answers = Answers { configuration, tree };
+        let answers = Answers { source: configuration.name(), tree };
         let found = who_can(tree, right, queue);
         let mut all_gone = true;
         for subject in self.subjects.entries() {

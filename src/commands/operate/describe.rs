@@ -9,7 +9,7 @@ use crate::output::format::{Table, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::{Cluster, seen};
 use crate::source::configuration::Configuration;
-use crate::source::rendered::ObjectChange;
+use crate::source::configuration::ObjectChange;
 use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
 use crate::source::times::whole_seconds;
@@ -119,7 +119,7 @@ fn conditions(meta: &Meta) -> Table {
 /// Returns the ACLs that give a right which the object is about: those of its queue and of the queues above.
 fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Failure> {
     let tree = configuration.tree(&spec.partition)?;
-    let answers = Answers { configuration, tree };
+    let answers = Answers { source: configuration.name(), tree };
     let mut table = Table::new(["QUEUE", "ACL", "SAYS", "WRITTEN IN"]);
     let nearest = tree.locate(&spec.queue).nearest();
     for (_, node) in nearest.into_iter().flat_map(|id| tree.lineage(id)) {

@@ -14,10 +14,9 @@ use crate::commands::check::diff::{self, OnlyArgs};
 use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
-use crate::source::configuration::{Around, Configuration, Written};
+use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
 use crate::source::files;
 use crate::source::session::ServerArgs;
-use crate::source::texts::Text;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::history::{LABEL, unpack};
@@ -313,8 +312,8 @@ pub(crate) fn configuration(
     };
     let beside =
         Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
-    let around = Around::new(&beside, &beside);
-    let read = Configuration::from_written(Written { around, ..Written::text_alone(text, version) });
+    let context = ClusterContext::unchanged(beside);
+    let read = Configuration::new(RenderedText { context, ..RenderedText::alone(text, version) });
     read.map_err(|refused| files::refuse(&refused, console))
 }
 

@@ -21,10 +21,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::configuration::{Around, Configuration, Written};
-use super::rendered::{Evidence, ObjectChange};
-use super::texts::Text;
-use super::{files, live, rendered};
+use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
+use super::configuration::{Evidence, ObjectChange};
+use super::{configuration, files, live};
 use crate::output::{Console, Failure};
 use crate::source::input::source;
 use crate::source::session::{ClusterArgs, ServerArgs};
@@ -39,7 +38,9 @@ use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{ObjectRef, ResourceKind, attribution, config_map_of, managed_keys, merged};
+use queuewarden_plan::{
+    ObjectRef, ParseCache, ResourceKind, attribution, config_map_of, managed_keys, merged,
+};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -143,7 +144,7 @@ impl Cluster {
         let (spec, mut snapshot) = self.objects(args)?;
         snapshot.now = now.unwrap_or(snapshot.now);
         let snapshot = of_operator(&spec, snapshot);
-        let base = rendered::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
         Ok(Evidence { spec, snapshot, base })
     }
 
@@ -216,7 +217,7 @@ impl Cluster {
         })
     }
 
-    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
         if !args.live {
             let snapshot = self.readable(&spec, notes).await?;
@@ -233,11 +234,11 @@ impl Cluster {
                 answer.compare(flat.queues(&key).text, &key, notes);
                 let written = written_now(&spec, &snapshot, &flat, &mut Vec::new())?;
                 let base = Some(written.base.unwrap_or(written.text));
-                Ok(Written { text: answer.text(), base, version, ..written })
+                Ok(RenderedText { text: answer.text(), base, cache: ParseCache::new(version), ..written })
             }
             Err(failure) => {
                 notes.push(format!("not compared with the ConfigMaps: {failure}"));
-                Ok(Written::text_alone(answer.text(), version))
+                Ok(RenderedText::alone(answer.text(), version))
             }
         }
     }
@@ -480,17 +481,22 @@ fn written_now(
     snapshot: &Snapshot,
     flat: &Flattened,
     notes: &mut Vec<String>,
-) -> Result<Written, Failure> {
+) -> Result<RenderedText, Failure> {
     let key = flat.queues_key();
-    let text = rendered::current(flat, located, notes)?;
-    let around = Around::new(snapshot, snapshot);
-    let written = Written { around, ..Written::text_alone(text, snapshot.version()) };
+    let text = configuration::current(flat, located, notes)?;
+    let context = ClusterContext::unchanged(snapshot.clone());
+    let written = RenderedText { context, ..RenderedText::alone(text, snapshot.version()) };
     if !is_ours(snapshot, flat, &key) {
         return Ok(written);
     }
     let attributions = attribution::in_force(&snapshot.queue_acls);
     let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
-    Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, over_time, ..written })
+    Ok(RenderedText {
+        base: configuration::base(snapshot, spec, &key, located),
+        attributions,
+        over_time,
+        ..written
+    })
 }
 
 /// Adds the settings to a snapshot, so that the operator's plans can be made of it.
@@ -531,10 +537,10 @@ fn written_after(
     change: &ObjectChange,
     now: Option<Timestamp>,
     notes: &mut Vec<String>,
-) -> Result<Written, Failure> {
+) -> Result<RenderedText, Failure> {
     snapshot.now = now.unwrap_or(snapshot.now);
     change.apply(&mut snapshot)?;
-    rendered::written(&of_operator(spec, snapshot), spec, located, notes)
+    configuration::written(&of_operator(spec, snapshot), spec, located, notes)
 }
 
 /// Returns whether the operator wrote the text under a key.
@@ -552,12 +558,12 @@ fn located(map: &str, key: &str, text: String) -> Text {
 
 /// Reads a text as a running `YuniKorn` does; the notes are printed only if that fails.
 fn configuration(
-    written: Result<Written, Failure>,
+    written: Result<RenderedText, Failure>,
     notes: Vec<String>,
     console: Console,
 ) -> Result<Configuration, Failure> {
     let written = written.inspect_err(|_| console.notes(&notes))?;
-    let configuration = Configuration::from_written(written).map_err(|refused| {
+    let configuration = Configuration::new(written).map_err(|refused| {
         console.notes(&notes);
         files::refuse(&refused, console)
     })?;
@@ -608,10 +614,9 @@ fn no_cluster(error: &(dyn std::error::Error + 'static), args: &ServerArgs) -> F
 fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
     let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
     match error {
-        KubeconfigError::ReadConfig(error, path) if args.kubeconfig.is_some() => {
-            format!("cannot read {}: {}", source::shown(path), cause(error))
-        }
-        KubeconfigError::ReadConfig(error, path) if error.kind() != io::ErrorKind::NotFound => {
+        KubeconfigError::ReadConfig(error, path)
+            if args.kubeconfig.is_some() || error.kind() != io::ErrorKind::NotFound =>
+        {
             format!("cannot read {}: {}", source::shown(path), cause(error))
         }
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {

@@ -182,10 +182,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::aggregated_api::testing::NoLocations;
-    use crate::answer::NamedKind;
     use yunikorn_access::decide::decide;
     use yunikorn_access::placement::LiveQueue;
+    use yunikorn_access::subject::{Subject, SubjectKind};
     use yunikorn_access::testing::{any_identity, any_tree, tree};
 
     fn live(queues: &[(&str, bool, bool)]) -> Live {
@@ -225,14 +224,15 @@ mod tests {
     #[test]
     fn a_dynamic_queue_has_what_is_above_it() {
         let tree = tree(&[("root", "", " ops"), ("root.team", "sue", "")]);
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         let live = live(&[("root.team.new", true, false)]);
         let standing = live_queues(&tree, &live);
         let new = queues(&answers, &standing).pop().unwrap();
         assert_eq!(new.metadata.name, "root.team.new");
         assert_eq!(new.status.parent.as_deref(), Some("root.team"));
         assert_eq!((new.status.submit.acl.as_str(), new.status.admin.acl.as_str()), ("", ""));
-        let names: Vec<_> = new.status.submit.subjects.iter().map(|subject| subject.named.words()).collect();
+        let names: Vec<_> =
+            new.status.submit.subjects.iter().map(|subject| subject.subject.to_string()).collect();
         assert_eq!(names, ["user sue", "group ops"]);
     }
 
@@ -243,7 +243,7 @@ mod tests {
         let tree = tree(&[("root", &acl, "")]);
         let live = Live::default();
         let one = live_queues(&tree, &live);
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         let listed = |standing: &[CurrentQueue<'_>]| {
             let submit = queues(&answers, standing).pop().unwrap().status.submit;
             (submit.subjects.len(), submit.more)
@@ -259,11 +259,11 @@ mod tests {
         let acl = names.join(",");
         let tree = tree(&[("root", "*", ""), ("root.team", &acl, "")]);
         let live = Live::default();
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         let submit = queues(&answers, &live_queues(&tree, &live)).pop().unwrap().status.submit;
         assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 301 - MAX_SUBJECTS));
         let everyone: Vec<_> =
-            submit.subjects.iter().map(|subject| subject.named.kind == NamedKind::Everyone).collect();
+            submit.subjects.iter().map(|subject| subject.subject == Subject::Everyone).collect();
         assert_eq!(everyone.iter().position(|everyone| *everyone), Some(MAX_SUBJECTS - 1));
     }
 
@@ -272,17 +272,17 @@ mod tests {
         /// group or as everyone.
         #[test]
         fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
-            let answers = Answers { configuration: &NoLocations, tree: &tree };
+            let answers = Answers { source: "here", tree: &tree };
             let live = Live::default();
             let standing = live_queues(&tree, &live);
             for (standing, queue) in standing.iter().zip(queues(&answers, &standing)) {
                 for (right, effective) in [(Right::Submit, &queue.status.submit), (Right::Admin, &queue.status.admin)] {
                     let listed = effective.denial.is_none() && effective.subjects.iter().any(|subject| {
-                        let name = subject.named.name.clone().unwrap_or_default();
-                        match subject.named.kind {
-                            NamedKind::Everyone => true,
-                            NamedKind::User => name == identity.user,
-                            NamedKind::Group => identity.groups.contains(&name),
+                        let name = subject.subject.name().unwrap_or_default().to_owned();
+                        match subject.subject.kind() {
+                            SubjectKind::Everyone => true,
+                            SubjectKind::User => name == identity.user,
+                            SubjectKind::Group => identity.groups.contains(&name),
                         }
                     });
                     let decision = decide(&tree, right, standing.path, &identity);

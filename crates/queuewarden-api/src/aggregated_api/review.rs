@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::API_VERSION;
-use crate::answer::{DecisionAnswer, Named, VERSION};
+use crate::answer::{DecisionAnswer, VERSION};
 use crate::convert::drop_nulls;
 use go_compat::diag::quoted;
 use go_compat::go_json::nullable;
@@ -27,6 +27,7 @@ use yunikorn::right::Right;
 use yunikorn_access::review::answer::UNKNOWN;
 use yunikorn_access::review::request::QUEUE_VERBS;
 use yunikorn_access::review::{AccessAction, AccessRequest};
+use yunikorn_access::subject::Subject;
 
 /// The partition to use when none is named.
 pub const DEFAULT_PARTITION: &str = "default";
@@ -146,7 +147,7 @@ pub struct Brief {
     allowed: bool,
     reason: String,
     /// The entry that grants it: the user, one of the user's groups, or everyone.
-    entry: Option<Named>,
+    entry: Option<Subject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evaluation_error: Option<String>,
 }
@@ -316,7 +317,7 @@ impl QueueAccessReviewStatus {
         let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
         let reason = match (&undecided, &entry) {
             (Some(why), _) => why.clone(),
-            (None, Some(entry)) => action.granted(&entry.words()),
+            (None, Some(entry)) => action.granted(&entry.to_string()),
             (None, None) => action.denied(&user.user),
         };
         Self::Brief(Box::new(Brief {
@@ -378,7 +379,7 @@ impl JsonSchema for QueueAccessReviewStatus {
         let mut schema = DecisionAnswer::json_schema(generator);
         schema.remove("required");
         let error = json!({"type": "string", "description": "What keeps it from being decided."});
-        let mut entry = generator.subschema_for::<Named>();
+        let mut entry = generator.subschema_for::<Subject>();
         let described =
             "The entry that grants it, for a caller who may not read the queue and gets no trace.";
         entry.insert("description".to_owned(), described.into());
@@ -412,8 +413,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::answer::{Answers, Texts, WrittenIn};
-    use go_compat::diag::Span;
+    use crate::answer::Answers;
     use yunikorn::acl;
     use yunikorn::queue::QueuePath;
     use yunikorn_access::decide::explain;
@@ -495,26 +495,11 @@ mod tests {
         let status = match path_of(tree, &request.queue) {
             Ok(path) => {
                 let decision = explain(tree, request.right, &path, who);
-                QueueAccessReviewStatus::decided(
-                    Answers { configuration: &Nameless, tree }.decision(&decision),
-                )
+                QueueAccessReviewStatus::decided(Answers { source: "source.yaml", tree }.decision(&decision))
             }
             Err(why) => QueueAccessReviewStatus::refused(why),
         };
         json!(status.brief(request, who))
-    }
-
-    #[derive(Debug)]
-    struct Nameless;
-
-    impl Texts for Nameless {
-        fn name(&self) -> &'static str {
-            "secret.yaml"
-        }
-
-        fn locate(&self, _: Option<Span>) -> WrittenIn {
-            WrittenIn::text(self.name(), Some((1, 1)))
-        }
     }
 
     fn review_request(right: Right, queue: &str) -> ReviewRequest {
@@ -561,7 +546,8 @@ mod tests {
             "sales",
             "prod-object",
             "QueueAcl",
-            "secret.yaml",
+            "queues.yaml",
+            "source.yaml",
             "acl",
             "case matters",
             "configured",

@@ -10,11 +10,12 @@
 use serde_json::{Value, json};
 
 use super::queue::{Effective, Queue};
-use crate::answer::{Grantee, NamedKind, WrittenIn};
+use crate::answer::{Grantee, WrittenIn};
 use crate::extended;
 use go_compat::diag::cut;
 use yunikorn::right::Right;
 use yunikorn_access::decide::Denial;
+use yunikorn_access::subject::Subject;
 
 /// Approximate limit of a cell, in characters; the rest is counted.
 const MAX_CELL: usize = 80;
@@ -89,7 +90,7 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
         return "nobody".to_owned();
     }
     // Beside everyone no name has an effect.
-    let everyone = effective.subjects.iter().find(|subject| subject.named.kind == NamedKind::Everyone);
+    let everyone = effective.subjects.iter().find(|subject| subject.subject == Subject::Everyone);
     if let Some(everyone) = everyone {
         return subject(everyone, right, queue);
     }
@@ -98,7 +99,7 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
 }
 
 fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
-    let words = subject.named.words();
+    let words = subject.subject.to_string();
     let Some(nearest) = subject.grants.first() else { return words };
     let admin = right == Right::Submit && nearest.acl.as_str() == Right::Admin.key();
     match (nearest.queue == queue, admin) {
@@ -144,14 +145,13 @@ fn cell(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::aggregated_api::queue::{self, live_queues};
-    use crate::aggregated_api::testing::NoLocations;
     use crate::answer::Answers;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
 
     fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
         let tree = tree(acls);
-        let answers = Answers { configuration: &NoLocations, tree: &tree };
+        let answers = Answers { source: "here", tree: &tree };
         queue::queues(&answers, &live_queues(&tree, &Live::default()))
     }
 
@@ -197,7 +197,7 @@ mod tests {
         ] {
             assert_eq!(cells(&table, row)[..5], expected);
         }
-        assert_eq!(cells(&table, 1)[5..], ["default", "sue devs", "lead", "here"]);
+        assert_eq!(cells(&table, 1)[5..], ["default", "sue devs", "lead", "queues.yaml"]);
         let columns = table["columnDefinitions"].as_array().unwrap();
         assert_eq!(columns.len(), cells(&table, 0).len());
         assert!(table["rows"][0].get("object").is_none());

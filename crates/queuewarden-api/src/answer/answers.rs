@@ -1,46 +1,25 @@
 //! Turns the evaluator's results about one configuration into the format for programs.
 
-use std::fmt;
-
 use jiff::Timestamp;
 
 use super::{
-    About, DecisionAnswer, GrantedBy, Grantee, Named, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
+    About, DecisionAnswer, GrantedBy, Grantee, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
 };
-use go_compat::diag::Span;
-use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::decide::in_words;
 use yunikorn_access::decide::{Decision, Step};
+use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::GrantingEntry;
 use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::{How, Remedy, near_misses, remedies, sentence, until};
 
-/// The texts of a configuration, by the names that people use for them.
-pub trait Texts: fmt::Debug {
-    /// The name of the configuration in answers.
-    fn name(&self) -> &str;
-
-    /// Returns the location of a part of them, without line and column where they are not known.
-    fn locate(&self, _: Option<Span>) -> WrittenIn {
-        WrittenIn::text(self.name(), None)
-    }
-}
-
-/// A text of which nothing but the name is known.
-impl Texts for String {
-    fn name(&self) -> &str {
-        self
-    }
-}
-
 /// Turns the evaluator's results into answers about one configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
-    /// The configuration.
-    pub configuration: &'a dyn Texts,
+    /// The name of the configuration.
+    pub source: &'a str,
     /// The partition's tree.
     pub tree: &'a Tree,
 }
@@ -50,7 +29,7 @@ impl Answers<'_> {
     pub fn about(&self) -> About {
         About {
             version: VERSION,
-            source: self.configuration.name().to_owned(),
+            source: self.source.to_owned(),
             partition: self.tree.partition().to_owned(),
         }
     }
@@ -62,19 +41,7 @@ impl Answers<'_> {
 
     /// Returns the locations of entries.
     pub fn origins<'o>(&self, origins: impl IntoIterator<Item = &'o Origin>) -> Vec<WrittenIn> {
-        origins
-            .into_iter()
-            .map(|origin| match origin {
-                Origin::Object { kind, name, until } => WrittenIn {
-                    kind: (*kind).to_owned(),
-                    name: name.clone(),
-                    line: None,
-                    column: None,
-                    until: *until,
-                },
-                Origin::Text(span) => self.configuration.locate(*span),
-            })
-            .collect()
+        origins.into_iter().map(WrittenIn::from).collect()
     }
 
     /// Converts one who has a right, with everything that grants it.
@@ -82,7 +49,7 @@ impl Answers<'_> {
         let grants = grantee.grants.iter();
         let grants =
             grants.map(|grant| self.granted_by(grant.queue, grant.acl, grant.origins.iter().copied()));
-        Grantee { named: Named::from(grantee.subject), grants: grants.collect(), until: grantee.until }
+        Grantee { subject: grantee.subject.into(), grants: grants.collect(), until: grantee.until }
     }
 
     /// Converts the entry by which somebody has a right.
@@ -124,7 +91,7 @@ impl Answers<'_> {
             queue: step.queue.to_string(),
             acl: step.right.into(),
             text: step.acl.clone(),
-            entry: step.entry.as_ref().map(|entry| Named::from(&entry.subject)),
+            entry: step.entry.as_ref().map(|entry| entry.subject.clone()),
             origins: step.entry.iter().flat_map(|entry| self.origins(&entry.origins)).collect(),
             near_misses: near_misses(step, identity),
         }
@@ -144,7 +111,8 @@ impl Answers<'_> {
         format!("{sentence}{origins}{until}")
     }
 
-    fn until(&self, decision: &Decision) -> Option<Timestamp> {
+    /// Returns the time at which the right of a decision ends.
+    pub fn until(&self, decision: &Decision) -> Option<Timestamp> {
         until(self.tree, decision.right, decision.located.decides()?, &decision.identity)
     }
 
@@ -160,7 +128,7 @@ impl Answers<'_> {
                     kind: RemedyKind::Grant,
                     queue: Some(queue.to_string()),
                     acl: Some((*right).into()),
-                    subject: Some(subject.into()),
+                    subject: Some(subject.clone()),
                     objects,
                     extend,
                     opens: *opens,
@@ -171,7 +139,7 @@ impl Answers<'_> {
                 kind: RemedyKind::Join,
                 queue: Some(queue.to_string()),
                 acl: Some((*right).into()),
-                subject: Some(Named::from(Match::Group(group))),
+                subject: Some(Subject::Group(group.clone())),
                 ..nothing
             },
             Remedy::Ask { queue } => {
@@ -181,7 +149,7 @@ impl Answers<'_> {
                 kind: RemedyKind::Rename,
                 queue: Some(queue.to_string()),
                 acl: Some((*right).into()),
-                subject: Some(Named::from(Match::User(name))),
+                subject: Some(Subject::User(name.clone())),
                 ..nothing
             },
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 use queuewarden_api::API_VERSION;
 use queuewarden_api::config_map::annotations;
 use queuewarden_client::call::{CallError, WRITE, call, call_within};
-use queuewarden_plan::machine::Outcome;
+use queuewarden_plan::machine::WriteOutcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
 use queuewarden_plan::{NewConfigMap, ResourceKind, Write};
 
@@ -49,10 +49,10 @@ pub async fn create(
 ///
 /// # Errors
 /// When it was not changed.
-pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Outcome> {
-    check_kinds(client).await.map_err(Outcome::Refused)?;
+pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, WriteOutcome> {
+    check_kinds(client).await.map_err(WriteOutcome::Refused)?;
     // Without a version it did not exist: it must be created before it is written.
-    let Some(version) = &write.resource_version else { return Err(Outcome::Conflict) };
+    let Some(version) = &write.resource_version else { return Err(WriteOutcome::Conflict) };
     let mut metadata = json!({"resourceVersion": version});
     let annotations = annotations(write);
     if let Some(metadata) = metadata.as_object_mut().filter(|_| !annotations.is_empty()) {
@@ -63,9 +63,9 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
     let done = call_within(WRITE, maps(client, namespace).patch(&write.name, &params, &patch)).await;
     done.map_err(|error| match error {
         // Deleted or changed since.
-        error if error.is_conflict() || error.is_not_found() => Outcome::Conflict,
-        error if error.is_definite() => Outcome::Refused(failure(&error)),
-        error => Outcome::Unknown(error.to_string()),
+        error if error.is_conflict() || error.is_not_found() => WriteOutcome::Conflict,
+        error if error.is_definite() => WriteOutcome::Refused(failure(&error)),
+        error => WriteOutcome::Unknown(error.to_string()),
     })
 }
 

@@ -34,7 +34,7 @@ use queuewarden_plan::snapshot::{
 };
 use yunikorn_access::user_info::Mode;
 
-/// The most objects in one response to a list. Their writers decide how large they are.
+/// The most objects in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 32;
 
 type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
@@ -42,8 +42,8 @@ type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
 /// All watches, and those that are about to replace them.
 ///
 /// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
-/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all of them
-/// have listed. Until then the endpoints use the current data.
+/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all
+/// of them have listed. Until then the endpoints use the current data.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ClusterWatches {
     current: Watches,
@@ -82,8 +82,8 @@ impl ClusterWatches {
         Self { current: Watches::start(client, changed), relisting: false, next: None }
     }
 
-    /// Reads everything again with lists started after `since`; [`ClusterWatches::relisted`] reports when that is
-    /// done.
+    /// Reads everything again with lists started after `since`; [`ClusterWatches::relisted`] reports when
+    /// that is done.
     pub fn relist(&mut self, since: Instant) {
         self.relisting = true;
         let Watches { client, changed, begun, .. } = &self.current;
@@ -92,8 +92,8 @@ impl ClusterWatches {
         changed.notify_one();
     }
 
-    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on nothing older
-    /// is observed.
+    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on
+    /// nothing older is observed.
     pub fn relisted(&mut self) -> bool {
         let watches = self.next.as_mut().unwrap_or(&mut self.current);
         if !self.relisting || watches.snapshot(clock::now()).is_none() {

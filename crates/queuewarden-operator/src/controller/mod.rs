@@ -1,7 +1,8 @@
 //! The controller: a thin layer around [`queuewarden_plan`] that gathers a snapshot and carries a plan out.
 //!
 //! * [`clock`]: the time.
-//! * [`cache`], [`watch`], [`current_object`]: the objects of one watch.
+//! * [`cache`], [`metered`], [`watch`], [`current_object`]: the objects of one watch, and the memory they
+//!   take.
 //! * [`identity_webhook`], [`mirror`]: the registration of the user-info webhook, and the RBAC mirror.
 //! * [`cluster_watches`]: all watches, and the snapshot made of them.
 //! * [`metrics`], [`health`]: the state of the operator.
@@ -15,6 +16,7 @@
 pub mod clock;
 
 pub mod cache;
+pub mod metered;
 pub mod watch;
 
 pub mod current_object;

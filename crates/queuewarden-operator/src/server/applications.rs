@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
 use crate::controller::health::Health;
+use crate::controller::metered::Cost;
 use crate::controller::published::{Published, PublishedReceiver};
 use crate::controller::watch::{Progress, Store, WatchInto};
 use queuewarden_api::pod;
@@ -62,7 +63,7 @@ const MAX_ASKED: usize = 8;
 /// Longest wait for its answers; the whole answer has 3 seconds.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The most pods in one response to a list. Each of them has up to 3 MB of JSON.
+/// The most pods in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 8;
 
 /// The queries about applications that are answered.
@@ -102,6 +103,7 @@ struct Pods {
 }
 
 impl Store for Pods {
+    const COST: Cost = Cost::POD;
     type Item = Pod;
 
     fn observe(&mut self, event: watcher::Event<Pod>) -> bool {

@@ -1,4 +1,4 @@
-//! The HTTPS endpoints for Kubernetes and its users: webhooks and served resources.
+//! The HTTPS endpoints for Kubernetes and its users: webhooks, the authorizer and the aggregated API.
 //!
 //! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
 //! decides the answers, from the state that the reconciler observed last (`controller::published`).
@@ -7,8 +7,8 @@
 //!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
-//! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
-//!   request may cost; `room`: requests that wait for memory; `shares`: the memory of each client.
+//! * [`listener`]: connections, their number, their time and their end; [`bounds`]: what one
+//!   request may cost; `room`: requests that wait for memory, and the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster.
 //! * [`aggregated_api`]: `queues` and reviews behind the API server's aggregator.
@@ -60,8 +60,6 @@ pub mod open;
 pub mod permission;
 pub mod probes;
 pub mod room;
-mod shares;
-pub mod slots;
 pub mod submission;
 #[cfg(test)]
 pub(crate) mod testing;

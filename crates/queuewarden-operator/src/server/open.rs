@@ -15,8 +15,7 @@ use tokio::time::sleep;
 
 use super::applications::{Applications, ApplicationsMode};
 use super::caller::Callers;
-use super::certificates::files::{CertificateFiles, CertificatePaths};
-use super::certificates::follower::Follower;
+use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
 use super::listener::{self, ConnectionLimits, RequestMemory};
 use super::lookups::Lookups;
 use super::permission::Permissions;

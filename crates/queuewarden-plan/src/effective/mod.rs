@@ -7,6 +7,7 @@
 //! * [`scheduler`] and [`config`]: the text by which the scheduler decides, and the configuration in force.
 //! * [`base`]: the text into which ACLs are rendered.
 //! * [`loaded`]: whether the scheduler runs the written text.
+//! * [`read`]: reads all of it.
 
 pub(crate) mod acl;
 pub(crate) mod claim;
@@ -21,3 +22,5 @@ pub(crate) mod config;
 
 pub(crate) mod base;
 pub(crate) mod loaded;
+
+pub(crate) mod read;

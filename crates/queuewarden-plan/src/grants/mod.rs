@@ -4,6 +4,7 @@
 //! * [`resolve`]: resolves one `QueueAcl`; [`policy`]: the `AdmissionPolicy` that counts.
 //! * [`combine`]: joins them; [`delegation`]: refuses those whose writers administer nothing.
 //! * [`render`]: writes the decided ACLs into the base; [`effect`]: finds ACLs that change nothing.
+//! * [`objects`] and [`agreement`]: resolve all objects, and combine them.
 //! * [`people`]: an ACL in words; [`attribution`]: which object wrote which ACL.
 //! * [`entries`]: every entry that names a person.
 
@@ -18,6 +19,10 @@ pub(crate) mod render;
 
 pub(crate) mod delegation;
 pub(crate) mod resolve;
+
+pub(crate) mod objects;
+
+pub(crate) mod agreement;
 
 pub mod attribution;
 pub mod entries;

@@ -15,8 +15,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::{Condition, Finding, Reason, Type, merge};
-use crate::grants::contribution::Refusal;
-use crate::snapshot::{Meta, Mode};
+use crate::effective::config::TextSource;
+use crate::evaluation::Evaluation;
+use crate::grants::contribution::ObjectRefusal;
+use crate::snapshot::{Meta, Mode, YUNIKORN_DEFAULTS, config_map};
 use go_compat::diag::Diagnostic;
 
 pub use events::Event;
@@ -70,7 +72,7 @@ pub struct AccessTestStatus {
 
 /// The output that objects are written to, and its conditions.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct OutputTarget<'a> {
     /// The mode, which determines whether the operator writes.
     pub mode: Mode,
     /// Condition `Applied`.
@@ -81,7 +83,7 @@ pub(crate) struct Target<'a> {
     pub loaded: &'a Finding,
 }
 
-impl Target<'_> {
+impl OutputTarget<'_> {
     /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
     fn not_programmed(&self) -> Finding {
         let Self { mode, applied, output, .. } = self;
@@ -137,10 +139,10 @@ pub(crate) fn effective() -> Finding {
 
 /// The conditions of an object, accepted or refused, while there is nothing that it could be written to,
 /// because of `why`.
-pub(crate) fn waiting_conditions(refusal: Option<&Refusal>, why: &str) -> [Finding; 4] {
+pub(crate) fn waiting_conditions(refusal: Option<&ObjectRefusal>, why: &str) -> [Finding; 4] {
     let unknown = |type_| Finding::unknown(type_, Reason::ConfigNotReady, why);
     let accepted = match refusal {
-        Some(Refusal { reason, message }) if *reason != Reason::ConfigNotReady => {
+        Some(ObjectRefusal { reason, message }) if *reason != Reason::ConfigNotReady => {
             Finding::no(Type::Accepted, *reason, message.clone())
         }
         refusal => Finding::unknown(
@@ -160,4 +162,26 @@ fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
         message.push_str(&warning.to_string());
     }
     message
+}
+
+/// The output that objects are written to, called `output` in messages.
+pub(crate) fn target<'a>(evaluation: &'a Evaluation<'_>, output: &'a str) -> OutputTarget<'a> {
+    let loaded =
+        evaluation.context.read.uncertain.as_ref().unwrap_or(&evaluation.context.read.loaded.finding);
+    OutputTarget {
+        mode: evaluation.context.read.spec.mode,
+        applied: &evaluation.output.applied,
+        output,
+        loaded,
+    }
+}
+
+/// The text in force, as messages name it.
+pub(crate) fn source(evaluation: &Evaluation<'_>, output: &str) -> String {
+    match (evaluation.context.read.env.source, &evaluation.context.read.env.shadow) {
+        (TextSource::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
+        (TextSource::Output | TextSource::OutputBinary, _) => output.to_owned(),
+        (TextSource::Defaults, _) => config_map(evaluation.context.read.spec, YUNIKORN_DEFAULTS),
+        (TextSource::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
+    }
 }

@@ -88,7 +88,7 @@ fn a_change_that_is_put_back_is_a_cause() {
     output.data.insert(KEY.into(), BASE.into());
     output
         .owners
-        .insert(KEY.into(), vec![Owner { manager: "kubectl-edit".into(), operation: "Update".into() }]);
+        .insert(KEY.into(), vec![KeyOwner { manager: "kubectl-edit".into(), operation: "Update".into() }]);
     assert_eq!(causes(&snapshot), ["a change by `kubectl-edit`, put back"]);
 }
 

@@ -170,7 +170,7 @@ fn steps(tree: &Tree, right: Right, id: QueueId, granting: Option<GrantingEntry<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Origin;
+    use crate::tree::{Origin, TextLocation};
     use yunikorn::config::verdict;
     use yunikorn::version::Version;
 
@@ -272,6 +272,6 @@ partitions:
             decision.granted_by().and_then(|step| step.entry.clone()).expect("granted").origins
         };
         assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);
-        assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(Some(_))]));
+        assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(TextLocation { span: Some(_), .. })]));
     }
 }

@@ -26,8 +26,8 @@ pub use codes::CODES;
 pub use names::{Known, Population};
 pub use trusted::trusted_names;
 
-use super::tree::{Grants, Node, Origin, QueueId, Tree};
-use go_compat::diag::{Code, Diagnostic, Span, listed, quoted, unlisted};
+use super::tree::{Grants, Node, Origin, QueueId, TextLocation, Tree};
+use go_compat::diag::{Code, Diagnostic, listed, quoted, unlisted};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
@@ -66,10 +66,18 @@ pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Adds a finding about a queue. `head` is the span that names it.
-    fn about_queue(&mut self, queue: QueueId, head: Option<Span>, code: Code, message: String, help: &str) {
-        let diagnostic = Diagnostic { span: head, ..Diagnostic::warning(code, message).help(help) };
-        let origin = head.map(|head| Origin::Text(Some(head)));
+    /// Adds a finding about a queue. `head` is the location of its name.
+    fn about_queue(
+        &mut self,
+        queue: QueueId,
+        head: Option<&TextLocation>,
+        code: Code,
+        message: String,
+        help: &str,
+    ) {
+        let span = head.and_then(|head| head.span);
+        let diagnostic = Diagnostic { span, ..Diagnostic::warning(code, message).help(help) };
+        let origin = head.cloned().map(Origin::Text);
         self.0.push(Finding { queue: Some(queue), right: None, origin, diagnostic });
     }
 
@@ -90,8 +98,8 @@ impl Findings {
         help: &str,
     ) {
         let mut diagnostic = Diagnostic::warning(code, message).help(help);
-        if let Origin::Text(span) = origin {
-            diagnostic.span = *span;
+        if let Origin::Text(location) = origin {
+            diagnostic.span = location.span;
         }
         let (queue, right, origin) = (Some(acl.id), Some(acl.right), Some(origin.clone()));
         self.0.push(Finding { queue, right, origin, diagnostic });

@@ -1,6 +1,8 @@
 //! One queue of a tree, with its ACLs and the origin of each entry.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -28,8 +30,8 @@ pub struct Node {
     pub is_declared_parent: bool,
     /// The most applications that may run in it; 0 for no limit.
     pub max_applications: u64,
-    /// The span in the text that names the queue, if it is known.
-    pub head: Option<Span>,
+    /// The location of its name in the text, if it is known.
+    pub head: Option<TextLocation>,
     /// The ACLs of this queue, without those above it.
     pub(super) grants: ByRight<Grants>,
     /// The number of queues in the subtree: this one and all below it.
@@ -60,8 +62,21 @@ pub enum Origin {
         /// The time from which on it grants nothing.
         until: Option<Timestamp>,
     },
-    /// The text of a queues.yaml: its own ACL of the queue, at this span if it is known.
-    Text(Option<Span>),
+    /// The text of a queues.yaml: its own ACL of the queue.
+    Text(TextLocation),
+}
+
+/// A location in the text of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct TextLocation {
+    /// The name of the text: a file, or a ConfigMap and its key.
+    pub name: Arc<str>,
+    /// The line, from 1; `None` if it is unknown, or the text was generated.
+    pub line: Option<usize>,
+    /// The column in characters, from 1; `None` if `line` is.
+    pub column: Option<usize>,
+    /// The bytes of that text, if they are known.
+    pub span: Option<Span>,
 }
 
 impl fmt::Display for Origin {
@@ -125,7 +140,7 @@ impl Node {
             is_leaf: queue.is_leaf,
             is_declared_parent: queue.is_declared_parent,
             max_applications: queue.max_applications,
-            head: queue.head,
+            head: queue.head.map(|head| TextLocation { span: Some(head), ..TextLocation::default() }),
             grants: ByRight {
                 submit: Grants::written(queue, Right::Submit)?,
                 admin: Grants::written(queue, Right::Admin)?,
@@ -156,13 +171,21 @@ impl Grants {
             right,
             error,
         })?;
-        let parts = vec![(Origin::Text(written.span), acl.clone())];
+        let location = TextLocation { span: written.span, ..TextLocation::default() };
+        let parts = vec![(Origin::Text(location), acl.clone())];
         Ok(Self { text: written.value.clone(), acl, parts })
     }
 
     /// Moves the entries that `object` grants from the text to the object. Entries that the current ACL does
     /// not grant are not attributed.
     pub(super) fn attribute(&mut self, object: Origin, granted: &Acl) {
+        // Nearly all ACLs are those of the base.
+        if let ([(origin @ Origin::Text(_), part)], Origin::Text(_)) = (self.parts.as_mut_slice(), &object)
+            && part == granted
+        {
+            *origin = object;
+            return;
+        }
         let lost = granted.lost(&self.acl);
         let kept = if granted.is_everyone() && !self.acl.is_everyone() {
             Acl::nobody()
@@ -178,6 +201,10 @@ impl Grants {
         if !kept.is_nobody() {
             self.parts.push((object, kept));
         }
-        self.parts.sort_by(|left, right| left.0.cmp(&right.0));
+        // Texts come last, in the order in which they were attributed.
+        self.parts.sort_by(|(left, _), (right, _)| match (left, right) {
+            (Origin::Text(_), Origin::Text(_)) => Ordering::Equal,
+            (left, right) => left.cmp(right),
+        });
     }
 }

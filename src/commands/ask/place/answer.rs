@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::words;
+use crate::source::configuration::Text;
 use queuewarden_api::answer::{About, Answers, TraceStep, WrittenIn};
 use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleStep, Step, Submission,
@@ -103,8 +104,10 @@ pub enum RuleResult {
 /// A question and its answer by the evaluator.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// The source of locations and decisions.
+    /// The source of decisions.
     pub answers: Answers<'a>,
+    /// The text with the placement rules.
+    pub text: &'a Text,
     /// The submitted application.
     pub submission: &'a Submission,
     /// The outcome.
@@ -180,7 +183,7 @@ impl Context<'_> {
             rule: step.name.key().to_owned(),
             value: step.name.value().map(str::to_owned),
             create: step.create,
-            written_in: step.span.map(|span| self.answers.configuration.locate(Some(span))),
+            written_in: step.span.map(|span| WrittenIn::from(&self.text.locate(Some(span)))),
             parent: step.parent.as_ref().map(|parent| Box::new(self.rule_answer(parent))),
             queue: queue.cloned(),
             result,

@@ -7,11 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::source::configuration::Configuration;
-use crate::source::rendered::ObjectChange;
+use crate::source::configuration::ObjectChange;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::{Answers, GrantedBy, Named, Texts, VERSION};
+use queuewarden_api::answer::{Answers, GrantedBy, VERSION};
 use queuewarden_plan::timeline::Course;
-use yunikorn::identity::{Identity, ResolverKind};
+use queuewarden_plan::{admission_keys, merged, risks};
+use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
 use yunikorn_access::decide::explain;
@@ -19,6 +20,7 @@ use yunikorn_access::diff::{
     Change, Direction, Extent, PartitionDiff, Period, Periods, Presence, Reached, Section, Timeline,
     between_for, same, unmoved,
 };
+use yunikorn_access::subject::Subject;
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -138,7 +140,7 @@ pub struct ChangeAnswer {
     /// Gain or loss.
     pub direction: Direction,
     /// The subject: a user without its groups, a group without its members, or everyone.
-    pub subject: Named,
+    pub subject: Subject,
     /// The right.
     pub verb: Right,
     /// The period of the right without the change; null for a right that is gained. A right whose period
@@ -169,7 +171,7 @@ pub struct SubtreeAnswer {
 pub struct UnchangedAnswer {
     /// The subject.
     #[serde(flatten)]
-    pub subject: Named,
+    pub subject: Subject,
     /// The queues on which nothing changes.
     pub subtrees: Vec<Extent>,
 }
@@ -185,7 +187,8 @@ pub(super) struct Compared<'a> {
 
 impl Compared<'_> {
     pub(super) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
-        let course = Course::new(self.old.over_time.as_deref(), self.new.over_time.as_deref());
+        let course =
+            Course::new(self.old.rendered.over_time.as_deref(), self.new.rendered.over_time.as_deref());
         let unknown_from = course.unknown_from;
         let (old_later, new_later) = (self.old.later(course.old), self.new.later(course.new));
         let before = Timeline { now: old, later: &old_later };
@@ -199,8 +202,7 @@ impl Compared<'_> {
                 || !risks.is_empty()
                 || unknown_from.is_some(),
             unknown_from,
-            resolver_differs: ResolverKind::in_force(&self.old.config)
-                != ResolverKind::in_force(&self.new.config),
+            resolver_differs: self.old.view.resolver != self.new.view.resolver,
             partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
             settings: self.settings(),
             risks,
@@ -215,7 +217,7 @@ impl Compared<'_> {
     /// one does not refuse.
     fn refused(self) -> Vec<RefusedAnswer> {
         let applied: BTreeSet<String> = self.change.applied().collect();
-        let [old, new] = [self.old, self.new].map(|of| &of.around.refused);
+        let [old, new] = [self.old, self.new].map(|of| of.rendered.context.refused());
         let of_change =
             new.iter().filter(|(object, _)| applied.contains(*object) || !old.contains_key(*object));
         let refused = |(object, why): (&String, &String)| RefusedAnswer {
@@ -251,7 +253,7 @@ impl Compared<'_> {
                     about.remove(&(queue.to_string(), change.right));
                 }
             }
-            let answers = Answers { configuration: self.new, tree: after };
+            let answers = Answers { source: self.new.name(), tree: after };
             still.extend(about.into_iter().map(|(queue, verb)| {
                 let decision = explain(after, verb, &queue, who);
                 let (allowed, reason) = (decision.allowed(), answers.reason(&decision));
@@ -262,7 +264,7 @@ impl Compared<'_> {
     }
 
     fn settings(self) -> Vec<SettingAnswer> {
-        let [old, new] = [self.old, self.new].map(|of| &of.around.settings);
+        let [old, new] = [self.old, self.new].map(|of| admission_keys(&merged(&of.rendered.context.settled)));
         let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         let setting = |key: &&String| SettingAnswer {
             key: (*key).clone(),
@@ -279,7 +281,7 @@ impl Compared<'_> {
                 code: risk.code.to_string(),
                 message: risk.message.clone(),
             };
-            of.around.risks.iter().map(risk).collect::<Vec<_>>()
+            risks(&of.rendered.context.settled).iter().map(risk).collect::<Vec<_>>()
         });
         new.into_iter().filter(|risk| !old.contains(risk)).collect()
     }
@@ -311,7 +313,7 @@ impl Compared<'_> {
             let gains = change.direction == Direction::Gains;
             let configuration = if gains { self.new } else { self.old };
             let tree = configuration.tree(partition);
-            let answers = tree.as_ref().map(|tree| Answers { configuration, tree });
+            let answers = tree.as_ref().map(|tree| Answers { source: configuration.name(), tree });
             let subtree = |reached: &Reached| SubtreeAnswer {
                 extent: reached.extent.clone(),
                 by: GrantedBy {
@@ -322,12 +324,12 @@ impl Compared<'_> {
                 until: change.periods.after.filter(|_| gains).and_then(|period| period.until),
             };
             let unchanged = change.unchanged.iter().map(|(subject, queues)| UnchangedAnswer {
-                subject: Named::from(subject),
+                subject: subject.clone(),
                 subtrees: section.queues.extents(queues),
             });
             ChangeAnswer {
                 direction: change.direction,
-                subject: Named::from(&change.subject),
+                subject: change.subject.clone(),
                 verb: change.right,
                 before: change.periods.before,
                 after: change.periods.after,

@@ -11,10 +11,10 @@ use crate::controller::mirror::{self, MirrorWatches, StepResult};
 use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::history::Revision;
-use queuewarden_plan::machine::{Action, Event, Outcome};
-use queuewarden_plan::rbac_mirror::Changes;
+use queuewarden_plan::machine::{Action, Event, WriteOutcome};
+use queuewarden_plan::rbac_mirror::MirrorChanges;
 use queuewarden_plan::snapshot::{ConfigMapState, WriteFailure};
-use queuewarden_plan::{NewConfigMap, Replacement, ResourceKind, Write};
+use queuewarden_plan::{NewConfigMap, OutputReplacement, ResourceKind, Write};
 
 impl Reconciler {
     /// Performs an action; returns the event with its result, if it has one.
@@ -75,7 +75,7 @@ impl Reconciler {
     }
 
     #[tracing::instrument(name = "write", skip_all)]
-    async fn write(&mut self, namespace: &str, write: &Write) -> Outcome {
+    async fn write(&mut self, namespace: &str, write: &Write) -> WriteOutcome {
         let moment = self.watches.moment(&write.name);
         let replaced = self.watches.config_map(&write.name);
         let replaced = replaced.filter(|map| Some(&map.resource_version) == write.resource_version.as_ref());
@@ -84,16 +84,16 @@ impl Reconciler {
                 let data = map.data.clone().unwrap_or_default();
                 self.watches.learn_config_map(map, moment);
                 self.log_write(namespace, write, replaced, &data).await;
-                Outcome::Done
+                WriteOutcome::Done
             }
             Err(outcome) => {
                 match &outcome {
-                    Outcome::Conflict => self.health.metrics.applied("conflict"),
-                    Outcome::Refused(failure) => self.log_failure(namespace, failure),
-                    Outcome::Unknown(why) => {
+                    WriteOutcome::Conflict => self.health.metrics.applied("conflict"),
+                    WriteOutcome::Refused(failure) => self.log_failure(namespace, failure),
+                    WriteOutcome::Unknown(why) => {
                         self.log_failure(namespace, &WriteFailure::Transient(why.clone()));
                     }
-                    Outcome::Done => {}
+                    WriteOutcome::Done => {}
                 }
                 outcome
             }
@@ -116,7 +116,7 @@ impl Reconciler {
         aliased.extend(named);
         let contributions = Arc::clone(&self.carryover.contributions);
         let replacement =
-            Replacement::new(write, replaced, contributions, aliased, &mut self.carryover.known);
+            OutputReplacement::new(write, replaced, contributions, aliased, &mut self.carryover.known);
         // Two writes of a second are two revisions.
         let now = clock::precise();
         let repaired = write.repair && !self.carryover.created;
@@ -181,7 +181,7 @@ impl Reconciler {
     }
 
     /// Takes the next steps of the RBAC mirror.
-    async fn mirror(&self, changes: &Changes) -> Event {
+    async fn mirror(&self, changes: &MirrorChanges) -> Event {
         let moments = self.watches.mirror().map(MirrorWatches::moments).unwrap_or_default();
         let (mut failure, mut conflict) = (None, false);
         for answer in mirror::carry_out(&self.client, changes, || self.leadership.holds()).await {
