@@ -20,7 +20,7 @@ use crate::source::session::ServerArgs;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::history::{LABEL, unpack};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;
@@ -214,7 +214,7 @@ async fn list(
     client: &Client,
     namespace: &str,
     wants: impl Fn(&RevisionAnswer) -> bool,
-) -> Result<Vec<RevisionAnswer>, call::Error> {
+) -> Result<Vec<RevisionAnswer>, CallError> {
     let stored = stored(client, namespace, wants).await?;
     Ok(stored.into_iter().map(|(_, revision)| revision).collect())
 }
@@ -224,7 +224,7 @@ pub(crate) async fn stored(
     client: &Client,
     namespace: &str,
     wants: impl Fn(&RevisionAnswer) -> bool,
-) -> Result<Vec<(Option<Timestamp>, RevisionAnswer)>, call::Error> {
+) -> Result<Vec<(Option<Timestamp>, RevisionAnswer)>, CallError> {
     let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
     let mut params = ListParams::default().labels(LABEL).limit(PAGE);
     let mut all = Vec::new();
@@ -317,7 +317,7 @@ pub(crate) fn configuration(
     read.map_err(|refused| files::refuse(&refused, console))
 }
 
-pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &call::Error) -> Failure {
+pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &CallError) -> Failure {
     let failure = cluster.failure("the history", error);
     if !error.is_forbidden() {
         return failure;

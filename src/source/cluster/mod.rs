@@ -31,7 +31,7 @@ use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_client::objects::api;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
@@ -267,11 +267,11 @@ impl Cluster {
     }
 
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
-    async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
+    async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, CallError> {
         Ok(self.config_entry().await?.map_or_else(|| Ok(ConfigSpec::default()), |config| config.spec))
     }
 
-    async fn config_entry(&self) -> Result<Option<ConfigEntry>, call::Error> {
+    async fn config_entry(&self) -> Result<Option<ConfigEntry>, CallError> {
         // Without the definitions it is a 404, too, but none that `get_opt` knows.
         match call(api(ResourceKind::YuniKornConfig, self.client.clone()).get(SINGLETON)).await {
             Ok(object) => Ok(Some(convert::yunikorn_config(&object))),
@@ -284,7 +284,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When the API server does not return it.
-    pub fn config(&self) -> Result<Option<ConfigEntry>, call::Error> {
+    pub fn config(&self) -> Result<Option<ConfigEntry>, CallError> {
         self.runtime.block_on(self.config_entry())
     }
 
@@ -414,9 +414,9 @@ impl Cluster {
     }
 
     /// Returns the failure to read something.
-    pub(crate) fn failure(&self, what: &str, error: &call::Error) -> Failure {
+    pub(crate) fn failure(&self, what: &str, error: &CallError) -> Failure {
         Failure::Undecided(match error {
-            call::Error::Refused { code: 403, message } => {
+            CallError::Refused { code: 403, message } => {
                 let ours = [SETTINGS, "the objects of kind ", "QueueAcl/", "the events"];
                 let help = if what.starts_with("ConfigMap ") {
                     TO_READ_MAPS
@@ -427,14 +427,14 @@ impl Cluster {
                 };
                 return Failure::Forbidden(format!("cannot read {what}: {message}{help}"));
             }
-            call::Error::Refused { code: 401, .. } => format!(
+            CallError::Refused { code: 401, .. } => format!(
                 "cannot read {what}: the API server rejected the token, or client certificate, of the \
                  kubeconfig ({}): log in again",
                 self.server
             ),
-            call::Error::Refused { message, .. } => format!("cannot read {what}: {message}"),
-            call::Error::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
-            call::Error::Unreachable(why) => {
+            CallError::Refused { message, .. } => format!("cannot read {what}: {message}"),
+            CallError::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
+            CallError::Unreachable(why) => {
                 format!("no answer from the API server {}: {}", self.server, cause(why.as_ref()))
             }
         })
@@ -455,10 +455,7 @@ pub fn seen(event: &Event) -> Option<Timestamp> {
 }
 
 /// Returns the objects of a kind; none if the kind is not installed.
-pub(crate) async fn objects_of(
-    client: &Client,
-    kind: ResourceKind,
-) -> Result<Vec<DynamicObject>, call::Error> {
+pub(crate) async fn objects_of(client: &Client, kind: ResourceKind) -> Result<Vec<DynamicObject>, CallError> {
     match call(api(kind, client.clone()).list(&ListParams::default())).await {
         Ok(list) => Ok(list.items),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
@@ -472,7 +469,7 @@ pub(crate) async fn listed<K: Clone + DeserializeOwned + fmt::Debug, T>(
     api: &Api<K>,
     params: ListParams,
     keep: impl Fn(PartialObjectMeta<K>) -> Option<T>,
-) -> Result<Vec<T>, call::Error> {
+) -> Result<Vec<T>, CallError> {
     let mut all = Vec::new();
     let mut page = params.limit(PAGE);
     loop {

@@ -172,7 +172,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 /// Publishes the state to the endpoints.
 pub type Publisher = watch::Sender<Option<Arc<Published>>>;
 /// Reads the current state; `None` until everything was read once.
-pub type Knows = watch::Receiver<Option<Arc<Published>>>;
+pub type PublishedReceiver = watch::Receiver<Option<Arc<Published>>>;
 
 #[cfg(test)]
 mod tests {

@@ -28,7 +28,7 @@ use crate::controller::last_base::LastBaseStore;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
 use crate::controller::read_back::ReadBack;
-use crate::controller::reconcile::{self, Functions, Left, Reconciler};
+use crate::controller::reconcile::{self, Functions, Reconciler, RunCarryover};
 use crate::controller::watch::SILENCE;
 use crate::memory::Budget;
 use crate::server::open::{Https, Open, OpenError};
@@ -184,7 +184,7 @@ async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessEr
         changed,
         state: State::new(fastrand::u64(..)),
         functions: Functions::default(),
-        left: Left::default(),
+        carryover: RunCarryover::default(),
     };
     Box::pin(reconcile::run(reconciler, stop)).await;
     let shutdown = async {

@@ -76,7 +76,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
 use crate::controller::health::Health;
-use crate::controller::published::{Knows, Published};
+use crate::controller::published::{Published, PublishedReceiver};
 use crate::memory::{Budget, MIB};
 use applications::Applications;
 use bounds::{RequestLimits, UnreadBody, bound};
@@ -91,7 +91,7 @@ use room::Requests;
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ServerState {
     /// Reads the current state.
-    pub knows: Knows,
+    pub knows: PublishedReceiver,
     /// Lookups that callers cause.
     pub lookups: Lookups,
     /// Permissions of callers.
