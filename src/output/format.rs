@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::output::console::{Emphasis, Look};
 use crate::output::{Console, Failure};
 use go_compat::diag::{cut, is_obeyed, plural, show};
+use yunikorn::queue::nearest;
 
 /// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -349,6 +350,11 @@ pub fn yaml(answer: &impl Serialize) -> Result<String, Failure> {
         return json(answer);
     }
     Ok(text)
+}
+
+/// Asks whether a similar name was meant; empty if there is none.
+pub fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
+    nearest(names, text).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 #[cfg(test)]

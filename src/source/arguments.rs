@@ -1,5 +1,6 @@
 //! Arguments that say which files are read, and how.
 
+use crate::output::text;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -77,7 +78,7 @@ impl FileArgs {
         let mut inputs = Inputs::new(texts.sources);
         inputs.skipped = inputs.skipped.saturating_add(texts.skipped);
         if inputs.sources.is_empty() && inputs.skipped == 0 && self.base.is_none() {
-            let paths: Vec<_> = paths.iter().map(|path| source::shown(path)).collect();
+            let paths: Vec<_> = paths.iter().map(|path| text::shown(path)).collect();
             let hint = if self.recursive { "" } else { "; -R looks into folders below" };
             return Err(Failure::Usage(format!(
                 "no .yaml, .yml or .json file in {}{hint}",
@@ -85,7 +86,7 @@ impl FileArgs {
             )));
         }
         inputs.namespace = namespace.map(ToOwned::to_owned);
-        inputs.choose_base(self.base.as_deref())?;
+        assemble::choose_base(&mut inputs, self.base.as_deref())?;
         inputs.version = self.yunikorn_version;
         console.notes(&inputs.notes);
         if inputs.skipped > 0 {

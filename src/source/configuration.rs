@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::request::suggestion;
 use super::texts::Text;
+use crate::output::format::suggestion;
+use crate::output::text::Source;
 use crate::output::{Console, Failure};
-use crate::source::input::source::Source;
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use crate::output::Failure;
 use crate::output::format::{Table, UNTIL, visible};
+use crate::output::manifest::DEFAULT_PARTITION;
 use crate::source::rendered::Evidence;
-use crate::source::session::{DEFAULT_PARTITION, Session, SourceArgs};
+use crate::source::session::{Session, SourceArgs};
 use crate::source::texts::Text;
 use go_compat::diag::quoted;
 use queuewarden_api::answer::{About, Named, Texts as _, WrittenIn, until};

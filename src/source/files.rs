@@ -10,12 +10,13 @@ use serde_json::Value;
 use super::configuration::{Around, Configuration, Refused, Written};
 use super::rendered::{self, Evidence, ObjectChange};
 use super::texts::Text;
-use crate::commands::check::render;
 use crate::output::findings::{self, plural};
+use crate::output::text::SourceDiagnostic;
 use crate::output::{Console, Failure, diagnostic};
 use crate::source::assemble::{Assembled, assemble, namespaces};
 use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
+use crate::source::schema;
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::simulate::{enforced, settle};
@@ -71,7 +72,7 @@ impl Given {
     /// When a part of them cannot be read.
     pub fn from_inputs(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
-        let found = render::unreadable(&inputs, &assembled);
+        let found = unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs.sources, &found, console.look_err()));
         let mut unread = assembled.findings.iter().chain(&inputs.alternatives);
         if unread.any(|finding| finding.diagnostic.is_error()) {
@@ -264,4 +265,15 @@ impl Given {
             None => Text::whole(format!("{map}/{key}"), text),
         }
     }
+}
+
+/// Returns findings on the files as such; problems of the objects are in their conditions.
+pub(crate) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
+    let mut found = assembled.findings.clone();
+    found.extend(inputs.alternatives.iter().cloned());
+    for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
+        found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
+    }
+    findings::sort(&mut found);
+    found
 }

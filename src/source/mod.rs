@@ -7,13 +7,17 @@
 //! * [`identity`], [`request`]: the user, and the right and queue.
 //! * [`input`], [`assemble`]: files as objects, and what they say together.
 
+pub mod aliases;
 pub mod apply;
 pub mod arguments;
 pub mod assemble;
+pub mod catalog;
 pub mod cluster;
+pub mod comparison;
 pub mod configuration;
 pub mod entries;
 pub mod files;
+pub mod history;
 pub mod identity;
 pub mod input;
 pub mod installed;
@@ -22,7 +26,10 @@ pub mod os_groups;
 pub mod past;
 pub mod rendered;
 pub mod request;
+pub mod schema;
 pub mod session;
+pub mod subjects;
+pub mod suppressions;
 pub mod texts;
 pub mod times;
 pub mod validate;

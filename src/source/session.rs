@@ -12,6 +12,7 @@ use super::files::Given;
 use super::input::source;
 use super::rendered::{Evidence, ObjectChange};
 use super::times;
+use crate::output::manifest::DEFAULT_PARTITION;
 use crate::output::{Console, Failure};
 use crate::source::arguments::{CLUSTER, FileArgs};
 use queuewarden_api::answer::Answers;
@@ -29,9 +30,6 @@ Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.
 pub const EXIT_CODES_OF_LISTS: &str = "\
 Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be \
 decided.";
-
-/// The partition if none is given.
-pub const DEFAULT_PARTITION: &str = "default";
 
 /// Options for the source of the configuration.
 #[derive(Debug, Clone, Default, clap::Args)]

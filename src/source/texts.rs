@@ -1,9 +1,9 @@
 //! Texts that a configuration was read from, and locations in them: `queues.yaml:12:20`.
 
+use crate::output::text::Source;
 use crate::source::input::Inputs;
 use crate::source::input::object::{Document, token};
 use crate::source::input::scalar::ContentSpans;
-use crate::source::input::source::Source;
 use go_compat::diag::Span;
 use queuewarden_api::answer::WrittenIn;
 

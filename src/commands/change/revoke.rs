@@ -1,12 +1,11 @@
 //! `queuewarden revoke`: takes users and groups out of the objects that name them.
 
+use crate::source::comparison;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use serde_json::{Value, json};
 
-use super::grant::{SubjectArgs, checked, covers};
-use crate::commands::check::diff;
 use crate::output::{Console, Exit, Failure, manifest};
 use crate::source::apply;
 use crate::source::configuration::Configuration;
@@ -14,6 +13,8 @@ use crate::source::entries::{self, Found};
 use crate::source::rendered::ObjectChange;
 use crate::source::request;
 use crate::source::session::{Session, SourceArgs};
+use crate::source::subjects::{SubjectArgs, covers};
+use crate::source::validate::checked;
 use go_compat::diag::plural;
 use queuewarden_api::answer::{Answers, WrittenIn};
 use queuewarden_api::v1alpha1::Grant;
@@ -216,7 +217,7 @@ impl Edits {
             let mut change = change.clone();
             change.queue_acls.retain(|entry| !deleted.iter().any(|object| object.name == entry.meta.name));
             change.deleted = deleted.to_vec();
-            Ok(evaluate(&change).map_or(true, |after| diff::widens(&kept, &after)))
+            Ok(evaluate(&change).map_or(true, |after| comparison::widens(&kept, &after)))
         };
         let Ok(deleted) = deletable(empty.clone(), widens);
         for edit in &mut self.0 {
@@ -246,7 +247,7 @@ impl Edits {
         let change = self.change(&args.source, Console::silent())?;
         let after = session.source.evaluate(&args.source, &found.evidence, &change, console)?;
         after.note(Some(&session.configuration), console);
-        diff::show(&session.configuration, &after, console);
+        comparison::show(&session.configuration, &after, console);
         for Edit { object, old, is_deleted, .. } in &self.0 {
             apply::note_restorers(object, old, console);
             if *is_deleted && !args.apply {

@@ -1,6 +1,7 @@
 //! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
 //! objects that wrote into them. It writes nothing, and every request has a timeout.
 
+use crate::output::text;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -26,7 +27,6 @@ use super::rendered::{Evidence, ObjectChange};
 use super::texts::Text;
 use super::{files, live, rendered};
 use crate::output::{Console, Failure};
-use crate::source::input::source;
 use crate::source::session::{ClusterArgs, ServerArgs};
 use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
@@ -612,10 +612,10 @@ fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
     let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
     match error {
         KubeconfigError::ReadConfig(error, path) if args.kubeconfig.is_some() => {
-            format!("cannot read {}: {}", source::shown(path), cause(error))
+            format!("cannot read {}: {}", text::shown(path), cause(error))
         }
         KubeconfigError::ReadConfig(error, path) if error.kind() != io::ErrorKind::NotFound => {
-            format!("cannot read {}: {}", source::shown(path), cause(error))
+            format!("cannot read {}: {}", text::shown(path), cause(error))
         }
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
             "no kubeconfig: looked at $KUBECONFIG and ~/.kube/config".to_owned()

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::Inputs;
 use super::object::{Kind, Object};
-use super::{SourceDiagnostic, ours};
+use super::ours;
+use crate::output::text::SourceDiagnostic;
 
 /// Maximum number of environments in one run.
 const MAX_ENVIRONMENTS: usize = 100;

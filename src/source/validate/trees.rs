@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use super::config_maps::{Pair, other_trees};
 use crate::output::findings::Found;
+use crate::output::text::Source;
+use crate::output::text::SourceDiagnostic;
 use crate::source::configuration::{Around, Configuration, Written};
 use crate::source::files::Given;
+use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
-use crate::source::input::source::Source;
-use crate::source::input::{Inputs, SourceDiagnostic};
 use crate::source::rendered;
 use crate::source::texts::Text;
 use go_compat::diag::Diagnostic;

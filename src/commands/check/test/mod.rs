@@ -9,12 +9,13 @@ use kube::core::DynamicObject;
 
 use crate::output::findings::{self, plural};
 use crate::output::format;
+use crate::output::text::SourceDiagnostic;
 use crate::output::{Console, Exit, Failure};
 use crate::source::arguments::InputArgs;
 use crate::source::files::Given;
 use crate::source::identity::GroupsArgs;
+use crate::source::input::Inputs;
 use crate::source::input::object::Object;
-use crate::source::input::{Inputs, SourceDiagnostic};
 use crate::source::validate::objects;
 use answer::TestAnswer;
 use go_compat::diag::Diagnostic;

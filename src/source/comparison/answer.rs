@@ -176,15 +176,15 @@ pub struct UnchangedAnswer {
 
 /// The two configurations, the objects that make the difference, and the user that it is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Compared<'a> {
-    pub(super) old: &'a Configuration,
-    pub(super) new: &'a Configuration,
-    pub(super) change: &'a ObjectChange,
-    pub(super) who: Option<&'a Identity>,
+pub(crate) struct Compared<'a> {
+    pub(crate) old: &'a Configuration,
+    pub(crate) new: &'a Configuration,
+    pub(crate) change: &'a ObjectChange,
+    pub(crate) who: Option<&'a Identity>,
 }
 
 impl Compared<'_> {
-    pub(super) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
+    pub(crate) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
         let course = Course::new(self.old.over_time.as_deref(), self.new.over_time.as_deref());
         let unknown_from = course.unknown_from;
         let (old_later, new_later) = (self.old.later(course.old), self.new.later(course.new));
@@ -341,7 +341,7 @@ impl Compared<'_> {
 
 impl ChangeAnswer {
     /// Returns the periods before and after the change.
-    pub(super) fn periods(&self) -> Periods {
+    pub(crate) fn periods(&self) -> Periods {
         Periods { before: self.before, after: self.after }
     }
 }
@@ -356,7 +356,7 @@ impl DiffAnswer {
     }
 
     /// Returns all gains and losses.
-    pub(super) fn changes(&self) -> impl Iterator<Item = &ChangeAnswer> {
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &ChangeAnswer> {
         self.partitions.iter().flat_map(|partition| {
             partition.changes.iter().chain(&partition.added.changes).chain(&partition.removed.changes)
         })
