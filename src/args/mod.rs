@@ -13,10 +13,9 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::ask::{can_i, explain, matrix, place, report, what_can, who_can, whoami};
+use crate::commands::ask::{can_i, matrix, place, report, what_can, who_can, whoami};
 #[cfg(feature = "import")]
-use crate::commands::change::import;
-use crate::commands::change::{grant, revoke, suspend};
+use crate::commands::change::{grant, import, revoke, suspend};
 use crate::commands::check::{acl, diff, render, review, test, validate};
 use crate::commands::operate::{authorizer_config, check, crds, describe, history, run, status, user_info};
 use crate::commands::other::{codes, completion, man, version};
@@ -43,7 +42,7 @@ enum Command {
     /// Check whether a user may do something on a queue, or with an application
     CanI(can_i::Args),
     /// Explain why a user may, or may not, do something
-    Explain(explain::Args),
+    Explain(can_i::ExplainArgs),
     /// List everyone who may submit to a queue, or administer it
     WhoCan(who_can::Args),
     /// List the queues that a user may submit to, or administer
@@ -113,7 +112,7 @@ const GROUPS: [(&str, &str); 5] =
     [("Ask", "can-i"), ("Check", "acl"), ("Change", "grant"), ("Operate", "status"), ("Other", "codes")];
 
 /// Name of the program as a plugin of kubectl: then it is started as `kubectl queuewarden`.
-pub(crate) const PLUGIN: &str = "kubectl-queuewarden";
+const PLUGIN: &str = "kubectl-queuewarden";
 
 /// Returns the command line, under the name by which the program was started.
 pub(crate) fn command() -> clap::Command {
@@ -224,24 +223,25 @@ pub fn main() -> ExitCode {
         let matches = command().try_get_matches();
         Cli::from_arg_matches(&matches.map_err(|error| with_guess(error, &command()))?)
     };
-    let cli = match completion::answer().and_then(|done| if done { Ok(None) } else { parsed().map(Some) }) {
-        Ok(Some(cli)) => cli,
-        Ok(None) => return ExitCode::SUCCESS,
-        Err(error) => {
-            // Help and version are answers, not errors; clap knows where each goes. A closed output is no
-            // reason to fail.
-            let error = printable(error);
-            drop(error.print());
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
-    };
+    let cli =
+        match completion::answer(command).and_then(|done| if done { Ok(None) } else { parsed().map(Some) }) {
+            Ok(Some(cli)) => cli,
+            Ok(None) => return ExitCode::SUCCESS,
+            Err(error) => {
+                // Help and version are answers, not errors; clap knows where each goes. A closed output is no
+                // reason to fail.
+                let error = printable(error);
+                drop(error.print());
+                return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            }
+        };
     let console = Console::new(cli.color);
     let ended = match &cli.command {
         Command::Render(args) => render::run(args, console),
         Command::Validate(args) => validate::run(args, console),
         Command::Acl(args) => acl::run(args, console),
         Command::CanI(args) => can_i::run(args, console),
-        Command::Explain(args) => explain::run(args, console),
+        Command::Explain(args) => can_i::explain(args, console),
         Command::WhoCan(args) => who_can::run(args, console),
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Whoami(args) => whoami::run(args, console),
@@ -265,8 +265,8 @@ pub fn main() -> ExitCode {
         Command::Crds(args) => crds::run(args, console),
         Command::UserInfo(args) => user_info::run(args, console),
         Command::Codes(args) => codes::run(args, console),
-        Command::Completion(args) => completion::run(args, console),
-        Command::Man(args) => man::run(args, console),
+        Command::Completion(args) => completion::run(args, PLUGIN, console),
+        Command::Man(args) => man::run(args, command(), console),
         Command::Run(args) => run::run(args),
         Command::Certificates(args) => run::certificates(args),
         Command::Version(args) => version::run(args, console),

@@ -9,6 +9,7 @@ use crate::output::{Console, Failure};
 pub use go_compat::diag::visible;
 use go_compat::diag::{cut, is_obeyed, plural, show};
 use go_compat::go_json;
+use yunikorn::queue::nearest;
 
 /// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -334,6 +335,11 @@ pub fn yaml(answer: &impl Serialize) -> Result<String, Failure> {
         return json(answer);
     }
     Ok(text)
+}
+
+/// Asks whether a similar name was meant; empty if there is none.
+pub fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
+    nearest(names, text).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use super::assemble::{self, Assembled};
 use super::cluster::{self, Cluster};
-use super::configuration::Configuration;
-use super::configuration::{Evidence, ObjectChange};
+use super::configuration::{Configuration, Evidence, ObjectChange};
 use super::files::FileSource;
 use super::input::{Inputs, ours, source};
-use super::times::{self, clock};
+use super::times;
+use super::times::clock;
 use crate::output::findings::plural;
-use crate::output::{Console, Failure};
+use crate::output::manifest::DEFAULT_PARTITION;
+use crate::output::{Console, Failure, text};
 use queuewarden_api::answer::Answers;
 use queuewarden_plan::ObjectRef;
 use queuewarden_plan::ahead::{Ahead, ahead};
@@ -31,9 +32,6 @@ Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.
 pub const EXIT_CODES_OF_LISTS: &str = "\
 Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be \
 decided.";
-
-/// The partition if none is given.
-pub const DEFAULT_PARTITION: &str = "default";
 
 /// Options for the objects to read.
 #[derive(Debug, Clone, clap::Args)]
@@ -101,7 +99,7 @@ impl FileArgs {
         let mut inputs = Inputs::new(texts.sources);
         inputs.skipped = inputs.skipped.saturating_add(texts.skipped);
         if inputs.sources.is_empty() && inputs.skipped == 0 && self.base.is_none() {
-            let paths: Vec<_> = paths.iter().map(|path| source::shown(path)).collect();
+            let paths: Vec<_> = paths.iter().map(|path| text::shown(path)).collect();
             let hint = if self.recursive { "" } else { "; -R looks into folders below" };
             return Err(Failure::Usage(format!(
                 "no .yaml, .yml or .json file in {}{hint}",
@@ -109,7 +107,7 @@ impl FileArgs {
             )));
         }
         inputs.namespace = namespace.map(ToOwned::to_owned);
-        inputs.choose_base(self.base.as_deref())?;
+        assemble::choose_base(&mut inputs, self.base.as_deref())?;
         inputs.version = self.yunikorn_version;
         console.notes(&inputs.notes);
         if inputs.skipped > 0 {

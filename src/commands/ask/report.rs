@@ -7,10 +7,10 @@ use clap::ValueEnum as _;
 
 use crate::output::findings::plural;
 use crate::output::format::{self, Table, UNTIL};
+use crate::output::text::shown;
 use crate::output::{Console, Exit, Failure, file};
 use crate::source::cluster::{Cluster, context, objects_of};
 use crate::source::configuration::{ClusterContext, Configuration};
-use crate::source::input::source::shown;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;

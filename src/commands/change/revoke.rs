@@ -1,19 +1,18 @@
 //! `queuewarden revoke`: takes users and groups out of the objects that name them.
 
+use crate::source::comparison;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use serde_json::{Value, json};
 
-use super::grant::{SubjectArgs, checked, covers};
-use crate::commands::check::diff;
 use crate::output::{Console, Exit, Failure, manifest};
-use crate::source::apply;
-use crate::source::configuration::Configuration;
-use crate::source::configuration::ObjectChange;
+use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::entries::{self, Found};
-use crate::source::request;
 use crate::source::session::{Session, SourceArgs};
+use crate::source::subjects::{SubjectArgs, covers};
+use crate::source::validate::checked;
+use crate::source::{apply, request};
 use go_compat::diag::plural;
 use queuewarden_api::answer::{Answers, WrittenIn};
 use queuewarden_api::v1alpha1::Grant;
@@ -216,7 +215,7 @@ impl Edits {
             let mut change = change.clone();
             change.queue_acls.retain(|entry| !deleted.iter().any(|object| object.name == entry.meta.name));
             change.deleted = deleted.to_vec();
-            Ok(evaluate(&change).map_or(true, |after| diff::widens(&kept, &after)))
+            Ok(evaluate(&change).map_or(true, |after| comparison::widens(&kept, &after)))
         };
         let Ok(deleted) = deletable(empty.clone(), widens);
         for edit in &mut self.0 {
@@ -246,7 +245,7 @@ impl Edits {
         let change = self.change(&args.source, Console::silent())?;
         let after = session.source.evaluate(&args.source, &found.evidence, &change, console)?;
         after.note(Some(&session.configuration), console);
-        diff::show(&session.configuration, &after, console);
+        comparison::show(&session.configuration, &after, console);
         for Edit { object, old, is_deleted, .. } in &self.0 {
             apply::note_restorers(object, old, console);
             if *is_deleted && !args.apply {

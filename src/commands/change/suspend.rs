@@ -1,15 +1,14 @@
 //! `queuewarden suspend` and `queuewarden resume`: switch a `QueueAcl`, or the writing of the ConfigMap, off
 //! and on.
 
+use crate::source::comparison;
 use serde_json::{Value, json};
 
-use super::grant::checked;
-use crate::commands::check::diff;
 use crate::output::{Console, Exit, Failure, manifest};
-use crate::source::apply;
 use crate::source::configuration::ObjectChange;
-use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
+use crate::source::validate::checked;
+use crate::source::{apply, request};
 use queuewarden_plan::snapshot::Mode;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 
@@ -88,7 +87,7 @@ impl Args {
         let before = source.configuration(args, console)?;
         let after = source.changed(args, &change, console)?;
         after.note(Some(&before), console);
-        diff::show(&before, &after, console);
+        comparison::show(&before, &after, console);
         Ok(())
     }
 }

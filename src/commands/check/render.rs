@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::output::findings::{self, Count, plural};
 use crate::output::format::escaped_json;
+use crate::output::text::{SourceDiagnostic, shown};
 use crate::output::{Console, Exit, Failure, file, manifest, statuses};
 use crate::source::assemble::Assembled;
 use crate::source::files::unreadable;
-use crate::source::input::source::shown;
-use crate::source::input::{Inputs, SourceDiagnostic};
+use crate::source::input::Inputs;
 use crate::source::session::InputArgs;
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 

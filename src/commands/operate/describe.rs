@@ -1,15 +1,14 @@
 //! `queuewarden describe`: shows one `QueueAcl` with its effect, as `kubectl describe` shows objects.
 
+use crate::output::explanation;
+use crate::source::comparison;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 
-use crate::commands::ask::explain;
-use crate::commands::check::{acl, diff};
 use crate::output::format::{Table, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::{Cluster, seen};
-use crate::source::configuration::Configuration;
-use crate::source::configuration::ObjectChange;
+use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
 use crate::source::times::whole_seconds;
@@ -99,7 +98,7 @@ fn facts(QueueAclEntry { meta, spec, .. }: &QueueAclEntry) -> Table {
 fn words(grant: Option<&Grant>) -> String {
     let Some(grant) = grant else { return "<unset>".to_owned() };
     match grant_acl(grant).0 {
-        Some(granted) => format!("{}, as {}", acl::grants(&granted), granted.yaml()),
+        Some(granted) => format!("{}, as {}", explanation::grants(&granted), granted.yaml()),
         None => "<invalid>".to_owned(),
     }
 }
@@ -128,7 +127,7 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
             let grants = node.grants(right);
             if !grants.acl.is_nobody() {
                 let written = answers.origins(grants.parts.iter().map(|(origin, _)| origin));
-                let says = explain::quoted(&grants.text);
+                let says = explanation::quoted(&grants.text);
                 table.row([node.path.as_str(), right.key(), &says, &WrittenIn::list(&written)]);
             }
         }
@@ -140,7 +139,7 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
 fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table, Failure> {
     let without = ObjectChange { deleted: vec![about], ..ObjectChange::default() };
     let [with, without] = source.both(args, &without, Console::silent())?;
-    Ok(diff::compare(&without, &with).1)
+    Ok(comparison::compare(&without, &with).1)
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {

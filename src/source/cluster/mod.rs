@@ -1,12 +1,11 @@
 //! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
 //! objects that wrote into them. It writes nothing, and every request has a timeout.
 
+use crate::output::text;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
-use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io, iter};
 
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -21,11 +20,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
-use super::configuration::{Evidence, ObjectChange};
+use super::configuration::{ClusterContext, Configuration, Evidence, ObjectChange, RenderedText, Text};
 use super::{configuration, files, live};
 use crate::output::{Console, Failure};
-use crate::source::input::source;
 use crate::source::session::{ClusterArgs, ServerArgs};
 use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
@@ -629,7 +626,7 @@ fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
         KubeconfigError::ReadConfig(error, path)
             if args.kubeconfig.is_some() || error.kind() != io::ErrorKind::NotFound =>
         {
-            format!("cannot read {}: {}", source::shown(path), cause(error))
+            format!("cannot read {}: {}", text::shown(path), cause(error))
         }
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
             "no kubeconfig: looked at $KUBECONFIG and ~/.kube/config".to_owned()

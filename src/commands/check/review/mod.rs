@@ -13,12 +13,12 @@ use jiff::Timestamp;
 
 use crate::output::findings::plural;
 use crate::output::format::{self, Table};
+use crate::output::text::Source;
 use crate::output::{Console, Exit, Failure, diagnostic};
 use crate::source::files::FileSource;
 use crate::source::identity::IdentityArgs;
 use crate::source::input::Inputs;
-use crate::source::input::source::Source;
-use crate::source::times;
+use crate::source::{assemble, times};
 use evaluator::{Answered, Evaluator};
 use sorted::{Batch, Document, Form, Sorted};
 use yunikorn_access::expect::Tally;
@@ -111,7 +111,7 @@ impl Args {
             return Ok(None);
         }
         let mut inputs = Inputs::new(sources);
-        inputs.choose_base(self.base.as_deref())?;
+        assemble::choose_base(&mut inputs, self.base.as_deref())?;
         FileSource::from_inputs(inputs, self.now, console).map(Some)
     }
 }

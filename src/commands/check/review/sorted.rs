@@ -4,6 +4,7 @@
 //! stream of lines, as API servers and audit tools write them, which may have no end: its reviews are read
 //! after everything else, one at a time.
 
+use crate::output::text;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Take};
@@ -11,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::output::text::{STDIN, Source};
 use crate::output::{Console, Failure};
 use crate::source::input::object::listed;
-use crate::source::input::source::{self, STDIN, Source, unreadable};
+use crate::source::input::source::{self, unreadable};
 use crate::source::input::split::{Syntax, split};
 use crate::source::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -88,7 +90,7 @@ impl Sorted {
             (STDIN.to_owned(), Box::new(io::stdin()))
         } else {
             let file = File::open(path).map_err(|error| unreadable(path, error))?;
-            (source::shown(path), Box::new(file))
+            (text::shown(path), Box::new(file))
         };
         let mut reader = BufReader::new(reader);
         let mut first = Vec::new();

@@ -8,12 +8,12 @@ mod formats;
 use kube::core::DynamicObject;
 
 use crate::output::findings::{self, plural};
-use crate::output::format;
-use crate::output::{Console, Exit, Failure};
+use crate::output::text::SourceDiagnostic;
+use crate::output::{Console, Exit, Failure, format};
 use crate::source::files::FileSource;
 use crate::source::identity::GroupsArgs;
+use crate::source::input::Inputs;
 use crate::source::input::object::Object;
-use crate::source::input::{Inputs, SourceDiagnostic};
 use crate::source::session::InputArgs;
 use crate::source::validate::objects;
 use answer::TestAnswer;

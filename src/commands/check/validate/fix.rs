@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use crate::output::diagnostic::edit;
+use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Failure, file};
-use crate::source::input::source::Source;
-use crate::source::input::{DUPLICATE_KEY, Inputs, NOT_JSON, SourceDiagnostic};
+use crate::source::input::{DUPLICATE_KEY, Inputs, NOT_JSON};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::yaml;
 
@@ -16,14 +17,6 @@ pub struct Change<'a> {
     /// The replaced spans with what is written instead, in their order.
     edits: Vec<(&'a Diagnostic, Span, &'a str)>,
     text: String,
-}
-
-/// Returns the part of a text that a finding replaces, and what is written instead; `None` if the finding has
-/// no replacement for exactly what is written there.
-pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'a str)> {
-    let (span, replacement) = (diagnostic.span?, diagnostic.replacement.as_deref()?);
-    let written = source.text.get(span.start..span.end)?;
-    (written == replacement.written).then_some((span, replacement.instead.as_str()))
 }
 
 /// Returns the changes by the findings, and a note for each file that is left as it is because it cannot be

@@ -8,30 +8,29 @@ pub mod ahead;
 pub mod baseline;
 pub mod fix;
 pub mod population;
-pub mod suppressions;
 
+use crate::source::validate::each;
 use std::path::PathBuf;
 
 use crate::output::console::Look;
 use crate::output::findings::{self, Count, Format, Found, Summary, ValidateAnswer, by_cause, plural, sort};
 use crate::output::format::{visible, wrapped};
+use crate::output::manifest::DEFAULT_PARTITION;
+use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Console, Exit, Failure};
-use crate::source::assemble::{Assembled, assemble};
+use crate::source::assemble::assemble;
 use crate::source::files::FileSource;
 use crate::source::input::object::Kind;
-use crate::source::input::source::Source;
-use crate::source::input::{Inputs, SourceDiagnostic};
-use crate::source::session::FileArgs;
-use crate::source::session::{ClusterArgs, DEFAULT_PARTITION, SourceArgs};
+use crate::source::session::{ClusterArgs, FileArgs, SourceArgs};
+use crate::source::suppressions::Suppressions;
 use crate::source::times::clock;
-use crate::source::validate::{config_maps, cross, objects, trees};
+use crate::source::validate::{cross, trees};
 use ahead::AheadArgs;
 use baseline::BaselineArgs;
 use go_compat::diag::Severity;
 use queuewarden_plan::ahead::{Ahead, ahead};
 use queuewarden_plan::simulate::settle;
 use queuewarden_plan::{config_map_of, snapshot};
-use suppressions::Suppressions;
 use yunikorn::config::codes::DEFAULT_CONFIG;
 use yunikorn::config::keys;
 use yunikorn_access::lint::codes::{NAME_UNKNOWN, ROOT_EVERYONE};
@@ -350,33 +349,13 @@ fn draw_all(
     format!("{}\n\nand {} more like it:\n{lines}\n", first.trim_end(), others.len())
 }
 
-/// Returns all findings on each object by itself, and on `YuniKorn`'s ConfigMaps, in the order of the texts.
-pub fn each(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
-    let of_objects = inputs.objects.iter().flat_map(|object| {
-        let diagnostics = match object.kind {
-            Kind::ConfigMap => Vec::new(),
-            Kind::Ours(kind) => objects::check(inputs, object, kind),
-        };
-        diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
-    });
-    let version = assembled.snapshot.version();
-    let of_bare = inputs.bare.iter().flat_map(|document| {
-        let diagnostics = config_maps::check_bare(inputs, document, version).into_iter();
-        diagnostics.map(|diagnostic| SourceDiagnostic {
-            source: Some(document.source),
-            object: None,
-            diagnostic,
-        })
-    });
-    of_objects.chain(config_maps::check(inputs, assembled)).chain(of_bare).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::text::Source;
     use crate::output::{findings, statuses};
-    use crate::source::assemble::assemble;
-    use crate::source::input::source::Source;
+    use crate::source::assemble::{assemble, choose_base};
+    use crate::source::input::Inputs;
     use proptest::prelude::*;
     use queuewarden_plan::simulate::settle;
 
@@ -408,7 +387,7 @@ mod tests {
         fn every_text_is_answered(text in any_text()) {
             let source = Source::new("x.yaml", text);
             let mut inputs = Inputs::new(vec![source]);
-            inputs.choose_base(None).unwrap();
+            choose_base(&mut inputs, None).unwrap();
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
             let mut found: Vec<SourceDiagnostic> = assembled.findings.clone();
             found.extend(each(&inputs, &assembled));

@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::source::configuration::Configuration;
-use crate::source::configuration::ObjectChange;
+use crate::source::configuration::{Configuration, ObjectChange};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, GrantedBy, VERSION};
 use queuewarden_plan::timeline::Course;
@@ -178,15 +177,15 @@ pub struct UnchangedAnswer {
 
 /// The two configurations, the objects that make the difference, and the user that it is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Compared<'a> {
-    pub(super) old: &'a Configuration,
-    pub(super) new: &'a Configuration,
-    pub(super) change: &'a ObjectChange,
-    pub(super) who: Option<&'a Identity>,
+pub(crate) struct Compared<'a> {
+    pub(crate) old: &'a Configuration,
+    pub(crate) new: &'a Configuration,
+    pub(crate) change: &'a ObjectChange,
+    pub(crate) who: Option<&'a Identity>,
 }
 
 impl Compared<'_> {
-    pub(super) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
+    pub(crate) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
         let course =
             Course::new(self.old.rendered.over_time.as_deref(), self.new.rendered.over_time.as_deref());
         let unknown_from = course.unknown_from;
@@ -343,7 +342,7 @@ impl Compared<'_> {
 
 impl ChangeAnswer {
     /// Returns the periods before and after the change.
-    pub(super) fn periods(&self) -> Periods {
+    pub(crate) fn periods(&self) -> Periods {
         Periods { before: self.before, after: self.after }
     }
 }
@@ -358,7 +357,7 @@ impl DiffAnswer {
     }
 
     /// Returns all gains and losses.
-    pub(super) fn changes(&self) -> impl Iterator<Item = &ChangeAnswer> {
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &ChangeAnswer> {
         self.partitions.iter().flat_map(|partition| {
             partition.changes.iter().chain(&partition.added.changes).chain(&partition.removed.changes)
         })

@@ -1,17 +1,15 @@
-//! `queuewarden explain`: answers yes or no, with every step of the decision.
+//! Explains decisions for people: the ACLs that were evaluated, and where they are written.
 
 use std::fmt::Display;
 
-use super::can_i::{RequestArgs, Show};
-use crate::output::format::{self, Table, UNTIL};
-use crate::output::{Console, Exit, Failure};
-use crate::source::request;
-use crate::source::session::{DEFAULT_PARTITION, EXIT_CODES};
-use go_compat::diag::listed;
-use queuewarden_api::answer::{About, Answers, DecisionAnswer, WrittenIn};
+use super::format::{self, Table, visible};
+use super::manifest::DEFAULT_PARTITION;
+use go_compat::diag;
+use queuewarden_api::answer::{About, Answers, WrittenIn};
+use yunikorn::acl::Acl;
 use yunikorn::identity::Identity;
-use yunikorn_access::decide::{Decision, Step};
-use yunikorn_access::{Remedy, Tree, near_misses, remedies};
+use yunikorn_access::decide::Step;
+use yunikorn_access::near_misses;
 
 /// Maximum length of an ACL in the output, in characters; longer ones are cut.
 const MAX_ACL: usize = 48;
@@ -26,50 +24,6 @@ The user-info webhook has to write aliases. `queuewarden check` shows whether it
   helm upgrade queuewarden charts/queuewarden --namespace queuewarden-system --reuse-values --set webhooks.enabled=true,webhooks.userInfo=on
   kubectl patch admissionpolicy default --type=merge --patch='{\"spec\": {\"userInfo\": {\"mode\": \"Enforce\"}}}'
 ";
-
-/// Explain why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn evaluates,
-/// in order; or why a user may act on an application: every clause of the rules
-#[derive(Debug, Clone, clap::Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct Args {
-    #[command(flatten)]
-    request: RequestArgs,
-}
-
-/// Runs the command.
-///
-/// # Errors
-/// As [`RequestArgs::answer`].
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    args.request.answer(Show::Everything, console)
-}
-
-/// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it. The
-/// groups of the user were named, or `resolved`.
-pub(crate) fn text(
-    answers: &Answers<'_>,
-    decision: &Decision,
-    (answer, resolved): (&DecisionAnswer, bool),
-    width: Option<usize>,
-) -> String {
-    let verdict = if answer.allowed { "yes" } else { "no" };
-    let reason = visible_lines(&format!("{verdict}: {}", answer.reason), 0, width);
-    let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
-    let page = page(&reason, &facts(answers, answer, resolved), &steps(answers, decision), remedies, width);
-    page + &command(answers.tree, decision).unwrap_or_default()
-}
-
-/// Names the command that makes the first grant among the remedies, and those that a name needs which no ACL
-/// can hold.
-fn command(tree: &Tree, decision: &Decision) -> Option<String> {
-    let remedies = remedies(tree, decision);
-    let (number, grant) = (1..).zip(&remedies).find(|(_, remedy)| matches!(remedy, Remedy::Grant { .. }))?;
-    let mut text = format!("\n`{}` does number {number}.\n", grant.command()?);
-    if grant.needs_webhook() {
-        text.push_str(WEBHOOK);
-    }
-    Some(text)
-}
 
 /// Joins the reason, the question, every step of the decision, and the changes that would allow it.
 pub(crate) fn page(
@@ -87,26 +41,9 @@ pub(crate) fn page(
 }
 
 /// Escapes control characters in every line, and breaks it between words; what follows is indented.
-fn visible_lines(text: &str, indent: usize, width: Option<usize>) -> String {
+pub(crate) fn visible_lines(text: &str, indent: usize, width: Option<usize>) -> String {
     let line = |line| format::wrapped(&format::visible(line), indent, width) + "\n";
     text.lines().map(line).collect()
-}
-
-/// Formats the question: the user, the right and the queue.
-fn facts(answers: &Answers<'_>, answer: &DecisionAnswer, resolved: bool) -> Table {
-    let mut table = Table::new(["", ""]);
-    table.row(["user", &answer.user]);
-    let mut named = groups(&answer.groups);
-    if resolved && answer.groups == [answer.user.as_str()] {
-        named.push_str(" (YuniKorn's default: a group of the user's name)");
-    }
-    table.row(["groups", &named]);
-    table.row(["asks to", answer.verb.verb()]);
-    let unknown = request::unknown(answers.tree, &answer.queue);
-    let note = unknown.or_else(|| request::parent(answers.tree, answer.verb, &answer.queue));
-    table.row(["queue", note.as_ref().unwrap_or(&answer.queue)]);
-    table.row(["in", &location(&answer.about)]);
-    table
 }
 
 /// Names the configuration, and a partition that is not the default.
@@ -118,20 +55,7 @@ pub(crate) fn location(About { source, partition, .. }: &About) -> String {
 }
 
 pub(crate) fn groups(groups: &[String]) -> String {
-    if groups.is_empty() { "none".to_owned() } else { listed(groups, MAX_GROUPS, groups.len()) }
-}
-
-/// Builds a row for each ACL; each queue is named once.
-fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
-    let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
-    let mut named = None;
-    for step in &decision.steps {
-        let queue = if named == Some(&step.queue) { "" } else { step.queue.as_str() };
-        named = Some(&step.queue);
-        let [says, result, written, until] = cells(answers, step, &decision.identity);
-        table.row([queue, step.right.key(), &says, &result, &written, &until]);
-    }
-    table
+    if groups.is_empty() { "none".to_owned() } else { diag::listed(groups, MAX_GROUPS, groups.len()) }
 }
 
 /// Returns the text of an ACL, its result, where it is written, and the end of the entry that grants.
@@ -162,6 +86,35 @@ pub(crate) fn quoted(acl: &str) -> String {
         Some(start) => format!("\"{start}… ({} characters)", acl.chars().count()),
         None => format!("\"{acl}\""),
     }
+}
+
+/// Lists users and groups: `users bob, sue; groups dev`.
+pub(crate) fn grants(acl: &Acl) -> String {
+    names(acl.is_everyone(), acl.users().iter(), acl.groups().iter())
+}
+
+/// Lists users and groups, as above, for any names.
+pub(crate) fn names<'a>(
+    everyone: bool,
+    users: impl Iterator<Item = &'a str>,
+    groups: impl Iterator<Item = &'a str>,
+) -> String {
+    if everyone {
+        return "everyone".to_owned();
+    }
+    let lists = [listed("user", users), listed("group", groups)].into_iter().flatten().collect::<Vec<_>>();
+    if lists.is_empty() { "nobody".to_owned() } else { lists.join("; ") }
+}
+
+fn listed<'a>(label: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<String> = names.map(plain).collect();
+    let plural = if names.len() == 1 { "" } else { "s" };
+    (!names.is_empty()).then(|| format!("{label}{plural} {}", names.join(", ")))
+}
+
+/// Quotes a name that contains a space; YARN accepts such names.
+fn plain(name: &str) -> String {
+    if name.contains(' ') { format!("`{}`", visible(name)) } else { visible(name) }
 }
 
 #[cfg(test)]
