@@ -40,71 +40,71 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Check whether a user may do something on a queue, or with an application
-    CanI(can_i::Args),
+    CanI(can_i::CanIArgs),
     /// Explain why a user may, or may not, do something
     Explain(can_i::ExplainArgs),
     /// List everyone who may submit to a queue, or administer it
-    WhoCan(who_can::Args),
+    WhoCan(who_can::WhoCanArgs),
     /// List the queues that a user may submit to, or administer
-    WhatCan(what_can::Args),
+    WhatCan(what_can::WhatCanArgs),
     /// Show the names that YuniKorn knows you by, and which of them ACLs can have
-    Whoami(whoami::Args),
+    Whoami(whoami::WhoamiArgs),
     /// Show who may do what on each queue
-    Matrix(matrix::Args),
+    Matrix(matrix::MatrixArgs),
     /// Show in which queue an application would run, and why
-    Place(place::Args),
+    Place(place::PlaceArgs),
     /// Write a page about queues, access, problems and changes
-    Report(report::Args),
+    Report(report::ReportArgs),
     /// Explain an ACL as YuniKorn reads it
-    Acl(acl::Args),
+    Acl(acl::AclArgs),
     /// Find what is wrong with files or a cluster, or does not do what it seems to
     #[command(visible_alias = "lint")]
-    Validate(validate::Args),
+    Validate(validate::ValidateArgs),
     /// Show who gains and who loses access between two configurations
-    Diff(diff::Args),
+    Diff(diff::DiffArgs),
     /// Print the ConfigMap and the conditions that the operator would write
-    Render(render::Args),
+    Render(render::RenderArgs),
     /// Test a configuration against the access it is meant to give
-    Test(test::Args),
+    Test(test::TestArgs),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
-    Review(review::Args),
+    Review(review::ReviewArgs),
     /// Give users and groups a right, by a QueueAcl
-    Grant(grant::Args),
+    Grant(grant::GrantArgs),
     /// Take users and groups out of QueueAcls
-    Revoke(revoke::Args),
+    Revoke(revoke::RevokeArgs),
     /// Suspend a QueueAcl, or the writing of the ConfigMap
-    Suspend(suspend::Args),
+    Suspend(suspend::SuspendArgs),
     /// Resume what was suspended
-    Resume(suspend::Args),
+    Resume(suspend::SuspendArgs),
     /// Convert the access rules of YARN, Spark or a queues.yaml to QueueAcls
     #[cfg(feature = "import")]
-    Import(import::Args),
+    Import(import::ImportArgs),
     /// Show what is in force, who writes, and which objects need attention
-    Status(status::Args),
+    Status(status::StatusArgs),
     /// Show a QueueAcl, who gains and who loses by it, and its events
-    Describe(describe::Args),
+    Describe(describe::DescribeArgs),
     /// List the texts that the operator wrote, show one, or compare two
-    History(history::Args),
+    History(history::HistoryArgs),
     /// Check an installation, and print a remedy for each problem
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Print the custom resource definitions
-    Crds(crds::Args),
+    Crds(crds::CrdsArgs),
     /// Work with the names of users that pods carry
-    UserInfo(user_info::Args),
+    UserInfo(user_info::UserInfoArgs),
     /// Print the files by which an API server uses queuewarden as an authorizer
-    AuthorizerConfig(authorizer_config::Args),
+    AuthorizerConfig(authorizer_config::AuthorizerConfigArgs),
     /// Run the operator
     Run(RunOptions),
     /// Issue and renew the certificate of the operator's HTTPS endpoints
     Certificates(CertificatesOptions),
     /// List the codes of all diagnostics, or explain one
-    Codes(codes::Args),
+    Codes(codes::CodesArgs),
     /// Print the script that completes commands in a shell
-    Completion(completion::Args),
+    Completion(completion::CompletionArgs),
     /// Print the manual page, or write those of all subcommands
-    Man(man::Args),
+    Man(man::ManArgs),
     /// Print the version, and the versions it was tested with
-    Version(version::Args),
+    Version(version::VersionArgs),
 }
 
 /// The groups in which help lists the commands, each with its first one.

@@ -14,7 +14,7 @@ use yunikorn_access::who_can::{WhoCan, who_can};
 /// each is written
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
-pub struct Args {
+pub struct WhoCanArgs {
     /// submit or administer
     #[arg(value_parser = request::verb)]
     verb: Right,
@@ -33,7 +33,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
     let session = args.past.open(&args.source, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
@@ -51,7 +51,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::yes(!answer.subjects.is_empty()))
 }
 
-fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswer {
+fn answer(answers: &Answers<'_>, args: &WhoCanArgs, found: &WhoCan<'_>) -> WhoCanAnswer {
     WhoCanAnswer {
         about: answers.about(),
         verb: args.verb,

@@ -42,7 +42,7 @@ could not be decided.";
 /// apply the change
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct RevokeArgs {
     /// submit or administer
     #[arg(value_parser = request::verb, required_unless_present = "everywhere", conflicts_with = "everywhere")]
     verb: Option<Right>,
@@ -65,7 +65,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the effect cannot be decided, or an object cannot be read.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &RevokeArgs, console: Console) -> Result<Exit, Failure> {
     let names = args.subjects.names();
     let session = args.source.open(console)?;
     let mut found = entries::gather(&session, &args.source, &names)?;
@@ -235,7 +235,7 @@ impl Edits {
     fn show(
         &self,
         session: &Session,
-        args: &Args,
+        args: &RevokeArgs,
         found: &Found,
         console: Console,
     ) -> Result<Configuration, Failure> {
@@ -265,7 +265,7 @@ fn is_empty(entry: &QueueAclEntry) -> bool {
     entry.spec.as_ref().is_ok_and(grants_nobody)
 }
 
-impl Args {
+impl RevokeArgs {
     /// Returns the right and the queue, unless it is about all of them.
     fn one(&self) -> Option<(Right, &str)> {
         Some((self.verb?, self.queue.as_deref()?))

@@ -29,7 +29,7 @@ const KINDS: [ResourceKind; 2] = [ResourceKind::QueueAcl, ResourceKind::YuniKorn
 /// The object to suspend or to resume.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct SuspendArgs {
     /// The object: queueacl/NAME or yunikornconfig/default
     #[arg(value_name = "KIND/NAME", value_parser = |text: &str| request::object(text, &KINDS))]
     object: ObjectRef,
@@ -45,8 +45,8 @@ pub struct Args {
 /// # Errors
 /// When the object cannot be changed, or the effect cannot be decided. A suspension that is applied does not
 /// wait for the latter.
-pub fn run(args: &Args, suspend: bool, console: Console) -> Result<Exit, Failure> {
-    let Args { object, source: source_args, .. } = args;
+pub fn run(args: &SuspendArgs, suspend: bool, console: Console) -> Result<Exit, Failure> {
+    let SuspendArgs { object, source: source_args, .. } = args;
     let (field, value) = match object.kind {
         ResourceKind::QueueAcl => ("suspend", json!(suspend)),
         _ => ("mode", json!(if suspend { Mode::Observe } else { Mode::Enforce })),
@@ -72,7 +72,7 @@ pub fn run(args: &Args, suspend: bool, console: Console) -> Result<Exit, Failure
     Ok(Exit::Clean)
 }
 
-impl Args {
+impl SuspendArgs {
     /// Shows who loses or gains access.
     fn show(&self, source: &Source, text: &str, suspend: bool, console: Console) -> Result<(), Failure> {
         let Self { object, source: args, .. } = self;

@@ -27,7 +27,7 @@ Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, 2 the c
 /// Explain ACLs: who gets access, and what YuniKorn reads differently than written
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct AclArgs {
     /// ACL such as "sue,bob dev,ops", or - to read one from standard input, without its last line break
     #[arg(allow_hyphen_values = true, value_parser = not_an_option)]
     acl: String,
@@ -61,7 +61,7 @@ pub enum Dialect {
 ///
 /// # Errors
 /// When standard input cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &AclArgs, console: Console) -> Result<Exit, Failure> {
     let acls: Vec<&str> = std::iter::once(&args.acl).chain(&args.more).map(String::as_str).collect();
     let explain = |source| match args.dialect {
         Dialect::Yunikorn => Explained::yunikorn(source),

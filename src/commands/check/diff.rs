@@ -37,7 +37,7 @@ be decided. With --fail-on-widening 1 only if someone gains, or an object would 
 /// Show who gains and who loses which access between two configurations, inherited access included
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
-pub struct Args {
+pub struct DiffArgs {
     /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of queuewarden, or
     /// -; QueueAcls and AdmissionPolicy objects alone are applied to the old one; may be repeated
     #[arg(
@@ -83,7 +83,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When one of the two cannot be read or evaluated, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &DiffArgs, console: Console) -> Result<Exit, Failure> {
     let (old, new, change) = args.configurations(console)?;
     let who = args.only.who(&new, console)?;
     let compared = Compared { old: &old, new: &new, change: &change, who: who.as_ref() };
@@ -93,7 +93,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::yes(!counts && answer.refused.is_empty()))
 }
 
-impl Args {
+impl DiffArgs {
     /// Returns the old configuration, the new one, and the objects that are changed, unless the new one is
     /// whole.
     fn configurations(

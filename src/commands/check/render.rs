@@ -35,7 +35,7 @@ command line is wrong.";
 /// Print the ConfigMap that the operator would write, and on standard error the conditions it would report
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct RenderArgs {
     #[command(flatten)]
     input: InputArgs,
     /// Output format
@@ -56,7 +56,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &RenderArgs, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(args.output_file.as_deref(), console)?;
     let assembled = args.input.assemble(&inputs);
     let found = unreadable(&inputs, &assembled);
@@ -155,7 +155,7 @@ fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     created.chain(output).collect()
 }
 
-fn emit(args: &Args, console: Console, content: &str) -> Result<(), Failure> {
+fn emit(args: &RenderArgs, console: Console, content: &str) -> Result<(), Failure> {
     match &args.output_file {
         Some(path) => file::write(path, content.as_bytes())
             .map_err(|error| Failure::Output(format!("cannot write `{}`: {error}", shown(path)))),

@@ -30,7 +30,7 @@ Exit codes: 0 it is there, 2 the command line is wrong, 3 it could not be read."
 /// and who loses by it, and its events
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("partition", |arg| arg.hide(true)))]
-pub struct Args {
+pub struct DescribeArgs {
     /// The object: `queueacl NAME` or `queueacl/NAME`
     #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
     object: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the object cannot be read, or the output cannot be written. A section that cannot be filled says why.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &DescribeArgs, console: Console) -> Result<Exit, Failure> {
     let about = request::object(&args.object.join("/"), &[ResourceKind::QueueAcl]).map_err(|_| {
         let why = "name a QueueAcl, like queueacl/prod; for other kinds there is kubectl describe";
         Failure::Usage(why.to_owned())

@@ -34,7 +34,7 @@ revision, or the two differ; 2 the command line is wrong; 3 it could not be deci
 /// List the texts that the operator wrote, with who gained and who lost access; show one, or compare two
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
-pub struct Args {
+pub struct HistoryArgs {
     /// The revision to print, or the two to compare
     #[arg(value_name = "REVISION", num_args = 0..=2)]
     revisions: Vec<String>,
@@ -62,7 +62,7 @@ pub struct HistoryAnswer {
 ///
 /// # Errors
 /// When the history cannot be read, a revision is not there or unreadable, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &HistoryArgs, console: Console) -> Result<Exit, Failure> {
     let cluster = Cluster::connect(&args.server)?;
     let mut notes = Vec::new();
     let spec = cluster.run(async |_| cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await)?;
@@ -92,7 +92,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-impl Args {
+impl HistoryArgs {
     fn list(
         &self,
         mut revisions: Vec<RevisionAnswer>,

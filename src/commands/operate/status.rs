@@ -34,7 +34,7 @@ answer.";
 /// replica writes, how many objects are in force, and which need attention
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub struct Args {
+pub struct StatusArgs {
     #[command(flatten)]
     reach: ReachArgs,
     /// Show all objects that are not ready, not only the first 6 for each of 20 causes
@@ -122,7 +122,7 @@ pub struct KindState {
 ///
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &StatusArgs, console: Console) -> Result<Exit, Failure> {
     let (cluster, spec) = args.reach.open(console)?;
     let state = cluster.run(async |client| Box::pin(args.reach.read(&cluster, client, &spec)).await);
     let answer = answer(&spec, state);

@@ -20,7 +20,7 @@ wrong, 3 it could not be decided.";
 
 /// Work with the names of users that pods carry
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {
+pub struct UserInfoArgs {
     #[command(subcommand)]
     command: Command,
 }
@@ -55,7 +55,7 @@ struct Refresh {
 ///
 /// # Errors
 /// When the pods cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &UserInfoArgs, console: Console) -> Result<Exit, Failure> {
     let Command::Refresh(args) = &args.command;
     let cluster = Cluster::connect(&args.server)?;
     let mut notes = Vec::new();

@@ -9,7 +9,7 @@ use queuewarden_plan::conditions::Reason;
 /// List the codes of all diagnostics with their titles, or explain some: the meaning, the reason, the fix,
 /// and an example; or explain the reasons of conditions
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {
+pub struct CodesArgs {
     /// Codes to explain, such as QW1003, 1003 or too-many-lists; or reasons of conditions, such as
     /// Forbidden
     #[arg(value_name = "CODE|REASON", value_parser = topic)]
@@ -32,7 +32,7 @@ fn topic(text: &str) -> Result<Topic, String> {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &CodesArgs, console: Console) -> Result<Exit, Failure> {
     let line = |code: &Code| format!("{code} {}\n", code.title);
     let text = |topic: &Topic| match topic {
         Topic::Code(code) => explained(*code),

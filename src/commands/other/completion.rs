@@ -49,7 +49,7 @@ Queues and objects are completed, too: from the files that -f names, else from t
 /// Print the script that completes commands in a shell
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct CompletionArgs {
     /// Shell to print the script for
     #[arg(value_parser = PossibleValuesParser::new(SHELLS.names()))]
     shell: String,
@@ -59,7 +59,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn run(args: &Args, plugin: &str, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &CompletionArgs, plugin: &str, console: Console) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     let program = if args.shell == Kubectl.name() { plugin } else { "queuewarden" };
     if let Some(completer) = SHELLS.completer(&args.shell) {

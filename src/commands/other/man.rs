@@ -9,7 +9,7 @@ use crate::output::{Console, Exit, Failure, file};
 
 /// Print the manual page, or write those of all subcommands into a folder
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {
+pub struct ManArgs {
     /// Write a page for each command into DIR, such as /usr/local/share/man/man1. If DIR has a symbolic link
     /// of that name, its target is written
     #[arg(long, value_name = "DIR")]
@@ -20,7 +20,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the folder or standard output cannot be written to.
-pub fn run(args: &Args, command: Command, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &ManArgs, command: Command, console: Console) -> Result<Exit, Failure> {
     let pages = pages(command)?;
     let Some(dir) = &args.dir else {
         let first = pages.first().map(|(_, page)| page.as_slice()).unwrap_or_default();

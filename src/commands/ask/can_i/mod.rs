@@ -18,7 +18,7 @@ use yunikorn_access::decide::{self, Denial, in_words};
 /// the reason
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub struct Args {
+pub struct CanIArgs {
     #[command(flatten)]
     request: RequestArgs,
     /// Print nothing: the exit code is the answer
@@ -39,7 +39,7 @@ pub struct ExplainArgs {
 ///
 /// # Errors
 /// When the question is incomplete or cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &CanIArgs, console: Console) -> Result<Exit, Failure> {
     answer(&args.request, if args.quiet { Show::Nothing } else { Show::Line }, console)
 }
 

@@ -37,7 +37,7 @@ change another one, 2 the command line is wrong, 3 it could not be decided.";
 /// it
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct GrantArgs {
     /// submit or administer
     #[arg(value_parser = request::verb)]
     verb: Right,
@@ -77,8 +77,8 @@ fn object_name(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// When the grant is refused, its effect cannot be decided, or it cannot be applied.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let Args { verb, queue, subjects, source, .. } = args;
+pub fn run(args: &GrantArgs, console: Console) -> Result<Exit, Failure> {
+    let GrantArgs { verb, queue, subjects, source, .. } = args;
     let now = source.files.now.unwrap_or_else(clock);
     let window = args.window(now)?;
     let opened = args.delegated.then(|| source.open(console)).transpose()?;
@@ -127,7 +127,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// The times at which a grant begins and ends.
 type Window = (Option<Timestamp>, Option<Timestamp>);
 
-impl Args {
+impl GrantArgs {
     fn window(&self, now: Timestamp) -> Result<Window, Failure> {
         let wrong = |option| move |why| Failure::Usage(format!("{option}: {why}"));
         let begin = self.not_before.map(|typed| typed.begin(now).map_err(wrong("--not-before")));

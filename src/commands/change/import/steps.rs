@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::yunikorn::Args;
+use super::yunikorn::ImportYunikornArgs;
 use crate::output::manifest::object;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
@@ -54,7 +54,13 @@ impl Steps {
     /// Starts from the ConfigMap that holds the tree, or from the built-in tree if that is the text `now`; a
     /// file by itself is taken for `yunikorn-configs`. `leaves` is set when ACLs become objects, and so leave
     /// the base.
-    pub(super) fn new(args: &Args, target: &Target, merged: &Flattened, now: &str, leaves: bool) -> Self {
+    pub(super) fn new(
+        args: &ImportYunikornArgs,
+        target: &Target,
+        merged: &Flattened,
+        now: &str,
+        leaves: bool,
+    ) -> Self {
         let namespace = &target.namespace;
         // The key that YuniKorn reads, and the location of its value.
         let key = merged.queues_key();

@@ -19,7 +19,7 @@ use yunikorn::application::Reading;
 
 /// Options of the import from YARN.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportYarnArgs {
     /// The scheduler's file, or - for standard input
     file: PathBuf,
     /// yarn-site.xml, with the switch for ACLs, the cluster's administrators, and the scheduler in use
@@ -77,7 +77,7 @@ enum ClusterAdmins {
 type Read = fn(Files<'_>, &mut Vec<FileDiagnostic>) -> Option<Source>;
 
 /// Runs the command.
-pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Failure> {
+pub(super) fn run(args: &ImportYarnArgs, read: Read, console: Console) -> Result<Exit, Failure> {
     let options = Options {
         names: args.names.read()?,
         administrators_to_root: args.cluster_admins == ClusterAdmins::Root,
@@ -113,7 +113,7 @@ pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Fai
     Ok(Exit::Clean)
 }
 
-impl Args {
+impl ImportYarnArgs {
     /// Reads the texts: the scheduler's file, then yarn-site.xml, mapred-site.xml and core-site.xml.
     fn source(&self, read: Read, texts: &[Text], findings: &mut Vec<FileDiagnostic>) -> Option<Source> {
         let file = texts.first()?;

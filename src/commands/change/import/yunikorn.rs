@@ -39,7 +39,7 @@ const PORT: u16 = 9080;
 
 /// Options of the import from `YuniKorn`.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportYunikornArgs {
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// ConfigMap that is to hold the queues from now on, as the base of queuewarden [default:
@@ -55,7 +55,7 @@ pub(super) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub(super) fn run(args: &ImportYunikornArgs, console: Console) -> Result<Exit, Failure> {
     let source = args.source.source(console)?;
     let target = match target(&args.source.cluster, &source)? {
         Found::Unmanaged(target) => target,

@@ -43,7 +43,7 @@ line is wrong or a file cannot be read, 3 a review could not be decided.";
 /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would, and print them filled in
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct ReviewArgs {
     /// File or folder with reviews, the configuration, or both; - for standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
@@ -85,7 +85,7 @@ enum Format {
 ///
 /// # Errors
 /// When the configuration or a review cannot be read or decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &ReviewArgs, console: Console) -> Result<Exit, Failure> {
     let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive, console)?;
     let given = args.configuration(configuration, console)?;
     // Only now, because a review that cannot be read is reported with the configuration.
@@ -104,7 +104,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-impl Args {
+impl ReviewArgs {
     /// Reads the configuration; `None` if there is none among the files.
     fn configuration(&self, sources: Vec<Source>, console: Console) -> Result<Option<FileSource>, Failure> {
         if sources.is_empty() && self.base.is_none() {

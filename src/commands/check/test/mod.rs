@@ -33,7 +33,7 @@ a check cannot be decided, or a file cannot be read.";
 /// Run access tests: check a configuration against the access it is meant to give
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct TestArgs {
     #[command(flatten)]
     input: InputArgs,
     /// The source of groups that a test does not name.
@@ -68,7 +68,7 @@ pub enum Format {
 ///
 /// # Errors
 /// When there is no test, or one cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &TestArgs, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None, console)?;
     let suites = suites(&inputs, console)?;
     let configuration =

@@ -57,7 +57,7 @@ Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, also la
 /// by which people submit as others.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("until", |arg| arg.conflicts_with("live")))]
-pub struct Args {
+pub struct ValidateArgs {
     /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
     #[arg(
         short = 'f', long = "filename", value_name = "PATH", num_args = 1..,
@@ -114,7 +114,7 @@ struct Checked {
 ///
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &ValidateArgs, console: Console) -> Result<Exit, Failure> {
     let [users, groups] = [&args.users, &args.groups].map(|path| population::read(path.as_deref()));
     let known = Known { users: users?, groups: groups? };
     if args.fix
@@ -131,7 +131,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Writes what is exact into the files. Returns the result of the command if it ends with that.
-fn fix(args: &Args, console: Console) -> Result<Option<Exit>, Failure> {
+fn fix(args: &ValidateArgs, console: Console) -> Result<Option<Exit>, Failure> {
     if args.filename.iter().chain(&args.files.base).any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage("--fix writes files, and standard input is none".to_owned()));
     }
@@ -159,7 +159,7 @@ fn fix(args: &Args, console: Console) -> Result<Option<Exit>, Failure> {
     Ok(None)
 }
 
-fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Failure> {
+fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Checked, Failure> {
     let inputs = args.files.read(&args.filename, args.cluster.cluster_namespace.as_deref(), None, console)?;
     let now = args.files.now.unwrap_or_else(clock);
     let assembled = assemble(&inputs, now);
@@ -237,7 +237,7 @@ fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Fai
     })
 }
 
-fn of_cluster(args: &Args, known: &Known, console: Console) -> Result<Checked, Failure> {
+fn of_cluster(args: &ValidateArgs, known: &Known, console: Console) -> Result<Checked, Failure> {
     let source = SourceArgs {
         filename: Vec::new(),
         files: args.files.clone(),
@@ -292,7 +292,7 @@ fn without_repetition(mut found: Vec<Found>, others: &[SourceDiagnostic]) -> Vec
 }
 
 /// Prints the findings, and returns the result of the command.
-fn finish(args: &Args, checked: Checked, console: Console) -> Result<Exit, Failure> {
+fn finish(args: &ValidateArgs, checked: Checked, console: Console) -> Result<Exit, Failure> {
     let Checked { sources, mut found, mut ahead, summary, words, is_empty, ignored } = checked;
     sort(&mut found);
     let lists = ahead.lists(&mut found);

@@ -59,7 +59,7 @@ the cluster does not answer.";
 /// Changes nothing
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = CODES)]
-pub struct Args {
+pub struct CheckArgs {
     #[command(flatten)]
     reach: ReachArgs,
     /// Treat warnings as failures
@@ -170,7 +170,7 @@ pub struct CheckAnswer {
 ///
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &CheckArgs, console: Console) -> Result<Exit, Failure> {
     let begin = Instant::now();
     let wait = args.wait.map_or(Ok(Duration::ZERO), Duration::try_from);
     let wait = wait.map_err(|_| Failure::Usage("--wait is a time from now on, such as 2m".to_owned()))?;
