@@ -17,7 +17,7 @@ use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Format {
+pub enum RenderFormat {
     /// The ConfigMap as YAML.
     #[default]
     Yaml,
@@ -40,7 +40,7 @@ pub struct RenderArgs {
     input: InputArgs,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
-    format: Format,
+    format: RenderFormat,
     /// Format of the conditions on standard error
     #[arg(long, value_enum, default_value_t)]
     status: statuses::Format,
@@ -124,14 +124,14 @@ fn notes(inputs: &Inputs, assembled: &Assembled, console: Console) {
 }
 
 /// Returns the text to print.
-fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
-    if format == Format::Queues {
+fn content(format: RenderFormat, assembled: &Assembled, settled: &Settled) -> String {
+    if format == RenderFormat::Queues {
         return settled.plan.rendered.as_ref().map(|rendered| rendered.text.clone()).unwrap_or_default();
     }
     let manifests = manifests(assembled, settled);
     match (format, manifests.as_slice()) {
-        (Format::Json, [one]) => escaped_json(&format!("{one:#}\n")),
-        (Format::Json, _) => {
+        (RenderFormat::Json, [one]) => escaped_json(&format!("{one:#}\n")),
+        (RenderFormat::Json, _) => {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
             escaped_json(&format!("{list:#}\n"))
         }

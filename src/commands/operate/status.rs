@@ -13,7 +13,7 @@ use crate::output::findings::by_cause;
 use crate::output::format::{AnswerFormat, Table, visible, wrapped};
 use crate::output::{Console, Exit, Failure};
 use crate::source::installed::{
-    Attention, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, State, queues,
+    Attention, InstalledState, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, queues,
 };
 use go_compat::diag::listed;
 use queuewarden_api::answer::VERSION;
@@ -146,8 +146,8 @@ impl StatusAnswer {
 }
 
 /// Builds the answer. A part that cannot be read is reported in its field.
-fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
-    let State { snapshot, scheduler, operator, objects } = state;
+fn answer(spec: &ConfigSpec, state: InstalledState) -> StatusAnswer {
+    let InstalledState { snapshot, scheduler, operator, objects } = state;
     let mut problems = Vec::new();
     let mut forbidden = operator.forbidden;
     let snapshot = snapshot.map_err(|failure| {
@@ -360,7 +360,8 @@ QueueAcl/lost: QueueNotFound
     fn answered(objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)>) -> StatusAnswer {
         let leads = OperatorState { leader: Some("a".to_owned()), ..OperatorState::default() };
         let snapshot = Ok(Snapshot::empty(Timestamp::UNIX_EPOCH));
-        let state = State { snapshot, scheduler: SchedulerState::default(), operator: leads, objects };
+        let state =
+            InstalledState { snapshot, scheduler: SchedulerState::default(), operator: leads, objects };
         answer(&ConfigSpec::default(), state)
     }
 

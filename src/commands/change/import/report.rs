@@ -166,13 +166,13 @@ fn renamed(subject: &Subject, identity: &Subject) -> String {
 }
 
 /// Progress of a long comparison, on a terminal.
-pub(super) struct Progress {
+pub(super) struct ImportProgress {
     console: Console,
     terminal: bool,
     shown: Cell<Option<usize>>,
 }
 
-impl Progress {
+impl ImportProgress {
     pub(super) fn new(console: Console) -> Self {
         Self { console, terminal: io::stderr().is_terminal(), shown: Cell::new(None) }
     }

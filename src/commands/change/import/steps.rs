@@ -19,7 +19,7 @@ const NEW_BASE: &str = "yunikorn-queues";
 const DEFAULT_NAMESPACE: &str = "yunikorn";
 
 /// The installation of `YuniKorn` that queuewarden is to manage.
-pub(super) struct Target {
+pub(super) struct ImportTarget {
     pub(super) namespace: String,
     /// The address of the scheduler's REST service, for the comparison with the written text.
     pub(super) scheduler_url: String,
@@ -33,7 +33,7 @@ pub(super) struct Steps {
 }
 
 /// Returns the `YuniKornConfig` with which the operator only looks on.
-fn observing(Target { namespace, scheduler_url }: &Target, base: &str) -> Value {
+fn observing(ImportTarget { namespace, scheduler_url }: &ImportTarget, base: &str) -> Value {
     let spec = json!({
         "namespace": namespace,
         "base": {"configMap": base},
@@ -56,7 +56,7 @@ impl Steps {
     /// the base.
     pub(super) fn new(
         args: &ImportYunikornArgs,
-        target: &Target,
+        target: &ImportTarget,
         merged: &Flattened,
         now: &str,
         leaves: bool,

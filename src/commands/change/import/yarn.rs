@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::answer::ImportAnswer;
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
-use super::report::{Progress, messages, report};
+use super::report::{ImportProgress, messages, report};
 use crate::output::findings::plural;
 use crate::output::format::AnswerFormat;
 use crate::output::manifest::to_yaml;
@@ -87,7 +87,7 @@ pub(super) fn run(args: &ImportYarnArgs, read: Read, console: Console) -> Result
     let mut findings = Vec::new();
     let imported = args.source(read, &texts, &mut findings).map(|source| {
         let imported = translate(&source, &options, &mut findings);
-        let progress = Progress::new(messages(args.format, console));
+        let progress = ImportProgress::new(messages(args.format, console));
         let proof = prove(&source, &imported, &options.names, |done, all| progress.show(done, all));
         progress.end();
         (imported, proof)

@@ -8,7 +8,7 @@ use super::answer::ImportAnswer;
 use super::arguments::Accepted;
 use super::manifests::{self, Granted};
 use super::report::{messages, show};
-use super::steps::{Steps, Target};
+use super::steps::{ImportTarget, Steps};
 use crate::output::findings::plural;
 use crate::output::format::AnswerFormat;
 use crate::output::manifest::{object, to_yaml};
@@ -121,7 +121,7 @@ pub(super) fn run(args: &ImportYunikornArgs, console: Console) -> Result<Exit, F
 /// An installation of `YuniKorn`.
 enum Found {
     /// One that queuewarden is to manage.
-    Unmanaged(Target),
+    Unmanaged(ImportTarget),
     /// One that queuewarden manages, and what shows that.
     Managed(String),
 }
@@ -167,7 +167,7 @@ fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
     let namespace = named.map_or(namespace, str::to_owned);
     let of_service = || format!("http://{SERVICE}.{namespace}:{PORT}");
     let scheduler_url = args.scheduler_url.clone().or_else(|| Some(scheduler?.url));
-    Ok(Found::Unmanaged(Target { scheduler_url: scheduler_url.unwrap_or_else(of_service), namespace }))
+    Ok(Found::Unmanaged(ImportTarget { scheduler_url: scheduler_url.unwrap_or_else(of_service), namespace }))
 }
 
 fn managing() -> String {

@@ -20,7 +20,7 @@ use crate::source::identity::IdentityArgs;
 use crate::source::input::Inputs;
 use crate::source::{assemble, times};
 use evaluator::{Answered, Evaluator};
-use sorted::{Batch, Document, Form, Sorted};
+use sorted::{Batch, ReviewDocument, ReviewForm, Sorted};
 use yunikorn_access::expect::Tally;
 
 /// Maximum number of rows that are buffered for the widths of columns; a longer stream makes several tables.
@@ -124,7 +124,7 @@ fn answer_all(
     tally: &mut Tally,
 ) -> Result<(), Failure> {
     for document in batches.into_iter().flatten() {
-        let Document { review, form, location } = document?;
+        let ReviewDocument { review, form, location } = document?;
         let answered = review.and_then(|(kind, review)| evaluator.answer(kind, review));
         let count = match answered.as_ref().ok().and_then(|answered| answered.allowed) {
             None => &mut tally.undecided,
@@ -162,19 +162,19 @@ struct Printer {
 
 impl Printer {
     /// Prints a review in its own form, or in the requested format.
-    fn print(&mut self, answered: Answered, form: Form) -> Result<(), Failure> {
+    fn print(&mut self, answered: Answered, form: ReviewForm) -> Result<(), Failure> {
         let Answered { review, row, .. } = answered;
         let text = match (self.format, form) {
             (Some(Format::Table), _) => {
                 self.table.row(row);
                 return if self.table.len() == ROWS { self.finish() } else { Ok(()) };
             }
-            (Some(Format::Yaml), _) | (None, Form::Yaml) => {
+            (Some(Format::Yaml), _) | (None, ReviewForm::Yaml) => {
                 let marker = if self.printed { "---\n" } else { "" };
                 format!("{marker}{}", format::yaml(&review)?)
             }
-            (Some(Format::Json), _) | (None, Form::Json) => format::json(&review)?,
-            (None, Form::Line) => format::escaped_json(&format!("{review}\n")),
+            (Some(Format::Json), _) | (None, ReviewForm::Json) => format::json(&review)?,
+            (None, ReviewForm::Line) => format::escaped_json(&format!("{review}\n")),
         };
         self.printed = true;
         Ok(self.console.out(&text)?)

@@ -12,7 +12,7 @@ use go_compat::yaml;
 
 /// The changes of one file.
 #[derive(Debug)]
-pub struct Change<'a> {
+pub struct FileFix<'a> {
     source: &'a Source,
     /// The replaced spans with what is written instead, in their order.
     edits: Vec<(&'a Diagnostic, Span, &'a str)>,
@@ -21,7 +21,7 @@ pub struct Change<'a> {
 
 /// Returns the changes by the findings, and a note for each file that is left as it is because it cannot be
 /// read as YAML or JSON, before or after its change.
-pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<Change<'a>>, Vec<String>) {
+pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<FileFix<'a>>, Vec<String>) {
     let of = |index| found.iter().filter(move |finding| finding.source == Some(index));
     let (mut changes, mut left) = (Vec::new(), Vec::new());
     for (index, source) in inputs.sources.iter().enumerate() {
@@ -50,7 +50,7 @@ fn is_unreadable(code: Code) -> bool {
     yaml::CODES.contains(&code) || [NOT_JSON, DUPLICATE_KEY].contains(&code)
 }
 
-fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnostic>) -> Option<Change<'a>> {
+fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnostic>) -> Option<FileFix<'a>> {
     let mut edits: Vec<(&Diagnostic, Span, &str)> = found
         .filter_map(|SourceDiagnostic { diagnostic, .. }| {
             let (span, instead) = edit(source, diagnostic)?;
@@ -67,10 +67,10 @@ fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnost
     for (_, span, instead) in edits.iter().rev() {
         text.replace_range(span.start..span.end, instead);
     }
-    Some(Change { source, edits, text })
+    Some(FileFix { source, edits, text })
 }
 
-impl Change<'_> {
+impl FileFix<'_> {
     /// Returns whether the changed text can be read.
     fn is_readable(&self) -> bool {
         let again = Inputs::new(vec![self.source.clone().with_text(self.text.clone())]);

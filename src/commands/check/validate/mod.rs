@@ -149,7 +149,7 @@ fn fix(args: &ValidateArgs, console: Console) -> Result<Option<Exit>, Failure> {
     let (changes, left) = fix::changes(&inputs, &found);
     console.notes(&left);
     if args.dry_run {
-        console.out(&changes.iter().map(fix::Change::diff).collect::<String>())?;
+        console.out(&changes.iter().map(fix::FileFix::diff).collect::<String>())?;
         return Ok(Some(Exit::yes(changes.is_empty())));
     }
     for change in changes {

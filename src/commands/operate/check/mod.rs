@@ -209,7 +209,7 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
             api::check(client, &cluster.server),
             https::check(client, clock()),
         );
-        let setting = rights::Setting {
+        let setting = rights::RightSetting {
             namespace: &reach.namespace,
             spec,
             https: endpoints.https,
