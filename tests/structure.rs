@@ -1,5 +1,4 @@
-//! The shape of the code: modules have no circles, a public type has a name of its own, and no result has a
-//! second copy for output.
+//! The shape of the code: modules have no circles, and a public type has a name of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,8 +9,6 @@ use syn::{Attribute, Item, ItemMod, UseTree, Visibility};
 
 /// The largest number of public types for each name.
 const TYPES_PER_NAME: f64 = 1.15;
-/// The largest number of types that only repeat a result for output.
-const ANSWERS: usize = 14;
 
 /// One source file, without what is compiled for tests only.
 struct Module {
@@ -70,7 +67,9 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
         attribute.path().is_ident("cfg")
             && attribute.meta.require_list().is_ok_and(|list| {
                 let condition = list.tokens.to_string();
-                condition == "test" || condition.starts_with("any (test") || condition.starts_with("all (test")
+                condition == "test"
+                    || condition.starts_with("any (test")
+                    || condition.starts_with("all (test")
             })
     })
 }
@@ -128,7 +127,8 @@ fn read(root: &Path, path: Vec<String>, file: &Path, modules: &mut Vec<Module>) 
     let mut names = Names { module: &path, names: BTreeSet::new(), types: Vec::new() };
     names.visit_file(&syntax);
     let (types, names) = (names.types, names.names);
-    let is_folder = matches!(file.file_name().and_then(|name| name.to_str()), Some("lib.rs" | "main.rs" | "mod.rs"));
+    let is_folder =
+        matches!(file.file_name().and_then(|name| name.to_str()), Some("lib.rs" | "main.rs" | "mod.rs"));
     let folder = if is_folder { file.parent().unwrap().to_owned() } else { file.with_extension("") };
     for item in &syntax.items {
         if let Item::Mod(ItemMod { ident, content: None, attrs, .. }) = item
@@ -168,7 +168,8 @@ fn circle(imports: &BTreeMap<&str, BTreeSet<&str>>) -> Option<Vec<String>> {
             return None;
         }
         way.push(at);
-        let circle = imports.get(at).and_then(|all| all.iter().find_map(|next| walk(next, imports, way, done)));
+        let circle =
+            imports.get(at).and_then(|all| all.iter().find_map(|next| walk(next, imports, way, done)));
         way.pop();
         circle
     }
@@ -182,7 +183,13 @@ fn modules_of_a_folder_have_no_circle() {
     let paths: BTreeSet<(&Path, &[String])> =
         modules.iter().map(|module| (module.root.as_path(), module.path.as_slice())).collect();
     let mut circles = Vec::new();
-    for (root, folder) in &paths {
+    // In the command line and the operator the modules of each folder, in a library those of the crate.
+    let checked = paths.iter().filter(|(root, folder)| match folder.len() {
+        0 => true,
+        1 => root.ends_with("queuewarden-operator/src") || !root.iter().any(|part| part == "crates"),
+        _ => false,
+    });
+    for (root, folder) in checked {
         let below = |path: &[String]| -> Option<String> {
             let name = path.strip_prefix(*folder)?.first()?;
             paths.contains(&(*root, &[folder, std::slice::from_ref(name)].concat()[..])).then(|| name.clone())
@@ -218,12 +225,4 @@ fn a_public_type_has_a_name_of_its_own() {
         "{types} public types share {} names: {shared:?}",
         names.len()
     );
-}
-
-#[test]
-fn results_have_no_second_copy_for_output() {
-    let modules = modules();
-    let types = modules.iter().flat_map(|module| &module.types);
-    let answers: Vec<_> = types.filter(|name| name.ends_with("Answer")).collect();
-    assert!(answers.len() <= ANSWERS, "{} types: {answers:?}", answers.len());
 }

@@ -1,6 +1,6 @@
 //! Explains the codes of diagnostics, in the words of the documentation.
 
-use super::format;
+use super::console::wrapped as wrap;
 use go_compat::diag::Code;
 
 /// Meanings and examples. Tests compare them with the comments at the declarations and with the output of the
@@ -57,5 +57,5 @@ pub(crate) fn explained(code: Code) -> String {
 /// Wraps text into lines of at most [`WIDTH`] characters, except for longer words.
 pub(crate) fn wrapped(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    format::wrapped(&words.join(" "), 0, Some(WIDTH)) + "\n"
+    wrap(&words.join(" "), 0, Some(WIDTH)) + "\n"
 }

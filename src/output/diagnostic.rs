@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer,
 use serde_json::{Map, Value, json};
 
 use super::console::Look;
-use crate::output::format::wrapped;
+use crate::output::console::wrapped;
 use crate::output::text::Source;
 use go_compat::diag::{Diagnostic, Severity, Span};
 

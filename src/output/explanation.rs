@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use super::console::wrapped;
 use super::format::{self, Table, visible};
 use super::manifest::DEFAULT_PARTITION;
 use go_compat::diag;
@@ -42,7 +43,7 @@ pub(crate) fn page(
 
 /// Escapes control characters in every line, and breaks it between words; what follows is indented.
 pub(crate) fn visible_lines(text: &str, indent: usize, width: Option<usize>) -> String {
-    let line = |line| format::wrapped(&format::visible(line), indent, width) + "\n";
+    let line = |line| wrapped(&format::visible(line), indent, width) + "\n";
     text.lines().map(line).collect()
 }
 

@@ -15,9 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::output::{Console, Failure};
-use crate::source::cluster::{Cluster, objects_of};
+use crate::source::cluster::{Cluster, SchedulerLogin, ServerArgs, objects_of};
 use crate::source::live;
-use crate::source::session::{SchedulerLogin, ServerArgs};
 use crate::source::times::clock;
 use queuewarden_api::convert;
 use queuewarden_client::call::{CallError, call};

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use crate::output::format::FormatArgs;
 use crate::output::{Console, Exit, Failure};
-use crate::source::cluster::Cluster;
+use crate::source::cluster::{Cluster, ClusterArgs};
 use crate::source::comparison::answer::Compared;
 use crate::source::comparison::{OnlyArgs, print};
 use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::files::FileSource;
-use crate::source::session::{ClusterArgs, FileArgs, yunikorn_version};
+use crate::source::session::{FileArgs, yunikorn_version};
 use crate::source::{request, times};
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::version::Version;

@@ -9,10 +9,9 @@ use serde::Serialize;
 
 use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
-use crate::source::cluster::Cluster;
+use crate::source::cluster::{Cluster, ServerArgs};
 use crate::source::comparison::OnlyArgs;
 use crate::source::configuration::Configuration;
-use crate::source::session::ServerArgs;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
 use queuewarden_client::call::CallError;

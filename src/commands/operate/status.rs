@@ -9,8 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::check::{Level, Line, ROLE, Unread as _, written};
+use crate::output::console::wrapped;
 use crate::output::findings::by_cause;
-use crate::output::format::{AnswerFormat, Table, visible, wrapped};
+use crate::output::format::{AnswerFormat, Table, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::installed::{
     Attention, InstalledState, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, queues,

@@ -5,8 +5,7 @@
 use crate::output::format::Table;
 use crate::output::{Console, Exit, Failure};
 use crate::source::aliases::{StalePod, granted, pods_with_wrong_aliases};
-use crate::source::cluster::Cluster;
-use crate::source::session::ServerArgs;
+use crate::source::cluster::{Cluster, ServerArgs};
 
 /// Help text on the effect and the exit codes.
 const HELP: &str = "\

@@ -1,6 +1,7 @@
 //! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
 //! objects that wrote into them. It writes nothing, and every request has a timeout.
 
+mod arguments;
 use crate::output::text;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,6 @@ use tokio::runtime::Runtime;
 use super::configuration::{ClusterContext, Configuration, Evidence, ObjectChange, RenderedText, Text};
 use super::{configuration, files, live};
 use crate::output::{Console, Failure};
-use crate::source::session::{ClusterArgs, ServerArgs};
 use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -42,6 +42,8 @@ use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::placement::Live;
+
+pub(crate) use arguments::{ClusterArgs, SchedulerLogin, ServerArgs};
 
 /// Maximum number of objects in one response.
 const PAGE: u32 = 500;

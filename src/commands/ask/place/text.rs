@@ -4,7 +4,8 @@ use crate::output::explanation;
 use std::fmt::Write as _;
 
 use super::answer::{OutcomeKind, PlaceAnswer, RuleResult, number};
-use crate::output::format::{Table, visible, wrapped};
+use crate::output::console::wrapped;
+use crate::output::format::{Table, visible};
 use queuewarden_api::answer::WrittenIn;
 use yunikorn_access::placement::{RuleName, RuleStep, Step};
 

@@ -26,7 +26,8 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::output::format::{AnswerFormat, visible, wrapped};
+use crate::output::console::wrapped;
+use crate::output::format::{AnswerFormat, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
 use crate::source::installed::ReachArgs;
