@@ -185,7 +185,7 @@ pub(crate) fn check_space(
     let mut stored: BTreeMap<_, _> = stored.filter(|((_, name), _)| *name != wanted.name).collect();
     let lacks = |stored: &BTreeMap<(&str, &str), usize>| {
         let mut size = DelegatedSize::default();
-        for ((writer, _), bytes) in &stored {
+        for ((writer, _), bytes) in stored {
             size.add(writer, *bytes);
         }
         size.lacks(&wanted.writer, wanted.stored)
