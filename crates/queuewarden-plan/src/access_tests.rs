@@ -28,10 +28,8 @@ pub(super) fn statuses(
     if snapshot.access_tests.is_empty() {
         return BTreeMap::new();
     }
-    let view = runs
-        .map_err(str::to_owned)
-        .and_then(|runs| AccessView::new(runs, snapshot.version()).map_err(|error| error.to_string()));
-    let view = view.as_ref().map_err(String::as_str);
+    let view = runs.map(|runs| AccessView::active(runs, snapshot.version()));
+    let view = view.as_ref().map_err(|why| *why);
     let status = |entry: &AccessTestEntry| {
         let meta = &entry.meta;
         let (findings, rest) = report(entry, view);
@@ -116,11 +114,9 @@ pub(super) fn broken(
     is: Option<&Config>,
 ) -> Result<Vec<String>, String> {
     let mut warnings = Vec::new();
-    let view = |config: Option<&Config>| {
-        let config = config.filter(|_| !snapshot.access_tests.is_empty())?;
-        AccessView::new(config, snapshot.version()).ok()
-    };
-    let Some((was, is)) = view(was).zip(view(is)) else { return Ok(warnings) };
+    let configs = was.zip(is).filter(|_| !snapshot.access_tests.is_empty());
+    let Some((was, is)) = configs else { return Ok(warnings) };
+    let [was, is] = [was, is].map(|config| AccessView::active(config, snapshot.version()));
     for entry in &snapshot.access_tests {
         let Ok(spec) = &entry.spec else { continue };
         let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
@@ -146,7 +142,7 @@ pub(super) fn broken(
 
 /// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
 pub(super) fn trouble(expectations: &Expectations, config: &Config, version: Version) -> Option<String> {
-    let view = AccessView::new(config, version).ok()?;
+    let view = AccessView::active(config, version);
     let checks = view.run(expectations);
     let first: Vec<String> = failures(&checks).take(1).collect();
     let finding = passing(&Tally::new(&checks), &first);

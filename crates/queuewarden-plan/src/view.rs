@@ -67,12 +67,19 @@ impl AccessView {
     /// # Errors
     /// When an ACL cannot be activated.
     pub fn new(config: &Config, version: Version) -> Result<Self, NotActive> {
-        Ok(Self {
-            trees: config.partitions.iter().map(Tree::new).collect::<Result<_, _>>()?,
-            resolver: ResolverKind::in_force(config),
-            version,
-            granted_aliases: alias::granted(config),
-        })
+        let trees = config.partitions.iter().map(Tree::new).collect::<Result<_, _>>()?;
+        Ok(Self::of(trees, config, version))
+    }
+
+    /// Reads the queues of the partitions that can be activated, without their writers.
+    pub(super) fn active(config: &Config, version: Version) -> Self {
+        let trees = config.partitions.iter().filter_map(|partition| Tree::new(partition).ok());
+        Self::of(trees.collect(), config, version)
+    }
+
+    fn of(trees: Vec<Tree>, config: &Config, version: Version) -> Self {
+        let (resolver, granted_aliases) = (ResolverKind::in_force(config), alias::granted(config));
+        Self { trees, resolver, version, granted_aliases }
     }
 
     /// Returns the queues of one partition; its name is matched without case.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::admit::{created, quiet, review};
 use super::delegation::who;
 use super::*;
+use crate::access_tests::{broken, trouble};
 use crate::admit::{Change, Review, Versions, admit};
 use crate::snapshot::AccessTestEntry;
 use go_compat::diag::{Code, Diagnostic};
+use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn_access::expect::{Case, Expectations, Queues};
 
@@ -144,6 +146,26 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
         warned.warnings[1].starts_with("breaks QueueAccessTest/reported, case 1: expected"),
         "{warned:?}"
     );
+}
+
+#[test]
+fn a_partition_that_is_not_active_hides_no_broken_check_of_another() {
+    let config = |acl: &str| {
+        let queues = format!("{{name: root, queues: [{{name: prod, submitacl: '{acl}'}}]}}");
+        let other = "{name: root, submitacl: 'two  spaces'}";
+        let text = format!(
+            "partitions: [{{name: default, queues: [{queues}]}}, {{name: other, queues: [{other}]}}]"
+        );
+        verdict(&text, &[], Version::V1_8).config.unwrap()
+    };
+    let mut snapshot = cluster(BASE);
+    snapshot.access_tests = vec![test("good", Enforcement::Block, &["root.prod"], &[])];
+    let (was, is) = (config("sue"), config("tom"));
+    let refusal = broken(&snapshot, Some(&was), Some(&is)).unwrap_err();
+    assert!(refusal.starts_with("QueueAccessTest/good does not let this through"), "{refusal}");
+    let expectations = &snapshot.access_tests[0].spec.as_ref().unwrap().expectations;
+    assert!(trouble(expectations, &is, Version::V1_8).is_some());
+    assert_eq!(trouble(expectations, &was, Version::V1_8), None);
 }
 
 #[test]
