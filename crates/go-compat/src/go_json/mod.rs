@@ -97,8 +97,7 @@ pub(crate) fn escaped(value: &impl Serialize, is_escaped: impl Fn(char) -> bool)
     escaped_json(&serde_json::to_string(value).unwrap_or_default(), is_escaped)
 }
 
-/// Writes characters of a JSON text as escapes. They have to be within strings, where every character may be
-/// one.
+/// Escapes characters of a JSON text. They must be inside strings, because JSON allows escapes only there.
 pub fn escaped_json(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

@@ -7,7 +7,7 @@ use yunikorn_access::decide::in_words;
 use yunikorn_access::latest;
 use yunikorn_access::tree::{Origin, TextLocation};
 
-/// Returns an end as a cell of a table; empty where there is none.
+/// Formats an end as a table cell. Without an end, the cell is empty.
 pub fn until(end: Option<Timestamp>) -> String {
     end.map(in_words).unwrap_or_default()
 }

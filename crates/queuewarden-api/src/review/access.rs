@@ -55,7 +55,7 @@ struct Spec {
     non_resource_attributes: Option<PathAttributes>,
 }
 
-/// A review, of which [`Self::user`] and [`Self::action`] make an `AccessRequest`.
+/// A review. Its [`Self::user`] and [`Self::action`] make an `AccessRequest`.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Document")]
 pub struct SubjectAccessReview {
@@ -107,7 +107,7 @@ impl SubjectAccessReview {
         ReviewKind::named(&self.api_version, &self.kind)
     }
 
-    /// Returns the user whom a review of this kind is about. Only a [`ReviewKind::Own`] is about its caller.
+    /// Returns the user in question. Only a [`ReviewKind::Own`] asks for its caller.
     ///
     /// # Errors
     /// [`codes::MALFORMED_REVIEW`] and [`codes::REVIEW_BY_NOBODY`].
@@ -140,8 +140,8 @@ impl SubjectAccessReview {
         AccessAction::read(self.resource.as_ref(), self.path.as_ref(), answers_pods)
     }
 
-    /// Checks that a local review is about its own namespace, and not about a resource without one
-    /// (kubernetes `pkg/apis/authorization/validation`).
+    /// Checks that a local review names a resource in its own namespace (kubernetes
+    /// `pkg/apis/authorization/validation`).
     fn check_namespace(&self) -> Result<(), Diagnostic> {
         let Some(resource) = &self.resource else {
             let message = "a LocalSubjectAccessReview asks about a resource: it has no resourceAttributes";

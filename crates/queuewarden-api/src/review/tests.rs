@@ -33,7 +33,7 @@ fn a_review_is_read_as_posted_and_keeps_everything_but_its_status() {
     assert_eq!(access::status(&Answer::allow("acl", "yes")), json!({"allowed": true, "reason": "yes"}));
 }
 
-/// Returns the user whom a review is about.
+/// Returns the user in question.
 fn user_of(kind: ReviewKind, review: &Value, caller: Option<&Identity>) -> Result<Identity, Diagnostic> {
     SubjectAccessReview::read(review)?.user(kind, caller).cloned()
 }

@@ -1,4 +1,4 @@
-//! Reads what the scheduler runs from `YuniKorn`'s REST service, with limits on time and size.
+//! Reads the running configuration from `YuniKorn`'s REST service, with limits on time and size.
 //!
 //! `GET /ws/v1/config` returns the configuration and the checksum of the text it came from (yunikorn-core
 //! `pkg/webservice/handlers.go` `getClusterConfig`). It is JSON only when the `Accept` header is exactly

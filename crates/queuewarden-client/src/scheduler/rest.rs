@@ -20,7 +20,7 @@ use yunikorn_access::submission::PARTITION;
 
 /// The path of the configuration.
 const CONFIG: &str = "ws/v1/config";
-/// The characters that are encoded in a path: all but the unreserved ones (RFC 3986 §2.3).
+/// The characters that a path must encode, as RFC 3986 §2.3 defines them.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Most queues taken from one response.
 const MAX_QUEUES: usize = 100_000;
@@ -48,7 +48,7 @@ impl SchedulerClient {
         checksum.ok_or_else(|| SchedulerError::NoConfiguration(format!("{}/{CONFIG}", self.url)))
     }
 
-    /// Returns the release of the scheduler: the version that it was built as; `None` where it has none.
+    /// Returns the release of the scheduler, which is set when it is built; `None` if it was not set.
     ///
     /// # Errors
     /// When there is no usable response.
@@ -56,8 +56,8 @@ impl SchedulerClient {
         self.get("ws/v1/clusters").await.map(|clusters: Value| release(&clusters))
     }
 
-    /// Returns the current queues of a partition: each path, and whether the configuration (not a placement
-    /// rule) created it.
+    /// Returns the paths of the current queues of a partition, each with `true` if the configuration and not
+    /// a placement rule created it.
     ///
     /// # Errors
     /// When there is no usable response.

@@ -5,8 +5,8 @@
 //! page that needs more is requested again with half as many objects. The memory is reserved until the next
 //! request of the watch, because its objects are converted by then. An event is charged as it arrives.
 //!
-//! No wait can be for ever: who waits for [`PAGE`] holds nothing, and beside one that waits for [`LARGEST`]
-//! others hold pages, which are converted without further memory, or [`EVENT`].
+//! Waits can't block each other: a request that waits for [`PAGE`] holds nothing. While one waits for
+//! [`LARGEST`], the others hold an [`EVENT`], or a page, which needs no further memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -56,8 +56,8 @@ pub struct Cost {
 impl Cost {
     /// The cost of objects that are decoded as a whole.
     pub const WHOLE: Self = Self { value: VALUE, shortest: 1 };
-    /// The cost of pods, of which few fields are decoded. Most values for their bytes have short labels, such
-    /// as `"abc":"",`: each is an entry of a `BTreeMap<String, String>`.
+    /// The cost of pods. Only a few of their fields are decoded. Short labels such as `"abc":"",` give the
+    /// most values per byte, and each becomes an entry of a `BTreeMap<String, String>`.
     pub const POD: Self = Self { value: 160, shortest: 9 };
 }
 

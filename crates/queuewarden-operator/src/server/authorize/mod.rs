@@ -30,8 +30,7 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
-use super::api_error::ApiError;
-use super::api_error::contained;
+use super::api_error::{ApiError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
 use super::caller::{Caller, Credentials, Unauthenticated};
 use super::permission::Scope;
