@@ -15,8 +15,9 @@ use crate::source::input::source::Source;
 use crate::source::input::{MAX_FINDINGS, SourceDiagnostic, TOO_MANY_FINDINGS};
 pub use go_compat::diag::plural;
 use go_compat::diag::{Diagnostic, Severity, Span};
-use queuewarden_api::answer::{AclKey, VERSION};
+use queuewarden_api::answer::VERSION;
 use queuewarden_plan::ahead::Ahead;
+use yunikorn::right::AclKey;
 
 /// Output format of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -180,26 +181,20 @@ pub struct ValidateAnswer {
     /// The version of this format: 1.
     pub version: u32,
     /// The findings, in the order of the texts.
-    pub diagnostics: Vec<FindingAnswer>,
+    pub diagnostics: Vec<LocatedFinding>,
     /// The findings of later moments that are not found before, with `--until`.
-    pub ahead: Ahead<FindingAnswer>,
+    pub ahead: Ahead<LocatedFinding>,
     /// The number of findings, and of what was looked at.
     pub summary: Summary,
 }
 
 /// A finding.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FindingAnswer {
-    /// The code, which docs/codes.md explains: `QW7202`.
-    pub code: String,
-    /// Its name.
-    pub title: String,
-    /// `error` or `warning`.
-    pub severity: &'static str,
-    /// The message.
-    pub message: String,
-    /// The fix.
-    pub help: Option<String>,
+#[schemars(rename = "FindingAnswer")]
+pub struct LocatedFinding {
+    /// The finding.
+    #[serde(flatten)]
+    pub diagnostic: Diagnostic,
     /// The object it is about, as `Kind/name`; null when it is about none.
     pub object: Option<String>,
     /// The queue it is about; null when it is about none.
@@ -261,7 +256,7 @@ impl ValidateAnswer {
     /// Makes the answer. `checked` is the number of what was looked at.
     pub fn new(sources: &[Source], found: &[Found], ahead: &Ahead<Found>, checked: &Summary) -> Self {
         let Count { errors, warnings } = Count::from_findings(found.iter().map(Found::as_ref));
-        let answer = |found: &Found| FindingAnswer::new(sources, found);
+        let answer = |found: &Found| LocatedFinding::new(sources, found);
         Self {
             version: VERSION,
             diagnostics: found.iter().map(answer).collect(),
@@ -271,22 +266,17 @@ impl ValidateAnswer {
     }
 }
 
-impl FindingAnswer {
+impl LocatedFinding {
     fn new(sources: &[Source], Found { shown, queue, acl }: &Found) -> Self {
-        let Diagnostic { code, message, help, span, .. } = &shown.diagnostic;
         let source = shown.source.and_then(|index| sources.get(index));
         Self {
-            code: code.to_string(),
-            title: code.title.to_owned(),
-            severity: diagnostic::severity(&shown.diagnostic),
-            message: message.clone(),
-            help: help.clone(),
+            diagnostic: shown.diagnostic.clone(),
             object: shown.object.clone(),
             queue: queue.clone(),
             acl: *acl,
             source: source.map(|source| Location {
                 file: source.name.clone(),
-                part: span.map(|span| Part::new(source, span)),
+                part: shown.diagnostic.span.map(|span| Part::new(source, span)),
             }),
         }
     }

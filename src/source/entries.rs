@@ -9,13 +9,14 @@ use crate::output::format::{Table, UNTIL, visible};
 use crate::source::rendered::Evidence;
 use crate::source::session::{DEFAULT_PARTITION, Session, SourceArgs};
 use go_compat::diag::quoted;
-use queuewarden_api::answer::{About, Named, WrittenIn, until};
+use queuewarden_api::answer::{About, WrittenIn, until};
 use queuewarden_plan::entries::{Entry, Names, OPERATORS, OfQueue, Place, State, find};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, verdict};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
 use yunikorn_access::TextLocation;
+use yunikorn_access::subject::Subject;
 
 /// The answer to `what-can --all`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -36,7 +37,7 @@ pub struct EntriesAnswer {
 #[serde(rename_all = "camelCase")]
 pub struct EntryAnswer {
     /// The user or the group that it names.
-    pub named: Named,
+    pub named: Subject,
     /// The right that it gives; null for an entry of the admission controller's lists.
     pub verb: Option<Right>,
     /// The partition of the queue; null as `verb`.
@@ -155,7 +156,7 @@ impl Found {
             State::NotInForce(why) => (StateAnswer::NotInForce, Some(why.clone()), None),
         };
         EntryAnswer {
-            named: Named::from(&entry.subject),
+            named: entry.subject.clone(),
             verb: of.map(|of| of.right),
             partition: of.map(|of| of.partition.clone()),
             queue: of.map(|of| of.queue.clone()),
@@ -213,7 +214,7 @@ fn list(place: &Place) -> Option<(&str, &str)> {
 
 /// Returns the name as it is written.
 fn name(entry: &Entry) -> String {
-    let words = Named::from(&entry.subject).words();
+    let words = entry.subject.to_string();
     match list(&entry.place) {
         Some((_, element)) => format!("{words}, by {}", quoted(element)),
         None => words,
@@ -250,7 +251,7 @@ fn state(state: &State) -> String {
 /// Names an entry that stays, and what to do.
 pub fn left(found: &Found, entry: &Entry) -> String {
     let written = found.written_in(entry).words();
-    let subject = Named::from(&entry.subject).words();
+    let subject = entry.subject.to_string();
     let named = match list(&entry.place) {
         Some((list, element)) => format!("{} in {list} of {written} matches {subject}", quoted(element)),
         None => format!(

@@ -16,12 +16,17 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 /// A stable diagnostic code: a number that never changes its meaning, and a short kebab-case title.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Code {
-    /// The number behind `QW`.
+    /// The code, which docs/codes.md explains: `QW7202`.
+    #[serde(rename = "code", serialize_with = "with_prefix")]
+    #[schemars(with = "String")]
     pub number: u16,
-    /// A short kebab-case name, for example `multiple-spaces`.
+    /// Its name.
     pub title: &'static str,
 }
 
@@ -30,6 +35,11 @@ impl Code {
     pub const fn new(number: u16, title: &'static str) -> Self {
         Self { number, title }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn with_prefix<S: Serializer>(number: &u16, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("QW{number:04}"))
 }
 
 impl fmt::Display for Code {
@@ -51,9 +61,10 @@ macro_rules! codes {
 
 /// The weight of a finding. `YuniKorn` refuses an error at validation or activation, or hangs on it, or
 /// queuewarden itself cannot accept it. A warning is accepted, but does not do what it seems to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Accepted, but not what was meant.
+    /// Accepted, but it does not do what it seems to say.
     Warning,
     /// Refused.
     Error,
@@ -109,19 +120,23 @@ impl Replacement {
 }
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Diagnostic {
     /// The kind of finding.
+    #[serde(flatten)]
     pub code: Code,
-    /// Refused, or only ineffective.
+    /// The severity.
     pub severity: Severity,
-    /// The problem: lower case, no full stop, the user's input in backticks.
+    /// The message.
+    // In lower case, without a full stop, the user's input in backticks.
     pub message: String,
     /// The location in the text that was read; `None` when it is about the whole.
+    #[serde(skip)]
     pub span: Option<Span>,
     /// The text to write instead.
     pub help: Option<String>,
-    /// The same for programs, where it is exact.
+    /// The same for programs, if it is exact.
+    #[serde(skip)]
     pub replacement: Option<Box<Replacement>>,
 }
 

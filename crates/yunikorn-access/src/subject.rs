@@ -2,12 +2,17 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::alias::{Kind, shown};
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 
 /// The subject that an entry of an ACL names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(into = "Named")]
+#[schemars(with = "Named")]
 pub enum Subject {
     /// `*`
     Everyone,
@@ -15,6 +20,44 @@ pub enum Subject {
     User(String),
     /// The members of a group.
     Group(String),
+}
+
+/// The kind of subject that an entry of an ACL names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "NamedKind")]
+pub enum SubjectKind {
+    /// `*`
+    Everyone,
+    /// A user.
+    User,
+    /// The members of a group.
+    Group,
+}
+
+/// A subject that an entry of an ACL names.
+#[derive(Serialize, JsonSchema)]
+struct Named {
+    /// The kind of subject.
+    kind: SubjectKind,
+    /// The name; null for everyone.
+    name: Option<String>,
+}
+
+impl From<Subject> for Named {
+    fn from(subject: Subject) -> Self {
+        Self { kind: subject.kind(), name: subject.name().map(str::to_owned) }
+    }
+}
+
+impl SubjectKind {
+    /// Returns the word in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Everyone => "Everyone",
+            Self::User => "User",
+            Self::Group => "Group",
+        }
+    }
 }
 
 impl fmt::Display for Subject {
@@ -38,6 +81,32 @@ impl From<Match<'_>> for Subject {
 }
 
 impl Subject {
+    /// Returns the kind of subject.
+    pub fn kind(&self) -> SubjectKind {
+        match self {
+            Self::Everyone => SubjectKind::Everyone,
+            Self::User(_) => SubjectKind::User,
+            Self::Group(_) => SubjectKind::Group,
+        }
+    }
+
+    /// Returns the name; `None` for everyone.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Everyone => None,
+            Self::User(name) | Self::Group(name) => Some(name),
+        }
+    }
+
+    /// `user/sue`, `group/devs`, `everyone`
+    pub fn path(&self) -> String {
+        match self {
+            Self::Everyone => "everyone".to_owned(),
+            Self::User(name) => format!("user/{name}"),
+            Self::Group(name) => format!("group/{name}"),
+        }
+    }
+
     /// Returns the subject as an entry of an ACL.
     pub fn entry(&self) -> Match<'_> {
         match self {

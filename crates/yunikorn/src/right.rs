@@ -31,10 +31,7 @@ impl Right {
 
     /// The key in queues.yaml.
     pub fn key(self) -> &'static str {
-        match self {
-            Self::Submit => "submitacl",
-            Self::Admin => "adminacl",
-        }
+        AclKey::from(self).as_str()
     }
 
     /// The verb of access questions and of `SubjectAccessReview`s.
@@ -58,6 +55,35 @@ impl Right {
         match self {
             Self::Submit => "submit",
             Self::Admin => "admin",
+        }
+    }
+}
+
+/// The key of an ACL in queues.yaml.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AclKey {
+    /// `submitacl`
+    SubmitAcl,
+    /// `adminacl`
+    AdminAcl,
+}
+
+impl AclKey {
+    /// Returns the key as written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SubmitAcl => "submitacl",
+            Self::AdminAcl => "adminacl",
+        }
+    }
+}
+
+impl From<Right> for AclKey {
+    fn from(right: Right) -> Self {
+        match right {
+            Right::Submit => Self::SubmitAcl,
+            Right::Admin => Self::AdminAcl,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::output::{Console, Exit, Failure};
 use crate::source::past::PastArgs;
 use crate::source::request;
 use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
-use queuewarden_api::answer::{Answers, Cell, MatrixAnswer, Named};
+use queuewarden_api::answer::{Answers, Cell, MatrixAnswer};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::decide::in_words;
@@ -129,10 +129,10 @@ fn subjects(args: &Args, tree: &Tree) -> Vec<Subject> {
 
 /// Builds a row for each queue, with a column for each subject. `show` formats a subject's rights on a queue.
 fn table(answer: &MatrixAnswer, show: fn(&[&Cell]) -> String) -> Table {
-    let subjects: Vec<String> = answer.subjects.iter().map(Named::words).collect();
+    let subjects: Vec<String> = answer.subjects.iter().map(ToString::to_string).collect();
     let mut rights: HashMap<(&str, String), Vec<&Cell>> = HashMap::new();
     for cell in &answer.cells {
-        rights.entry((&cell.queue, cell.subject.words())).or_default().push(cell);
+        rights.entry((&cell.queue, cell.subject.to_string())).or_default().push(cell);
     }
     let mut table = Table::new(iter::once("QUEUE".to_owned()).chain(subjects.iter().cloned()));
     for queue in &answer.queues {
@@ -168,7 +168,7 @@ fn answer(answers: &Answers<'_>, subjects: &[Subject], queues: &[QueueId], right
     let cell = |subject: &Subject, queue, right| {
         let granting = GrantingEntry::of_name(tree, right, queue, subject.entry())?;
         Some(Cell {
-            subject: Named::from(subject),
+            subject: subject.clone(),
             queue: answers.path(queue),
             verb: right,
             inherited: granting.queue != queue,
@@ -186,7 +186,7 @@ fn answer(answers: &Answers<'_>, subjects: &[Subject], queues: &[QueueId], right
     }
     MatrixAnswer {
         about: answers.about(),
-        subjects: subjects.iter().map(Named::from).collect(),
+        subjects: subjects.to_vec(),
         queues: queues.iter().map(|queue| answers.path(*queue)).collect(),
         cells,
     }

@@ -15,7 +15,7 @@ use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::report::{ClusterAnswer, Made, ReportAnswer};
-use queuewarden_api::answer::{Answers, Named, WrittenIn, until};
+use queuewarden_api::answer::{Answers, WrittenIn, until};
 use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_client::call::call;
@@ -25,6 +25,7 @@ use queuewarden_plan::view::Locate as _;
 use queuewarden_plan::{ResourceKind, admission_settings, risks};
 use queuewarden_report::{Beside, changes, diagram, outside, page, without_effect};
 use yunikorn::right::Right;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::{Origin, Tree, who_can};
 
 /// The file if none is given.
@@ -279,12 +280,12 @@ fn table(answers: &Answers<'_>) -> Table {
         for right in Right::ALL {
             for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
-                let Named { kind, name } = Named::from(grantee.subject);
+                let subject = Subject::from(grantee.subject);
                 table.row([
                     node.path.as_str(),
                     right.verb(),
-                    kind.as_str(),
-                    name.as_deref().unwrap_or_default(),
+                    subject.kind().as_str(),
+                    subject.name().unwrap_or_default(),
                     if nearest.queue == id { "false" } else { "true" },
                     &answers.path(nearest.queue),
                     nearest.acl.key(),

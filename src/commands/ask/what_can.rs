@@ -7,10 +7,11 @@ use crate::source::identity::IdentityArgs;
 use crate::source::past::PastArgs;
 use crate::source::request;
 use crate::source::session::{EXIT_CODES_OF_LISTS, Session, SourceArgs};
-use queuewarden_api::answer::{Answers, Named, RightOn, WhatCanAnswer, WrittenIn, until};
+use queuewarden_api::answer::{Answers, RightOn, WhatCanAnswer, WrittenIn, until};
 use queuewarden_plan::entries::Names;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::GrantingEntry;
 
 /// List the queues that a user may submit to, or administer, and the entry that grants it
@@ -85,7 +86,7 @@ fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAns
                 queue: node.path.to_string(),
                 leaf: node.is_leaf,
                 verb: right,
-                entry: Named::from(answers.tree.real(granting.entry)),
+                entry: Subject::from(answers.tree.real(granting.entry)),
                 by: answers.granted_by_entry(&granting),
                 until: yunikorn_access::until(answers.tree, right, id, identity),
             });
@@ -104,7 +105,7 @@ fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
     let columns = if wide { header.len() } else { 4 };
     let mut table = Table::new(header.into_iter().take(columns).chain([UNTIL]));
     for RightOn { queue, leaf, verb, entry, by, until: end } in &answer.rights {
-        let (entry, origins) = (entry.words(), WrittenIn::list(&by.origins));
+        let (entry, origins) = (entry.to_string(), WrittenIn::list(&by.origins));
         let kind = if *leaf { "leaf" } else { "parent" };
         let row = [queue, verb.verb(), &entry, &by.queue, by.acl.as_str(), &origins, kind];
         table.row(row.into_iter().take(columns).chain([until(*end).as_str()]));

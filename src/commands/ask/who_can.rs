@@ -66,18 +66,18 @@ fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswe
 /// for each grant, with the end of that.
 fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
     let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN", UNTIL]).with_names(1);
-    for Grantee { named, grants, until: end } in &answer.subjects {
+    for Grantee { subject, grants, until: end } in &answer.subjects {
         let shown = if wide { grants.len() } else { 1 };
         for grant in grants.iter().take(shown) {
-            let name = named.name.as_deref().unwrap_or("*");
+            let name = subject.name().unwrap_or("*");
             let origins = WrittenIn::list(&grant.origins);
             let end = if wide { WrittenIn::until(&grant.origins) } else { until(*end) };
-            table.row([named.kind.as_str(), name, &grant.queue, grant.acl.as_str(), &origins, &end]);
+            table.row([subject.kind().as_str(), name, &grant.queue, grant.acl.as_str(), &origins, &end]);
         }
     }
     table
 }
 
 fn names(answer: &WhoCanAnswer) -> String {
-    answer.subjects.iter().map(|grantee| grantee.named.path() + "\n").collect()
+    answer.subjects.iter().map(|grantee| grantee.subject.path() + "\n").collect()
 }

@@ -8,11 +8,12 @@ use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
 use crate::source::identity::IdentityArgs;
 use crate::source::session::SourceArgs;
-use queuewarden_api::answer::{Named, VERSION};
+use queuewarden_api::answer::VERSION;
 use yunikorn::acl::Match;
 use yunikorn::identity::{Claim, Identity, NoResolver, identify};
 use yunikorn::version::Version;
 use yunikorn_access::alias::{Kind, alias};
+use yunikorn_access::subject::Subject;
 
 /// Help text on the exit codes.
 const HELP: &str = "\
@@ -47,7 +48,7 @@ pub struct WhoamiAnswer {
 pub struct NameAnswer {
     /// The name.
     #[serde(flatten)]
-    pub named: Named,
+    pub subject: Subject,
     /// The group that stands for the name in ACLs; null when an ACL can have the name itself.
     pub alias: Option<String>,
 }
@@ -88,7 +89,7 @@ fn names(Identity { user, groups }: &Identity) -> Vec<NameAnswer> {
     let names = std::iter::once((Kind::User, user, Match::User(user))).chain(groups);
     let answers = names.map(|(kind, name, named)| {
         let alias = (!kind.is_plain(name)).then(|| alias(kind, name));
-        NameAnswer { named: Named::from(named), alias }
+        NameAnswer { subject: Subject::from(named), alias }
     });
     answers.collect()
 }
@@ -97,14 +98,14 @@ fn table(answer: &WhoamiAnswer, wide: bool) -> Table {
     let header = ["KIND", "NAME", "IN ACLS", "ALIAS"];
     let columns = if wide { header.len() } else { 3 };
     let mut table = Table::new(header.into_iter().take(columns));
-    for NameAnswer { named, alias } in &answer.names {
+    for NameAnswer { subject, alias } in &answer.names {
         let in_acls = if alias.is_some() { "by an alias" } else { "yes" };
-        let [name, alias] = [&named.name, alias].map(|text| text.as_deref().unwrap_or_default());
-        table.row([named.kind.as_str(), name, in_acls, alias].into_iter().take(columns));
+        let [name, alias] = [subject.name(), alias.as_deref()].map(Option::unwrap_or_default);
+        table.row([subject.kind().as_str(), name, in_acls, alias].into_iter().take(columns));
     }
     table
 }
 
 fn paths(answer: &WhoamiAnswer) -> String {
-    answer.names.iter().map(|name| name.named.path() + "\n").collect()
+    answer.names.iter().map(|name| name.subject.path() + "\n").collect()
 }

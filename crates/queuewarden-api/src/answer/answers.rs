@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 use super::{
-    About, DecisionAnswer, GrantedBy, Grantee, Named, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
+    About, DecisionAnswer, GrantedBy, Grantee, RemedyAnswer, RemedyKind, TraceStep, VERSION, WrittenIn,
 };
-use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::decide::in_words;
 use yunikorn_access::decide::{Decision, Step};
+use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::GrantingEntry;
 use yunikorn_access::tree::{Origin, QueueId, Tree};
 use yunikorn_access::who_can;
@@ -49,7 +49,7 @@ impl Answers<'_> {
         let grants = grantee.grants.iter();
         let grants =
             grants.map(|grant| self.granted_by(grant.queue, grant.acl, grant.origins.iter().copied()));
-        Grantee { named: Named::from(grantee.subject), grants: grants.collect(), until: grantee.until }
+        Grantee { subject: grantee.subject.into(), grants: grants.collect(), until: grantee.until }
     }
 
     /// Converts the entry by which somebody has a right.
@@ -91,7 +91,7 @@ impl Answers<'_> {
             queue: step.queue.to_string(),
             acl: step.right.into(),
             text: step.acl.clone(),
-            entry: step.entry.as_ref().map(|entry| Named::from(&entry.subject)),
+            entry: step.entry.as_ref().map(|entry| entry.subject.clone()),
             origins: step.entry.iter().flat_map(|entry| self.origins(&entry.origins)).collect(),
             near_misses: near_misses(step, identity),
         }
@@ -128,7 +128,7 @@ impl Answers<'_> {
                     kind: RemedyKind::Grant,
                     queue: Some(queue.to_string()),
                     acl: Some((*right).into()),
-                    subject: Some(subject.into()),
+                    subject: Some(subject.clone()),
                     objects,
                     extend,
                     opens: *opens,
@@ -139,7 +139,7 @@ impl Answers<'_> {
                 kind: RemedyKind::Join,
                 queue: Some(queue.to_string()),
                 acl: Some((*right).into()),
-                subject: Some(Named::from(Match::Group(group))),
+                subject: Some(Subject::Group(group.clone())),
                 ..nothing
             },
             Remedy::Ask { queue } => {
@@ -149,7 +149,7 @@ impl Answers<'_> {
                 kind: RemedyKind::Rename,
                 queue: Some(queue.to_string()),
                 acl: Some((*right).into()),
-                subject: Some(Named::from(Match::User(name))),
+                subject: Some(Subject::User(name.clone())),
                 ..nothing
             },
         }

@@ -17,9 +17,10 @@ use serde::Serialize;
 
 pub use answers::Answers;
 pub use words::until;
-use yunikorn::right::Right;
+use yunikorn::right::{AclKey, Right};
 use yunikorn_access::NearMiss;
 use yunikorn_access::decide::Denial;
+use yunikorn_access::subject::Subject;
 
 /// The version of all answers.
 pub const VERSION: u32 = 1;
@@ -34,36 +35,6 @@ pub struct About {
     pub source: String,
     /// The partition.
     pub partition: String,
-}
-
-/// The key of an ACL in queues.yaml.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AclKey {
-    /// `submitacl`
-    SubmitAcl,
-    /// `adminacl`
-    AdminAcl,
-}
-
-/// A subject that an entry of an ACL names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Named {
-    /// The kind of subject.
-    pub kind: NamedKind,
-    /// The name; null for everyone.
-    pub name: Option<String>,
-}
-
-/// The kind of subject that an entry of an ACL names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum NamedKind {
-    /// `*`
-    Everyone,
-    /// A user.
-    User,
-    /// The members of a group.
-    Group,
 }
 
 /// The location of an entry.
@@ -123,7 +94,7 @@ pub struct TraceStep {
     /// The ACL as written; empty when there is none.
     pub text: String,
     /// The entry that grants it; null when none does.
-    pub entry: Option<Named>,
+    pub entry: Option<Subject>,
     /// The locations of that entry; more than one object may grant the same.
     pub origins: Vec<WrittenIn>,
     /// Names in the ACL that nearly match the user.
@@ -142,7 +113,7 @@ pub struct RemedyAnswer {
     /// The ACL of that queue to change.
     pub acl: Option<AclKey>,
     /// The subject to name, or the group to join.
-    pub subject: Option<Named>,
+    pub subject: Option<Subject>,
     /// The objects that already set this ACL and can be edited; none means a new one.
     pub objects: Vec<WrittenIn>,
     /// True when a new object must set `baseAcl: Extend` so that nobody loses access.
@@ -200,7 +171,7 @@ pub struct WhoCanAnswer {
 pub struct Grantee {
     /// The user, the group, or everyone.
     #[serde(flatten)]
-    pub named: Named,
+    pub subject: Subject,
     /// Every entry that grants the right, the nearest first; any one of them is enough.
     pub grants: Vec<GrantedBy>,
     /// The time at which the right ends: that of the last grant of it, by name or to everyone. Null when one
@@ -232,7 +203,7 @@ pub struct RightOn {
     /// The right.
     pub verb: Right,
     /// The entry nearest to the queue that grants the right.
-    pub entry: Named,
+    pub entry: Subject,
     /// The location of that entry.
     pub by: GrantedBy,
     /// The time at which the right ends: that of the last grant of it. Null when one has no end.
@@ -246,7 +217,7 @@ pub struct MatrixAnswer {
     #[serde(flatten)]
     pub about: About,
     /// The subjects of the matrix: a user without its groups, a group without its members.
-    pub subjects: Vec<Named>,
+    pub subjects: Vec<Subject>,
     /// The queues.
     pub queues: Vec<String>,
     /// Every right that a subject has on a queue.
@@ -258,7 +229,7 @@ pub struct MatrixAnswer {
 #[serde(rename_all = "camelCase")]
 pub struct Cell {
     /// The subject.
-    pub subject: Named,
+    pub subject: Subject,
     /// The queue.
     pub queue: String,
     /// The right.

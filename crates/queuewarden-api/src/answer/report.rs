@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{About, AclKey, Answers, Named, WrittenIn};
-use go_compat::diag::Severity;
+use super::{About, Answers, WrittenIn};
+use go_compat::diag::Diagnostic;
 use queuewarden_plan::snapshot::Phase;
 use queuewarden_report::{Beside, Change, Outside, WithoutEffect, findings};
 use yunikorn::acl::Match;
 use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::right::{AclKey, Right};
 use yunikorn_access::QueueSet;
 use yunikorn_access::lint::Finding;
 use yunikorn_access::reach::granted_on;
@@ -34,7 +34,7 @@ pub struct ReportAnswer {
     #[serde(flatten)]
     pub made: Made,
     /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
-    pub subjects: Vec<Named>,
+    pub subjects: Vec<Subject>,
     /// The queues, each in front of those below it; the first is the root.
     pub queues: Vec<QueueAnswer>,
     /// The locations of entries: objects, and lines of texts.
@@ -152,16 +152,9 @@ pub struct StartAnswer {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportFinding {
-    /// The code, which docs/codes.md explains: `QW7202`.
-    pub code: String,
-    /// Its name.
-    pub title: String,
-    /// The severity.
-    pub severity: SeverityAnswer,
-    /// The finding, in one sentence.
-    pub message: String,
-    /// The text to write instead.
-    pub help: Option<String>,
+    /// The finding.
+    #[serde(flatten)]
+    pub diagnostic: Diagnostic,
     /// The number of the queue it is about; null when it is about the whole text, or about the settings of
     /// the admission controller.
     pub queue: Option<usize>,
@@ -169,16 +162,6 @@ pub struct ReportFinding {
     pub acl: Option<AclKey>,
     /// The location of the finding; null when it is not known.
     pub written_in: Option<WrittenIn>,
-}
-
-/// The severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum SeverityAnswer {
-    /// `YuniKorn` refuses it.
-    Error,
-    /// Accepted, but it does not do what it seems to say.
-    Warning,
 }
 
 /// The last change that a program made to an object, by its `metadata.managedFields`.
@@ -280,7 +263,7 @@ impl<'a> Answers<'a> {
             queues,
             origins: self.origins(origins.order),
             rights: self.rights(&subjects),
-            subjects: subjects.iter().map(Named::from).collect(),
+            subjects,
             findings: findings(self.tree, beside).into_iter().map(|finding| self.found(finding)).collect(),
             admission: beside.admission.iter().map(|setting| self.setting(setting)).collect(),
             changes: beside.changes.iter().map(|change| self.changed(change)).collect(),
@@ -296,14 +279,7 @@ impl<'a> Answers<'a> {
     fn found(&self, finding: Finding) -> ReportFinding {
         let Finding { queue, right, origin, diagnostic } = finding;
         ReportFinding {
-            code: diagnostic.code.to_string(),
-            title: diagnostic.code.title.to_owned(),
-            severity: match diagnostic.severity {
-                Severity::Error => SeverityAnswer::Error,
-                Severity::Warning => SeverityAnswer::Warning,
-            },
-            message: diagnostic.message,
-            help: diagnostic.help,
+            diagnostic,
             queue: queue.map(QueueId::index),
             acl: right.map(Into::into),
             written_in: self.origins(&origin).pop(),
@@ -483,8 +459,8 @@ mod tests {
                     (number(&start["queue"]), acl, list(&report["subjects"])[whose]["name"].clone())
                 });
                 let expected = cell.map(|granting: GrantingEntry<'_>| {
-                    let acl = AclKey::from(granting.acl).as_str().to_owned();
-                    (granting.queue.index(), acl, json!(Named::from(tree.real(granting.entry)).name))
+                    let acl = granting.acl.key().to_owned();
+                    (granting.queue.index(), acl, json!(Subject::from(tree.real(granting.entry)).name()))
                 });
                 if reported != expected {
                     return Err(format!(

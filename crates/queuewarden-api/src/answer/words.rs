@@ -2,82 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::{AclKey, Named, NamedKind, WrittenIn};
-use yunikorn::acl::Match;
-use yunikorn::right::Right;
-use yunikorn_access::alias::shown;
+use super::WrittenIn;
 use yunikorn_access::decide::in_words;
 use yunikorn_access::latest;
-use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::{Origin, TextLocation};
-
-impl From<Right> for AclKey {
-    fn from(right: Right) -> Self {
-        match right {
-            Right::Submit => Self::SubmitAcl,
-            Right::Admin => Self::AdminAcl,
-        }
-    }
-}
-
-impl AclKey {
-    /// Returns the key in JSON and in queues.yaml.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SubmitAcl => "submitacl",
-            Self::AdminAcl => "adminacl",
-        }
-    }
-}
-
-impl NamedKind {
-    /// Returns the word in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Everyone => "Everyone",
-            Self::User => "User",
-            Self::Group => "Group",
-        }
-    }
-}
-
-impl From<Match<'_>> for Named {
-    fn from(entry: Match<'_>) -> Self {
-        let (kind, name) = match entry {
-            Match::Everyone => (NamedKind::Everyone, None),
-            Match::User(name) => (NamedKind::User, Some(name)),
-            Match::Group(name) => (NamedKind::Group, Some(name)),
-        };
-        Self { kind, name: name.map(str::to_owned) }
-    }
-}
-
-impl From<&Subject> for Named {
-    fn from(subject: &Subject) -> Self {
-        Self::from(subject.entry())
-    }
-}
-
-impl Named {
-    /// `user sue`, `group devs`, `everyone`
-    pub fn words(&self) -> String {
-        let name = self.name.as_deref().unwrap_or_default();
-        match self.kind {
-            NamedKind::Everyone => "everyone".to_owned(),
-            NamedKind::User => format!("user {}", shown(name)),
-            NamedKind::Group => format!("group {}", shown(name)),
-        }
-    }
-
-    /// `user/sue`, `group/devs`, `everyone`
-    pub fn path(&self) -> String {
-        match (&self.name, self.kind) {
-            (Some(name), NamedKind::User) => format!("user/{name}"),
-            (Some(name), NamedKind::Group) => format!("group/{name}"),
-            _ => "everyone".to_owned(),
-        }
-    }
-}
 
 /// Returns an end as a cell of a table; empty where there is none.
 pub fn until(end: Option<Timestamp>) -> String {

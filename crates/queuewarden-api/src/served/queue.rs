@@ -182,9 +182,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::answer::NamedKind;
     use yunikorn_access::decide::decide;
     use yunikorn_access::placement::LiveQueue;
+    use yunikorn_access::subject::{Subject, SubjectKind};
     use yunikorn_access::testing::{any_identity, any_tree, tree};
 
     fn live(queues: &[(&str, bool, bool)]) -> Live {
@@ -231,7 +231,8 @@ mod tests {
         assert_eq!(new.metadata.name, "root.team.new");
         assert_eq!(new.status.parent.as_deref(), Some("root.team"));
         assert_eq!((new.status.submit.acl.as_str(), new.status.admin.acl.as_str()), ("", ""));
-        let names: Vec<_> = new.status.submit.subjects.iter().map(|subject| subject.named.words()).collect();
+        let names: Vec<_> =
+            new.status.submit.subjects.iter().map(|subject| subject.subject.to_string()).collect();
         assert_eq!(names, ["user sue", "group ops"]);
     }
 
@@ -262,7 +263,7 @@ mod tests {
         let submit = queues(&answers, &live_queues(&tree, &live)).pop().unwrap().status.submit;
         assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 301 - MAX_SUBJECTS));
         let everyone: Vec<_> =
-            submit.subjects.iter().map(|subject| subject.named.kind == NamedKind::Everyone).collect();
+            submit.subjects.iter().map(|subject| subject.subject == Subject::Everyone).collect();
         assert_eq!(everyone.iter().position(|everyone| *everyone), Some(MAX_SUBJECTS - 1));
     }
 
@@ -277,11 +278,11 @@ mod tests {
             for (standing, queue) in standing.iter().zip(queues(&answers, &standing)) {
                 for (right, effective) in [(Right::Submit, &queue.status.submit), (Right::Admin, &queue.status.admin)] {
                     let listed = effective.denial.is_none() && effective.subjects.iter().any(|subject| {
-                        let name = subject.named.name.clone().unwrap_or_default();
-                        match subject.named.kind {
-                            NamedKind::Everyone => true,
-                            NamedKind::User => name == identity.user,
-                            NamedKind::Group => identity.groups.contains(&name),
+                        let name = subject.subject.name().unwrap_or_default().to_owned();
+                        match subject.subject.kind() {
+                            SubjectKind::Everyone => true,
+                            SubjectKind::User => name == identity.user,
+                            SubjectKind::Group => identity.groups.contains(&name),
                         }
                     });
                     let decision = decide(&tree, right, standing.path, &identity);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::API_VERSION;
-use crate::answer::{DecisionAnswer, Named, VERSION};
+use crate::answer::{DecisionAnswer, VERSION};
 use crate::convert::drop_nulls;
 use go_compat::diag::quoted;
 use go_compat::go_json::nullable;
@@ -25,6 +25,7 @@ use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 use yunikorn_access::review::brief::{RequestedAction, UNKNOWN};
 use yunikorn_access::review::request::QUEUE_VERBS;
+use yunikorn_access::subject::Subject;
 
 /// The partition to use when none is named.
 pub const DEFAULT_PARTITION: &str = "default";
@@ -144,7 +145,7 @@ pub struct Brief {
     allowed: bool,
     reason: String,
     /// The entry that grants it: the user, one of the user's groups, or everyone.
-    entry: Option<Named>,
+    entry: Option<Subject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evaluation_error: Option<String>,
 }
@@ -298,7 +299,7 @@ impl Status {
         let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
         let reason = match (&undecided, &entry) {
             (Some(why), _) => why.clone(),
-            (None, Some(entry)) => action.granted(&entry.words()),
+            (None, Some(entry)) => action.granted(&entry.to_string()),
             (None, None) => action.denied(user),
         };
         Self::Brief(Box::new(Brief {
@@ -360,7 +361,7 @@ impl JsonSchema for Status {
         let mut schema = DecisionAnswer::json_schema(generator);
         schema.remove("required");
         let error = json!({"type": "string", "description": "What keeps it from being decided."});
-        let mut entry = generator.subschema_for::<Named>();
+        let mut entry = generator.subschema_for::<Subject>();
         let described =
             "The entry that grants it, for a caller who may not read the queue and gets no trace.";
         entry.insert("description".to_owned(), described.into());

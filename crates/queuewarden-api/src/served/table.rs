@@ -10,11 +10,12 @@
 use serde_json::{Value, json};
 
 use super::queue::{Effective, Queue};
-use crate::answer::{Grantee, NamedKind, WrittenIn};
+use crate::answer::{Grantee, WrittenIn};
 use crate::extended;
 use go_compat::diag::cut;
 use yunikorn::right::Right;
 use yunikorn_access::decide::Denial;
+use yunikorn_access::subject::Subject;
 
 /// Approximate limit of a cell, in characters; the rest is counted.
 const MAX_CELL: usize = 80;
@@ -89,7 +90,7 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
         return "nobody".to_owned();
     }
     // Beside everyone no name has an effect.
-    let everyone = effective.subjects.iter().find(|subject| subject.named.kind == NamedKind::Everyone);
+    let everyone = effective.subjects.iter().find(|subject| subject.subject == Subject::Everyone);
     if let Some(everyone) = everyone {
         return subject(everyone, right, queue);
     }
@@ -98,7 +99,7 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
 }
 
 fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
-    let words = subject.named.words();
+    let words = subject.subject.to_string();
     let Some(nearest) = subject.grants.first() else { return words };
     let admin = right == Right::Submit && nearest.acl.as_str() == Right::Admin.key();
     match (nearest.queue == queue, admin) {

@@ -4,9 +4,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use queuewarden_api::answer::{About, Answers, Named, TraceStep};
+use queuewarden_api::answer::{About, Answers, TraceStep};
 use yunikorn::right::Right;
 use yunikorn_access::application::{Clause, List, Need, Remedy, Requirement, Step, Verb};
+use yunikorn_access::subject::Subject;
 
 /// The answer to `can-i` and `explain` about an application.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -67,7 +68,7 @@ pub struct ClauseAnswer {
     /// True if the list is set; null when there is none.
     pub set: Option<bool>,
     /// The entry that grants access; null when none does, and when something else than an entry does.
-    pub entry: Option<Named>,
+    pub entry: Option<Subject>,
     /// The right in a queue that is needed; null for other clauses.
     pub right: Option<Right>,
     /// The queue; null for other clauses.
@@ -137,7 +138,7 @@ impl ClauseAnswer {
             setting: Some(list.key.to_owned()),
             text: Some(list.text.clone()),
             set: Some(list.set),
-            entry: list.entry.as_ref().map(Named::from),
+            entry: list.entry.clone(),
             ..self
         }
     }

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::arguments::Accepted;
 use crate::source::input::source::Source as Text;
-use queuewarden_api::answer::{Named, VERSION};
+use queuewarden_api::answer::VERSION;
 use queuewarden_import::{Compared, Difference, Direction, FileDiagnostic, Location, Proof};
+use yunikorn_access::subject::Subject;
 
 /// The answer to `import`; from files of Hadoop or Spark also if the import is refused.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -75,9 +76,9 @@ pub struct ImportDifference {
     /// Wider or narrower access.
     pub access: Direction,
     /// The subject as the files name it.
-    pub subject: Named,
+    pub subject: Subject,
     /// The subject as Kubernetes names it.
-    pub identity: Named,
+    pub identity: Subject,
     /// The action: `submit` or `administer` in queues, `view`, `modify`, `kill` and `submit` for Spark.
     pub verb: &'static str,
     /// The topmost of the queues, as the files name them; none for Spark.
@@ -144,8 +145,8 @@ impl ImportDifference {
     fn new(texts: &[Text], difference: &Difference) -> Self {
         Self {
             access: difference.direction,
-            subject: Named::from(&difference.subject),
-            identity: Named::from(&difference.identity),
+            subject: difference.subject.clone(),
+            identity: difference.identity.clone(),
             verb: difference.verb,
             queues: difference.queues.clone(),
             queue_count: difference.count,

@@ -11,8 +11,8 @@ use crate::output::{Console, Failure};
 use crate::source::input::SourceDiagnostic;
 use crate::source::input::source::Source;
 use go_compat::diag::{Code, Diagnostic, listed};
-use queuewarden_api::answer::{Named, NamedKind};
 use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof, codes};
+use yunikorn_access::subject::Subject;
 
 /// Maximum number of rows; more are counted.
 const MAX_ROWS: usize = 200;
@@ -107,7 +107,7 @@ fn comparison(answer: &ImportAnswer, width: Option<usize>) -> String {
         let written_in = written_in.map(|at| format!("{}:{}:{}", at.file, at.line, at.column));
         let mut row = vec![
             word(difference.access).to_owned(),
-            difference.subject.words(),
+            difference.subject.to_string(),
             renamed(&difference.subject, &difference.identity),
             difference.verb.to_owned(),
         ];
@@ -158,11 +158,11 @@ fn word(access: Direction) -> &'static str {
 
 /// Returns the name in Kubernetes, or nothing if it stays the same. A subject that is left out is not shown
 /// as everyone, although it is evaluated as everyone else.
-fn renamed(subject: &Named, identity: &Named) -> String {
-    match identity.kind {
+fn renamed(subject: &Subject, identity: &Subject) -> String {
+    match identity {
         _ if identity == subject => String::new(),
-        NamedKind::Everyone => "(left out)".to_owned(),
-        _ => identity.words(),
+        Subject::Everyone => "(left out)".to_owned(),
+        _ => identity.to_string(),
     }
 }
 
@@ -198,7 +198,6 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use yunikorn_access::subject::Subject;
 
     #[test]
     fn who_is_left_out_is_not_called_everyone() {
@@ -210,7 +209,7 @@ mod tests {
             (bob(), Subject::Everyone, "(left out)"),
         ];
         for (subject, identity, expected) in cases {
-            assert_eq!(renamed(&Named::from(&subject), &Named::from(&identity)), expected);
+            assert_eq!(renamed(&subject, &identity), expected);
         }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::source::configuration::Configuration;
 use crate::source::rendered::ObjectChange;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::{Answers, GrantedBy, Named, VERSION};
+use queuewarden_api::answer::{Answers, GrantedBy, VERSION};
 use queuewarden_plan::timeline::Course;
 use queuewarden_plan::{admission_keys, merged, risks};
 use yunikorn::identity::Identity;
@@ -20,6 +20,7 @@ use yunikorn_access::diff::{
     Change, Direction, Extent, PartitionDiff, Period, Periods, Presence, Reached, Section, Timeline,
     between_for, same, unmoved,
 };
+use yunikorn_access::subject::Subject;
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -139,7 +140,7 @@ pub struct ChangeAnswer {
     /// Gain or loss.
     pub direction: Direction,
     /// The subject: a user without its groups, a group without its members, or everyone.
-    pub subject: Named,
+    pub subject: Subject,
     /// The right.
     pub verb: Right,
     /// The period of the right without the change; null for a right that is gained. A right whose period
@@ -170,7 +171,7 @@ pub struct SubtreeAnswer {
 pub struct UnchangedAnswer {
     /// The subject.
     #[serde(flatten)]
-    pub subject: Named,
+    pub subject: Subject,
     /// The queues on which nothing changes.
     pub subtrees: Vec<Extent>,
 }
@@ -323,12 +324,12 @@ impl Compared<'_> {
                 until: change.periods.after.filter(|_| gains).and_then(|period| period.until),
             };
             let unchanged = change.unchanged.iter().map(|(subject, queues)| UnchangedAnswer {
-                subject: Named::from(subject),
+                subject: subject.clone(),
                 subtrees: section.queues.extents(queues),
             });
             ChangeAnswer {
                 direction: change.direction,
-                subject: Named::from(&change.subject),
+                subject: change.subject.clone(),
                 verb: change.right,
                 before: change.periods.before,
                 after: change.periods.after,

@@ -82,7 +82,7 @@ impl Shown {
 
     /// Returns the rows for a change of one or both rights.
     fn change(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
-        let subject = change.subject.words();
+        let subject = change.subject.to_string();
         let periods = [change.periods().from(), change.periods().until()].map(Option::unwrap_or_default);
         let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by, .. }| {
             let origins = WrittenIn::list(&by.origins);
@@ -95,12 +95,12 @@ impl Shown {
     /// Returns the rows for subjects without a change.
     fn unchanged(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
         if self.most < change.unchanged.len() {
-            let names = change.unchanged.iter().map(|unchanged| unchanged.subject.words());
+            let names = change.unchanged.iter().map(|unchanged| unchanged.subject.to_string());
             return vec![row([word, &self.list(&names.collect::<Vec<_>>()), verbs, ""])];
         }
         let rows = change.unchanged.iter().map(|UnchangedAnswer { subject, subtrees }| {
             let extents: Vec<_> = subtrees.iter().map(|extent| self.extent(extent)).collect();
-            row([word, &subject.words(), verbs, &self.list(&extents)])
+            row([word, &subject.to_string(), verbs, &self.list(&extents)])
         });
         rows.collect()
     }
