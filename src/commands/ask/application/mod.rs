@@ -14,7 +14,7 @@ use crate::output::{Console, Exit, Failure, diagnostic};
 use crate::source::arguments::reads_standard_input_once;
 use crate::source::input::source;
 use crate::source::request::{self, key_value};
-use answer::{ApplicationAnswer, RequirementAnswer};
+use answer::{ApplicationAnswer, EvaluatedRequirement};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::properties;
 use yunikorn::application::settings::KEYS;
@@ -118,7 +118,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
-        let requirement = |requirement| RequirementAnswer::new(&answers, requirement);
+        let requirement = |requirement| EvaluatedRequirement::new(requirement);
         let answer = ApplicationAnswer {
             about: answers.about(),
             verb,
