@@ -40,7 +40,11 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "get,list,watch configmaps yunikorn-defaults,yunikorn-configs,yunikorn-queues",
-        uses: &[("controller/apply.rs", &[".get_opt("]), WATCH],
+        uses: &[
+            ("controller/apply.rs", &[".get_opt("]),
+            ("controller/cluster_watches.rs", &["Api::<ConfigMap>"]),
+            WATCH,
+        ],
     },
     Use {
         manifest: "rbac.yaml",
@@ -83,7 +87,7 @@ const USES: &[Use] = &[
         right: "get secrets queuewarden-tls",
         uses: &[
             ("server/certificates/secret.rs", &["secrets.get_opt("]),
-            ("server/certificates/follower.rs", &["Api<Secret>"]),
+            ("server/certificates/loader.rs", &["Api<Secret>"]),
         ],
     },
     Use {
@@ -115,12 +119,15 @@ const USES: &[Use] = &[
     Use {
         manifest: "access/rbac.yaml",
         right: "create tokenreviews",
-        uses: &[("server/caller/token.rs", &["api.create("]), ("server/served/mod.rs", &["callers.know("])],
+        uses: &[
+            ("server/caller/mod.rs", &["api.create("]),
+            ("server/aggregated_api/mod.rs", &["callers.authenticate("]),
+        ],
     },
     Use {
         manifest: "access/rbac.yaml",
         right: "role extension-apiserver-authentication-reader",
-        uses: &[("server/served/trust.rs", &["maps.get("])],
+        uses: &[("server/aggregated_api/trust.rs", &["maps.get("])],
     },
     Use {
         manifest: "authorizer/rbac.yaml",
@@ -131,8 +138,8 @@ const USES: &[Use] = &[
         manifest: "authorizer/rbac.yaml",
         right: "create tokenreviews",
         uses: &[
-            ("server/caller/token.rs", &["api.create("]),
-            ("server/authorize/mod.rs", &["callers.know("]),
+            ("server/caller/mod.rs", &["api.create("]),
+            ("server/authorize/mod.rs", &["callers.authenticate("]),
         ],
     },
     Use {
@@ -177,7 +184,7 @@ const USES: &[Use] = &[
     Use {
         manifest: "applications/rbac.yaml",
         right: "list,watch pods",
-        uses: &[("controller/applications.rs", &["Api::all,"]), WATCH],
+        uses: &[("server/applications.rs", &["Api::all,"]), WATCH],
     },
     Use {
         manifest: "scheduler-secret/rbac.yaml",

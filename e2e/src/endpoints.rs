@@ -110,18 +110,19 @@ impl Endpoints {
     pub async fn serve(router: Router) -> Result<()> {
         let folder = PathBuf::from(std::env::var_os(FOLDER).context("another test starts this one")?);
         let [certificate, key] = [CERTIFICATE, KEY].map(|name| std::fs::read(folder.join(name)));
-        let identity = tls::Identity::default();
+        let identity = tls::ServerCertificate::default();
         identity.show(&certificate?, &key?)?;
         let config = tls::server_config(identity)?;
         let health = Arc::new(Health::default());
         let body = bounds::BODY;
-        let limits = bounds::Limits { body, unread: bounds::Unread::Refused, all: 3 * body, cost: 1 };
+        let limits =
+            bounds::RequestLimits { body, unread: bounds::UnreadBody::Refused, all: 3 * body, cost: 1 };
         let requests = Requests::new(&Budget::new(176 * MIB));
         let router = bounds::bound(router, limits, &requests, &health);
         let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         println!("\n{SERVING}{}", socket.local_addr()?);
-        let limits = listener::Limits::DEFAULT;
-        let memory = listener::Memory { requests, is_api_server: None };
+        let limits = listener::ConnectionLimits::DEFAULT;
+        let memory = listener::RequestMemory { requests, is_api_server: None };
         listener::serve(socket, Some(config), router, limits, memory, health, std::future::pending()).await;
         Ok(())
     }

@@ -15,11 +15,12 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::routing::post;
 use k8s_openapi::ByteString;
-use queuewarden_api::review::{Kind, access};
+use queuewarden_api::review::ReviewKind;
+use queuewarden_api::review::access::SubjectAccessReview;
 use queuewarden_e2e::{Endpoints, Operator, TestCluster, yunikorn};
 use serde_json::{Value, json};
 use yunikorn_access::Tree;
-use yunikorn_access::review::{self, Opinion, Review};
+use yunikorn_access::review::{AccessRequest, Opinion, answer};
 use yunikorn_access::tree::Scheduler;
 
 use crate::operator::{configure, grant};
@@ -108,11 +109,12 @@ async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
     let text = cluster.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
     let config = verdict(&text, &[], Version::V1_8).config.context("no configuration")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;
-    let asked = access::read(Kind::Subject, &review("root.prod"), None)
-        .map_err(|wrong| anyhow::anyhow!(wrong.message))?;
+    let asked = SubjectAccessReview::read(&review("root.prod"));
+    let asked = asked.map_err(|wrong| anyhow::anyhow!(wrong.message))?;
+    let user = asked.user(ReviewKind::Subject, None).map_err(|wrong| anyhow::anyhow!(wrong.message))?;
     let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
-    let answer = |asked: &Review| match review::read(asked) {
-        Ok(question) => review::answer(asked, question, None, scheduler),
+    let answer = |asked: &SubjectAccessReview| match asked.action(false) {
+        Ok(action) => answer(&AccessRequest { partition: "default", user, action }, None, scheduler),
         Err(elsewhere) => elsewhere,
     };
     ensure!(answer(&asked).opinion == Opinion::Allow);

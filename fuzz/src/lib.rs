@@ -16,7 +16,7 @@
 use go_compat::go_regex::GoRegex;
 use go_compat::yaml::edit::{Edit, Step, apply};
 use go_compat::yaml::parse::parse;
-use queuewarden_api::review::{Kind, access, admission, envelope, submission, user_info};
+use queuewarden_api::review::{ReviewKind, access, admission, envelope, submission, user_info};
 use queuewarden_import::yarn::{Files, Source};
 use serde_json::Value;
 use yunikorn::acl;
@@ -30,7 +30,7 @@ use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::decide::{decide, explain};
-use yunikorn_access::review;
+use yunikorn_access::review::{AccessRequest, answer};
 use yunikorn_access::running::joins::Running;
 use yunikorn_access::tree::Scheduler;
 use yunikorn_access::{Tree, user_info as policy};
@@ -103,7 +103,7 @@ pub fn regex(data: &[u8]) {
 
 /// Checks the body of an `AdmissionReview`, at every endpoint that reads one.
 pub fn admission(data: &[u8]) {
-    let Ok(request) = envelope::Request::read(data) else { return };
+    let Ok(request) = envelope::AdmissionRequest::read(data) else { return };
     if let Ok(read) = admission::read(&request) {
         let (conf, _) = Conf::from_keys(&std::collections::BTreeMap::new(), Version::V1_8);
         let evaluation = evaluate(&read, &Surroundings::default(), &conf);
@@ -135,15 +135,16 @@ pub fn access_review(data: &[u8]) {
     let config = verdict(QUEUES, &[], Version::V1_8).config.expect("these are queues");
     let tree = Tree::new(&config.partitions[0]).expect("and they are active");
     let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
-    let asker = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
-    for kind in [Kind::Subject, Kind::Local, Kind::Own] {
-        let Ok(read) = access::read(kind, &body, Some(&asker)) else { continue };
-        let answer = match review::read(&read) {
-            Ok(question) => review::answer(&read, question, None, scheduler),
+    let caller = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
+    let Ok(review) = access::SubjectAccessReview::read(&body) else { return };
+    for kind in [ReviewKind::Subject, ReviewKind::Local, ReviewKind::Own] {
+        let Ok(user) = review.user(kind, Some(&caller)) else { continue };
+        let answer = match review.action(false) {
+            Ok(action) => answer(&AccessRequest { partition: "default", user, action }, None, scheduler),
             Err(elsewhere) => elsewhere,
         };
         assert!(!(answer.allowed() && answer.denied()));
-        assert!(!(answer.allowed() && read.identity.user.is_empty()), "{body}");
+        assert!(!(answer.allowed() && user.user.is_empty()), "{body}");
         assert!(access::filled(body.clone(), &answer)["status"]["allowed"].is_boolean());
     }
 }

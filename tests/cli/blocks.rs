@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use queuewarden_api::served::review::{Kind, read};
+use queuewarden_api::aggregated_api::review::{QueueAccessReviewKind, read};
 use queuewarden_import::NameMap;
 
 use super::process::{err, out, run};
@@ -174,7 +174,11 @@ fn decodes(page: &str, manifest: &str) {
         serde_saphyr::from_str(manifest).unwrap_or_else(|error| panic!("{page}: {error}\n{manifest}"));
     let version = object["apiVersion"].as_str().unwrap_or_default();
     if version.starts_with("access.queuewarden.dev/") {
-        let kind = if object["kind"] == "SelfQueueAccessReview" { Kind::Own } else { Kind::Named };
+        let kind = if object["kind"] == "SelfQueueAccessReview" {
+            QueueAccessReviewKind::Own
+        } else {
+            QueueAccessReviewKind::Named
+        };
         let asked = read(kind, &object);
         assert!(asked.as_ref().is_ok_and(|asked| asked.unknown.is_empty()), "{page}: {asked:?}");
         return;

@@ -66,7 +66,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 5401,
         when: "Never expected: the last look before a text is written. Please report it.",
-        file: "crates/queuewarden-plan/src/render.rs",
+        file: "crates/queuewarden-plan/src/grants/render.rs",
         test: "a_text_that_is_not_as_meant_is_refused",
     },
     Elsewhere {
@@ -102,7 +102,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 7307,
         when: "Reported by the webhooks.",
-        file: "crates/queuewarden-operator/src/server/review.rs",
+        file: "crates/queuewarden-operator/src/server/admission_review.rs",
         test: "what_is_not_read_is_refused_with_the_reason",
     },
     Elsewhere {

@@ -17,13 +17,14 @@
 //! * [`history`]: a revision of the output's history, stored and read.
 //! * [`pod`]: a pod as the evaluator's plain data.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
-//! * [`served`]: the served resources of `access.queuewarden.dev`.
+//! * [`aggregated_api`]: the served resources of `access.queuewarden.dev`.
 //! * [`status`]: the plan's output as `status` of the objects.
 //!
 //! The API server checks structure (lengths, names, what excludes what). It is never the only check: objects
 //! may be older than a rule or come from a file, so the conversion checks again and the plan checks meaning.
 
 pub mod access_test;
+pub mod aggregated_api;
 pub mod answer;
 pub mod config_map;
 pub mod convert;
@@ -37,7 +38,6 @@ pub mod pod;
 pub mod registration;
 pub mod restorers;
 pub mod review;
-pub mod served;
 pub mod status;
 pub mod touches;
 pub mod v1alpha1;

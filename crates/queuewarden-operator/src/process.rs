@@ -13,18 +13,19 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use crate::controller::counted_scheduler::CountedScheduler;
+use crate::controller;
+use crate::controller::cluster_watches::ClusterWatches;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
 use crate::controller::history::History;
+use crate::controller::last_base::LastBaseStore;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
+use crate::controller::read_back::ReadBack;
 use crate::controller::reconcile::{self, Functions, Left, Reconciler};
-use crate::controller::world::World;
-use crate::controller::{self, last_base};
 use crate::memory::Budget;
-use crate::server::open::{self, Https, Open};
-use crate::server::tls::Identity;
+use crate::server::open::{Https, Open, OpenError};
+use crate::server::tls::ServerCertificate;
 use crate::server::{lookups, probes};
 use crate::telemetry::{Format, Logging};
 use queuewarden_client::scheduler::Connector;
@@ -73,7 +74,7 @@ pub enum Error {
     Listen(SocketAddr, #[source] io::Error),
     /// The HTTPS endpoints cannot be served.
     #[error(transparent)]
-    Https(#[from] open::Error),
+    Https(#[from] OpenError),
 }
 
 /// Runs until the process receives a signal to end.
@@ -91,8 +92,8 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, identity = name, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
-    let scheduler = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
-    let identity = options.https.address.map(|_| Identity::default());
+    let read_back = ReadBack::new(Connector::new(client.clone()), Arc::clone(&health));
+    let identity = options.https.address.map(|_| ServerCertificate::default());
     let memory = Budget::of_process();
     let probes = probes::serve(listener, Arc::clone(&health), Arc::clone(&memory), identity.clone());
     let endpoints = tokio::spawn(probes);
@@ -112,11 +113,11 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
         None => None,
     };
     let reconciler = Reconciler {
-        world: World::start(client.clone(), Arc::clone(&changed)),
-        last_base: last_base::Store::new(client.clone(), options.namespace.as_deref()),
+        watches: ClusterWatches::start(client.clone(), Arc::clone(&changed)),
+        last_base: LastBaseStore::new(client.clone(), options.namespace.as_deref()),
         client,
         leadership,
-        scheduler,
+        read_back,
         events,
         history,
         health,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::conditions::{Finding, Reason, Type};
-use super::report::events;
-use super::resolve::joined;
-use super::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
-use super::view::AccessView;
-use super::{AccessTestStatus, Event, ObjectStatus, ResourceKind};
+use crate::conditions::{Finding, Reason, Type};
+use crate::grants::contribution::joined;
+use crate::object::ResourceKind;
+use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
+use crate::status::events;
+use crate::status::{AccessTestStatus, Event, ObjectStatus};
+use crate::view::AccessView;
 use go_compat::diag::cut;
 use yunikorn::config::Config;
 use yunikorn::version::Version;

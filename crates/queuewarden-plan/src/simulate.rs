@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
-use super::conditions::{Condition, Reason, Status, Type, find};
-use super::snapshot::{
-    ConfigMapState, FIELD_MANAGER, Mode, OutputText, Owner, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
+use crate::conditions::{Condition, Reason, Status, Type, find};
+use crate::decide::plan_again;
+use crate::effective::merged::text_in_force;
+use crate::effective::parse_cache::ParseCache;
+use crate::plan::Plan;
+use crate::snapshot::{
+    ConfigMapState, FIELD_MANAGER, KeyOwner, Mode, OutputText, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
 };
-use super::{NewConfigMap, ParseCache, Plan, Write, plan_again, text_in_force};
+use crate::write::{NewConfigMap, Write};
 use yunikorn::config::checksum;
 
 /// The most rounds: the plan writes once, and once more after an import; more would mean that plans do not
@@ -139,8 +143,8 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
     }
 }
 
-fn us() -> Owner {
-    Owner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
+fn us() -> KeyOwner {
+    KeyOwner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
 }
 
 /// Stores the statuses of the plan in the objects.

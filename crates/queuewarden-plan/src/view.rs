@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::attribution::{self, Attribution};
+use crate::grants::attribution::{self, Attribution};
 use go_compat::diag::Span;
 use yunikorn::acl;
 use yunikorn::config::Config;
@@ -125,12 +125,12 @@ impl Writers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::Part;
+    use crate::grants::attribution::Part;
     use jiff::Timestamp;
     use yunikorn::config::verdict;
     use yunikorn::identity::Identity;
     use yunikorn::queue::QueuePath;
-    use yunikorn_access::check::explain;
+    use yunikorn_access::decide::explain;
     use yunikorn_access::until;
 
     const END: Option<Timestamp> = Some(Timestamp::UNIX_EPOCH);

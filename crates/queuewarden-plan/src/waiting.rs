@@ -1,26 +1,31 @@
 //! Makes the plan while there is no usable `YuniKornConfig`: nothing is written, and every status reports
 //! why.
 
-use super::conditions::{self, Finding, Reason, Status, Type, current};
-use super::report::queue_acl::Report;
-use super::snapshot::{Meta, Snapshot};
-use super::{AdmissionPolicyStatus, ConfigStatus, ObjectStatus, Plan, access_tests, policy, report, resolve};
+use crate::access_tests;
+use crate::conditions::{self, Finding, Reason, Status, Type, current};
+use crate::grants::contribution::joined;
+use crate::grants::{policy, resolve};
+use crate::plan::Plan;
+use crate::snapshot::{ConfigStatus, Meta, Snapshot};
+use crate::status;
+use crate::status::queue_acl::Report;
+use crate::status::{AdmissionPolicyStatus, ObjectStatus};
 
 /// Reports in every status why there is none.
-pub(super) fn plan(snapshot: &Snapshot) -> Plan {
+pub(crate) fn plan(snapshot: &Snapshot) -> Plan {
     let why: &str = match snapshot.config.as_ref().map(|config| &config.spec) {
-        Some(Err(diagnostics)) => &resolve::joined(diagnostics),
+        Some(Err(diagnostics)) => &joined(diagnostics),
         _ => "there is no YuniKornConfig named `default`",
     };
     let aliased = snapshot.aliased();
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let object = resolve::without_queues(entry, why);
-        let Report { findings, status, .. } = report::queue_acl::waiting(&object, why, &aliased);
+        let Report { findings, status, .. } = status::queue_acl::waiting(&object, why, &aliased);
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, status, snapshot.now))
     });
     let resolved = policy::resolve(snapshot).objects;
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
-        let findings = report::waiting_conditions(policy.outcome.as_ref().err(), why);
+        let findings = status::waiting_conditions(policy.outcome.as_ref().err(), why);
         let rest = AdmissionPolicyStatus { in_force: entry.in_force.clone() };
         (entry.meta.name.clone(), ObjectStatus::new(&entry.meta, &findings, rest, snapshot.now))
     });

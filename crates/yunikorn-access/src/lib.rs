@@ -10,7 +10,8 @@
 //!   in one sentence, the near misses, and the end of the right.
 //! * [`who_can`](mod@who_can): who may do this on a queue.
 //! * [`diff`](mod@diff): who gains and who loses access between two configurations.
-//! * [`change`], [`remedy`]: the changes that would grant access, each made and evaluated before it is offered.
+//! * [`change`], [`remedy`]: the changes that would grant access, each made and evaluated before it is
+//!   offered.
 //! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules
 //!   of a dialect.
 //! * [`placement`]: where does an application land, and by which rule.

@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_api::review::{Kind, access};
+use queuewarden_api::review::ReviewKind;
+use queuewarden_api::review::access::{SubjectAccessReview, only_status};
 use serde_json::json;
 use yunikorn::acl;
 use yunikorn::config::verdict;
@@ -12,7 +13,7 @@ use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::decide::decide;
-use yunikorn_access::review;
+use yunikorn_access::review::{AccessRequest, answer};
 use yunikorn_access::tree::Scheduler;
 use yunikorn_access::{GrantingEntry, Tree, who_can};
 
@@ -49,13 +50,13 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     let body = body.to_string();
     let scheduler = Scheduler { tree, resolver: &NoResolver, version: Version::V1_8 };
     Ok(move || {
-        let sent = access::Sent::read_json(black_box(body.as_bytes()));
-        let Some(Ok(review)) = sent.map(|sent| sent.review(Kind::Subject, None)) else { return false };
-        let answer = match review::read(&review) {
-            Ok(question) => review::answer(&review, question, None, scheduler),
+        let Some(review) = SubjectAccessReview::read_json(black_box(body.as_bytes())) else { return false };
+        let Ok(user) = review.user(ReviewKind::Subject, None) else { return false };
+        let answer = match review.action(false) {
+            Ok(action) => answer(&AccessRequest { partition: "default", user, action }, None, scheduler),
             Err(elsewhere) => elsewhere,
         };
-        let sent = access::only_status("authorization.k8s.io/v1", Kind::Subject, &answer);
+        let sent = only_status("authorization.k8s.io/v1", ReviewKind::Subject, &answer);
         answer.allowed() && serde_json::to_vec(black_box(&sent)).is_ok()
     })
 }

@@ -25,6 +25,7 @@ use queuewarden_plan::view::Locate as _;
 use queuewarden_plan::{ResourceKind, admission_settings, risks};
 use queuewarden_report::{Beside, changes, diagram, outside, page, without_effect};
 use yunikorn::right::Right;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::{Origin, Tree, who_can};
 
 /// The file if none is given.

@@ -88,24 +88,14 @@ struct SchemaCheck<'a> {
 }
 
 impl SchemaCheck<'_> {
-    fn report(&mut self, code: Code, path: &Path, message: String, help: Option<String>) {
-        self.report_exact(code, path, message, help, None);
+    fn report(&mut self, path: &Path, finding: Diagnostic) {
+        self.found.push(finding.at(self.object.document.span(&path.pointer)));
     }
 
-    fn report_exact(
-        &mut self,
-        code: Code,
-        path: &Path,
-        message: String,
-        help: Option<String>,
-        replacement: Option<Replacement>,
-    ) {
-        let at = self.object.document.span(&path.pointer);
-        let diagnostic = Diagnostic { help, ..Diagnostic::error(code, message) };
-        self.found.push(diagnostic.at(at).replace(replacement));
+    fn bad_value(&mut self, path: &Path, message: String) {
+        self.report(path, Diagnostic::error(BAD_VALUE, message));
     }
 
-    /// Returns whether no more is looked for.
     fn is_full(&self) -> bool {
         self.found.len() > MAX_FINDINGS
     }
@@ -131,26 +121,24 @@ impl SchemaCheck<'_> {
 
     fn wrong_type(&mut self, path: &Path, wanted: &str, value: &Value) {
         let message = format!("`{}` must be {}, this is {}", path.name, article(wanted), describe(value));
-        let help = match (wanted, value) {
-            ("string", Value::Number(_) | Value::Bool(_)) => Some("put it in quotes"),
-            ("array", Value::String(_)) => Some("write it as a list: `[...]`"),
-            ("boolean", Value::String(_)) => Some("write `true` or `false` without quotes"),
-            _ => None,
-        };
         let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-        let replacement = match (wanted, value) {
-            ("string", Value::Number(_) | Value::Bool(_)) => {
-                Some(Replacement::new(value.to_string(), format!("\"{value}\"")))
+        let finding = Diagnostic::error(WRONG_TYPE, message);
+        let finding = match (wanted, value) {
+            ("string", Value::Number(_) | Value::Bool(_)) => finding
+                .help("put it in quotes")
+                .replace(Replacement::new(value.to_string(), format!("\"{value}\""))),
+            ("array", Value::String(text)) => finding
+                .help("write it as a list: `[...]`")
+                .replace(is_name(text).then(|| Replacement::new(text, format!("[{text}]")))),
+            ("boolean", Value::String(text)) => {
+                let is_boolean = text == "true" || text == "false";
+                finding
+                    .help("write `true` or `false` without quotes")
+                    .replace(is_boolean.then(|| Replacement::new(value.to_string(), text)))
             }
-            ("array", Value::String(text)) if is_name(text) => {
-                Some(Replacement::new(text, format!("[{text}]")))
-            }
-            ("boolean", Value::String(text)) if text == "true" || text == "false" => {
-                Some(Replacement::new(value.to_string(), text))
-            }
-            _ => None,
+            _ => finding,
         };
-        self.report_exact(WRONG_TYPE, path, message, help.map(str::to_owned), replacement);
+        self.report(path, finding);
     }
 
     fn object(&mut self, schema: &JSONSchemaProps, path: &Path, fields: &Map<String, Value>) {
@@ -204,7 +192,7 @@ impl SchemaCheck<'_> {
             }
             if set && !seen.insert(item.to_string()) {
                 let message = format!("{item} stands twice in this list");
-                self.report(BAD_VALUE, &path, message, Some("remove one of them".to_owned()));
+                self.report(&path, Diagnostic::error(BAD_VALUE, message).help("remove one of them"));
             }
         }
     }
@@ -213,29 +201,25 @@ impl SchemaCheck<'_> {
         let size = i64::try_from(size).unwrap_or(i64::MAX);
         let has = format!("`{}` has {size} {unit}", path.name);
         if let Some(most) = most.filter(|most| size > *most) {
-            self.report(BAD_VALUE, path, format!("{has}, more than the {most} that are allowed"), None);
+            self.bad_value(path, format!("{has}, more than the {most} that are allowed"));
         }
         if let Some(least) = least.filter(|least| size < *least) {
-            self.report(BAD_VALUE, path, format!("{has}, it needs at least {least}"), None);
+            self.bad_value(path, format!("{has}, it needs at least {least}"));
         }
     }
 
     fn string(&mut self, schema: &JSONSchemaProps, path: &Path, text: &str) {
         let name = &path.name;
         if text.is_empty() && schema.min_length > Some(0) {
-            self.report(BAD_VALUE, path, format!("`{name}` must not be empty"), None);
+            self.bad_value(path, format!("`{name}` must not be empty"));
         } else {
             // The API server counts characters.
             self.size(path, text.chars().count(), "characters", schema.min_length, schema.max_length);
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
-            let help = "write it like `2026-12-01T00:00:00Z`".to_owned();
-            self.report(
-                BAD_VALUE,
-                path,
-                format!("`{name}` must be a time, {} is none", quoted(text)),
-                Some(help),
-            );
+            let message = format!("`{name}` must be a time, {} is none", quoted(text));
+            let help = "write it like `2026-12-01T00:00:00Z`";
+            self.report(path, Diagnostic::error(BAD_VALUE, message).help(help));
         }
     }
 
@@ -244,7 +228,7 @@ impl SchemaCheck<'_> {
         let low = schema.minimum.is_some_and(|least| number < least);
         let high = schema.maximum.is_some_and(|most| number > most);
         if low || high {
-            self.report(BAD_VALUE, path, format!("`{}` does not take {number}", path.name), None);
+            self.bad_value(path, format!("`{}` does not take {number}", path.name));
         }
     }
 
@@ -258,7 +242,7 @@ impl SchemaCheck<'_> {
         let help = nearest_or_all(&texts, written, "write one of");
         let same = texts.iter().find_map(|text| Replacement::in_case(written, text));
         let message = format!("`{}` does not take {value}", path.name);
-        self.report_exact(BAD_VALUE, path, message, Some(help), same);
+        self.report(path, Diagnostic::error(BAD_VALUE, message).help(help).replace(same));
     }
 }
 

@@ -5,12 +5,34 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Kind, codes, decode, malformed, nullable_object, object};
+use super::{ReviewKind, codes, decode, malformed, nullable_object, object};
 use crate::extended;
 use go_compat::diag::{Diagnostic, quoted};
 use go_compat::go_json::nullable;
 use yunikorn::identity::Identity;
-use yunikorn_access::review::{Answer, PathAttributes, ResourceAttributes, Review};
+use yunikorn_access::review::request::{PathAttributes, ResourceAttributes};
+use yunikorn_access::review::{AccessAction, Answer};
+
+/// A review as its sender writes it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    #[serde(rename = "apiVersion", deserialize_with = "nullable")]
+    api_version: String,
+    #[serde(deserialize_with = "nullable")]
+    kind: String,
+    #[serde(deserialize_with = "nullable_object")]
+    metadata: Metadata,
+    #[serde(deserialize_with = "object")]
+    spec: Option<Spec>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    #[serde(deserialize_with = "nullable")]
+    namespace: String,
+}
 
 /// `spec`; in v1beta1 the groups are in `group`. No rule uses `uid` and `extra`: they are read because
 /// the API server refuses wrong types in them.
@@ -33,28 +55,36 @@ struct Spec {
     non_resource_attributes: Option<PathAttributes>,
 }
 
-/// A review as it is sent.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Sent {
-    #[serde(rename = "apiVersion", deserialize_with = "nullable")]
-    api_version: String,
-    #[serde(deserialize_with = "nullable")]
+/// A review, of which [`Self::user`] and [`Self::action`] make an `AccessRequest`.
+#[derive(Debug, Deserialize)]
+#[serde(from = "Document")]
+pub struct SubjectAccessReview {
+    /// `apiVersion`
+    pub api_version: String,
     kind: String,
-    #[serde(deserialize_with = "nullable_object")]
-    metadata: Metadata,
-    #[serde(deserialize_with = "object")]
-    spec: Option<Spec>,
+    /// `metadata.namespace`
+    pub namespace: String,
+    /// The user and the groups in `spec`; `None` without a `spec`.
+    user: Option<Identity>,
+    /// `spec.resourceAttributes`
+    pub resource: Option<ResourceAttributes>,
+    /// `spec.nonResourceAttributes`
+    pub path: Option<PathAttributes>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    #[serde(deserialize_with = "nullable")]
-    namespace: String,
+impl From<Document> for SubjectAccessReview {
+    fn from(Document { api_version, kind, metadata: Metadata { namespace }, spec }: Document) -> Self {
+        let is_beta = api_version.ends_with("/v1beta1");
+        let (user, resource, path) = spec.map_or_else(Default::default, |spec| {
+            let groups = if is_beta { spec.group } else { spec.groups };
+            let user = Identity { user: spec.user, groups };
+            (Some(user), spec.resource_attributes, spec.non_resource_attributes)
+        });
+        Self { api_version, kind, namespace, user, resource, path }
+    }
 }
 
-impl Sent {
+impl SubjectAccessReview {
     /// Reads a document.
     ///
     /// # Errors
@@ -69,72 +99,64 @@ impl Sent {
         json.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(json).ok()).flatten()
     }
 
-    /// Its kind, as [`Kind::from_document`] a document.
+    /// Returns the kind, like [`ReviewKind::from_document`] for a document.
     ///
     /// # Errors
     /// [`codes::UNKNOWN_REVIEW`].
-    pub fn kind(&self) -> Option<Result<Kind, Diagnostic>> {
-        Kind::named(&self.api_version, &self.kind)
+    pub fn kind(&self) -> Option<Result<ReviewKind, Diagnostic>> {
+        ReviewKind::named(&self.api_version, &self.kind)
     }
 
-    /// `apiVersion`
-    pub fn api_version(&self) -> &str {
-        &self.api_version
-    }
-
-    /// `metadata.namespace`
-    pub fn namespace(&self) -> &str {
-        &self.metadata.namespace
-    }
-
-    /// Reads the request. `asker` sends it; only a [`Kind::Own`] is about them.
+    /// Returns the user whom a review of this kind is about. Only a [`ReviewKind::Own`] is about its caller.
     ///
     /// # Errors
     /// [`codes::MALFORMED_REVIEW`] and [`codes::REVIEW_BY_NOBODY`].
-    pub fn review(self, kind: Kind, asker: Option<&Identity>) -> Result<Review, Diagnostic> {
-        let Self { api_version, metadata, spec, .. } = self;
-        let spec = spec.ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no spec"))?;
-        if kind == Kind::Local {
-            within(&metadata.namespace, &spec)?;
+    pub fn user<'a>(
+        &'a self,
+        kind: ReviewKind,
+        caller: Option<&'a Identity>,
+    ) -> Result<&'a Identity, Diagnostic> {
+        let user =
+            self.user.as_ref().ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no spec"))?;
+        if kind == ReviewKind::Local {
+            self.check_namespace()?;
         }
-        let groups = if api_version.ends_with("/v1beta1") { spec.group } else { spec.groups };
-        let identity = match (kind, asker) {
-            (Kind::Own, Some(asker)) => asker.clone(),
-            (Kind::Own, None) => {
+        match (kind, caller) {
+            (ReviewKind::Own, Some(caller)) => Ok(caller),
+            (ReviewKind::Own, None) => {
                 let message = "a SelfSubjectAccessReview asks about whoever sends it, and nobody is said to";
-                return Err(malformed(codes::REVIEW_BY_NOBODY, message)
-                    .help("name the user: --as USER [--as-group GROUP]..."));
+                Err(malformed(codes::REVIEW_BY_NOBODY, message)
+                    .help("name the user: --as USER [--as-group GROUP]..."))
             }
-            _ => Identity { user: spec.user, groups },
+            _ => Ok(user),
+        }
+    }
+
+    /// Returns the action in question.
+    ///
+    /// # Errors
+    /// As [`AccessAction::read`].
+    pub fn action(&self, answers_pods: bool) -> Result<AccessAction<'_>, Answer> {
+        AccessAction::read(self.resource.as_ref(), self.path.as_ref(), answers_pods)
+    }
+
+    /// Checks that a local review is about its own namespace, and not about a resource without one
+    /// (kubernetes `pkg/apis/authorization/validation`).
+    fn check_namespace(&self) -> Result<(), Diagnostic> {
+        let Some(resource) = &self.resource else {
+            let message = "a LocalSubjectAccessReview asks about a resource: it has no resourceAttributes";
+            return Err(malformed(codes::MALFORMED_REVIEW, message));
         };
-        Ok(Review { identity, resource: spec.resource_attributes, path: spec.non_resource_attributes })
+        if resource.namespace == self.namespace {
+            return Ok(());
+        }
+        let message = format!(
+            "metadata.namespace is {} and spec.resourceAttributes.namespace {}",
+            quoted(&self.namespace),
+            quoted(&resource.namespace)
+        );
+        Err(malformed(codes::MALFORMED_REVIEW, message).help("write the same namespace in both"))
     }
-}
-
-/// Reads a review, and what it asks.
-///
-/// # Errors
-/// [`codes::MALFORMED_REVIEW`] and [`codes::REVIEW_BY_NOBODY`].
-pub fn read(kind: Kind, review: &Value, asker: Option<&Identity>) -> Result<Review, Diagnostic> {
-    Sent::read(review)?.review(kind, asker)
-}
-
-/// Checks that a local review is about its own namespace, and not about a resource without one (kubernetes
-/// `pkg/apis/authorization/validation`).
-fn within(namespace: &str, spec: &Spec) -> Result<(), Diagnostic> {
-    let Some(resource) = &spec.resource_attributes else {
-        let message = "a LocalSubjectAccessReview asks about a resource: it has no resourceAttributes";
-        return Err(malformed(codes::MALFORMED_REVIEW, message));
-    };
-    if resource.namespace == namespace {
-        return Ok(());
-    }
-    let message = format!(
-        "metadata.namespace is {} and spec.resourceAttributes.namespace {}",
-        quoted(namespace),
-        quoted(&resource.namespace)
-    );
-    Err(malformed(codes::MALFORMED_REVIEW, message).help("write the same namespace in both"))
 }
 
 /// Returns the same review with its status.
@@ -177,7 +199,7 @@ impl<'a> From<&'a Answer> for Status<'a> {
 }
 
 /// A review of this version and kind with its status and nothing else.
-pub fn only_status<'a>(api_version: &'a str, kind: Kind, answer: &'a Answer) -> impl Serialize {
+pub fn only_status<'a>(api_version: &'a str, kind: ReviewKind, answer: &'a Answer) -> impl Serialize {
     Answered { api_version, kind: kind.as_str(), status: answer.into() }
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::envelope::{self, JsonPatch, Response};
+use super::envelope::{AdmissionRequest, AdmissionResponse, JsonPatch};
 use super::part::{at, decode_part, named_texts};
 use super::{codes, malformed, nullable_object};
 use crate::extended;
@@ -48,7 +48,7 @@ struct Spec {
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::DECIDED_ELSEWHERE`].
-pub fn read(request: &envelope::Request) -> Result<Request, Diagnostic> {
+pub fn read(request: &AdmissionRequest) -> Result<Request, Diagnostic> {
     let kind = Kind::parse(&request.group, &request.kind);
     if request.group.is_empty() && request.kind == "ConfigMap" {
         let message = "the admission controller asks the scheduler about ConfigMaps";
@@ -106,13 +106,13 @@ pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
         Outcome::Denied(message) => Some(message.clone()),
         Outcome::Unknown(key) => Some(format!("{key} decides, and what it holds is not known")),
     };
-    json!(Response {
+    json!(AdmissionResponse {
         uid: uid.to_owned(),
         allowed: refusal.is_none(),
         status: status(refusal.as_deref().unwrap_or_default()),
         patch: patch(evaluation),
         warnings: evaluation.remedies.clone(),
-        ..Response::default()
+        ..AdmissionResponse::default()
     })
 }
 

@@ -21,7 +21,7 @@ use yunikorn_access::running::joins::BoundPod;
 
 /// A request to create, change or delete one object; an absent field is empty.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct AdmissionRequest {
     /// `uid`, which the response repeats.
     pub uid: String,
     /// `kind.group`
@@ -46,6 +46,8 @@ pub struct Request {
     pub object: Option<Box<RawValue>>,
     /// `oldObject`; `None` when it is created.
     pub old: Option<Box<RawValue>>,
+    /// `dryRun`: nothing is stored.
+    pub dry_run: bool,
 }
 
 /// `resource`
@@ -68,12 +70,12 @@ const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 #[derive(Debug)]
 pub struct Unreadable {
     /// The part that was read before.
-    pub request: Request,
+    pub request: AdmissionRequest,
     /// The reason.
     pub why: Diagnostic,
 }
 
-impl Request {
+impl AdmissionRequest {
     /// Reads the body of a review.
     ///
     /// # Errors
@@ -124,6 +126,7 @@ impl Request {
             "userInfo" => self.read_request(part)?,
             "object" => self.object = present(),
             "oldObject" => self.old = present(),
+            "dryRun" => self.dry_run = part.get() == "true",
             _ => {}
         }
         Ok(())
@@ -152,7 +155,7 @@ impl Request {
 /// The response of a webhook. What is empty is left out.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Response {
+pub struct AdmissionResponse {
     /// `uid` of the request.
     pub uid: String,
     /// True if the request is admitted.
@@ -185,7 +188,7 @@ impl JsonPatch {
     }
 }
 
-impl Response {
+impl AdmissionResponse {
     /// Returns the response of a validating webhook. A refusal becomes `403 Forbidden`; kubectl prints its
     /// message after the webhook's name.
     pub fn new(uid: &str, refusal: Option<&str>) -> Self {
@@ -213,7 +216,7 @@ pub fn audit_annotations(decision: &str, clause: &str, reason: &str) -> BTreeMap
 
 /// Returns a whole review with the response of a validating webhook.
 pub fn response(uid: &str, refusal: Option<&str>, warnings: &[String]) -> Value {
-    Response { warnings: warnings.to_vec(), ..Response::new(uid, refusal) }.review()
+    AdmissionResponse { warnings: warnings.to_vec(), ..AdmissionResponse::new(uid, refusal) }.review()
 }
 
 /// Reads a text; `null` means absent, as in Go.
@@ -222,7 +225,7 @@ fn nullable(part: &RawValue) -> Result<String, Diagnostic> {
 }
 
 /// Reads the fields of a review into the request.
-struct Review<'r>(&'r mut Option<Request>);
+struct Review<'r>(&'r mut Option<AdmissionRequest>);
 
 impl<'de> Visitor<'de> for Review<'_> {
     type Value = ();
@@ -234,7 +237,7 @@ impl<'de> Visitor<'de> for Review<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut review: A) -> Result<(), A::Error> {
         while let Some(field) = review.next_key::<String>()? {
             if field == "request" {
-                review.next_value_seed(Fields(self.0.insert(Request::default())))?;
+                review.next_value_seed(Fields(self.0.insert(AdmissionRequest::default())))?;
             } else {
                 review.next_value::<IgnoredAny>()?;
             }
@@ -244,7 +247,7 @@ impl<'de> Visitor<'de> for Review<'_> {
 }
 
 /// Reads the fields of a request one by one, so that those before an unreadable one are kept.
-struct Fields<'r>(&'r mut Request);
+struct Fields<'r>(&'r mut AdmissionRequest);
 
 impl<'de> DeserializeSeed<'de> for Fields<'_> {
     type Value = ();
@@ -274,8 +277,8 @@ impl<'de> Visitor<'de> for Fields<'_> {
 mod tests {
     use super::*;
 
-    fn read(review: &Value) -> Result<Request, Box<Unreadable>> {
-        Request::read(review.to_string().as_bytes())
+    fn read(review: &Value) -> Result<AdmissionRequest, Box<Unreadable>> {
+        AdmissionRequest::read(review.to_string().as_bytes())
     }
 
     #[test]
@@ -342,7 +345,7 @@ mod tests {
     #[test]
     fn a_review_that_is_cut_keeps_what_stands_before() {
         let review = br#"{"kind":"AdmissionReview","request":{"uid":"u","name":"n","userInfo":{"username":"sue"},"object":{"a":["#;
-        let Unreadable { request, .. } = *Request::read(review).unwrap_err();
+        let Unreadable { request, .. } = *AdmissionRequest::read(review).unwrap_err();
         assert_eq!((&*request.uid, &*request.name, &*request.by.user), ("u", "n", "sue"));
         assert!(request.object.is_none());
     }
@@ -351,7 +354,8 @@ mod tests {
     fn an_object_may_be_as_deep_as_it_likes() {
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
         let request =
-            Request::read(format!(r#"{{"request":{{"uid":"u","object":{deep}}}}}"#).as_bytes()).unwrap();
+            AdmissionRequest::read(format!(r#"{{"request":{{"uid":"u","object":{deep}}}}}"#).as_bytes())
+                .unwrap();
         assert_eq!(request.object.unwrap().get(), deep);
     }
 

@@ -37,7 +37,7 @@ use go_compat::diag::{Code, Diagnostic, quoted};
 
 /// The kinds of reviews that are read here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ReviewKind {
     /// `SubjectAccessReview`: may this user do this?
     Subject,
     /// `LocalSubjectAccessReview`: the same within a namespace.
@@ -48,7 +48,7 @@ pub enum Kind {
     Admission,
 }
 
-impl Kind {
+impl ReviewKind {
     /// Returns the kind of a document, or `None` when it is no review of these API groups.
     ///
     /// # Errors

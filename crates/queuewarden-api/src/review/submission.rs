@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::admission;
-use super::envelope::{self, Response, audit_annotations};
+use super::envelope::{AdmissionRequest, AdmissionResponse, audit_annotations};
 use super::owners::{has_checked_controller, pods};
 use super::part::{at, entries, member, text_at};
 use go_compat::diag::Diagnostic;
@@ -31,7 +31,7 @@ pub struct SubmissionRequest {
 ///
 /// # Errors
 /// As [`admission::read`].
-pub fn read(request: &envelope::Request) -> Result<SubmissionRequest, Diagnostic> {
+pub fn read(request: &AdmissionRequest) -> Result<SubmissionRequest, Diagnostic> {
     let read = admission::read(request)?;
     let object = request.object.as_deref();
     let spec = admission::template(object, &read.kind)?.map_or(Ok(None), |pod| member(pod, "spec"))?;
@@ -52,10 +52,10 @@ pub fn read(request: &envelope::Request) -> Result<SubmissionRequest, Diagnostic
 /// Returns the response; its `auditAnnotations` hold the decision.
 pub fn response(uid: &str, decision: &Decision, mode: Mode) -> Value {
     let Decision { outcome, clause, reason, .. } = decision;
-    let response = Response {
+    let response = AdmissionResponse {
         warnings: decision.warning(mode).map(str::to_owned).into_iter().collect(),
         audit_annotations: audit_annotations(outcome.as_str(), clause, reason),
-        ..Response::new(uid, decision.refusal(mode))
+        ..AdmissionResponse::new(uid, decision.refusal(mode))
     };
     response.review()
 }
@@ -71,10 +71,10 @@ mod tests {
         read(&request(object, kind)).unwrap()
     }
 
-    fn request(object: &Value, kind: (&str, &str)) -> envelope::Request {
+    fn request(object: &Value, kind: (&str, &str)) -> AdmissionRequest {
         let kind = json!({"group": kind.0, "version": "v1", "kind": kind.1});
         let review = json!({"request": {"uid": "u", "kind": kind, "operation": "CREATE", "object": object}});
-        envelope::Request::read(review.to_string().as_bytes()).unwrap()
+        AdmissionRequest::read(review.to_string().as_bytes()).unwrap()
     }
 
     #[test]

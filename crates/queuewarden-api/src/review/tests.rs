@@ -6,7 +6,9 @@ use yunikorn::admission::{Conf, Request, Surroundings, evaluate};
 use yunikorn::identity::Identity;
 use yunikorn::testing::is_same_refusal;
 use yunikorn::version::Version;
-use yunikorn_access::review::{Answer, read};
+use yunikorn_access::review::Answer;
+
+use super::access::SubjectAccessReview;
 
 /// The body that kube-apiserver 1.34.2 posted to an authorization webhook for `kubectl auth can-i submit
 /// queues.…/root.prod`.
@@ -19,9 +21,10 @@ fn posted() -> Value {
 
 #[test]
 fn a_review_is_read_as_posted_and_keeps_everything_but_its_status() {
-    let review = access::read(Kind::Subject, &posted(), None).unwrap();
-    assert_eq!((review.identity.user.as_str(), review.identity.groups.len()), ("sue", 2));
-    assert!(read(&review).is_ok());
+    let review = SubjectAccessReview::read(&posted()).unwrap();
+    let user = review.user(ReviewKind::Subject, None).unwrap();
+    assert_eq!((user.user.as_str(), user.groups.len()), ("sue", 2));
+    assert!(review.action(false).is_ok());
     let filled = access::filled(posted(), &Answer::deny("acl", "why"));
     assert_eq!(filled["status"], json!({"allowed": false, "denied": true, "reason": "why"}));
     assert_eq!(filled["spec"], posted()["spec"]);
@@ -30,45 +33,48 @@ fn a_review_is_read_as_posted_and_keeps_everything_but_its_status() {
     assert_eq!(access::status(&Answer::allow("acl", "yes")), json!({"allowed": true, "reason": "yes"}));
 }
 
+/// Returns the user whom a review is about.
+fn user_of(kind: ReviewKind, review: &Value, caller: Option<&Identity>) -> Result<Identity, Diagnostic> {
+    SubjectAccessReview::read(review)?.user(kind, caller).cloned()
+}
+
 #[test]
 fn groups_have_another_name_in_v1beta1() {
     let mut review = posted();
     review["apiVersion"] = "authorization.k8s.io/v1beta1".into();
     review["spec"]["group"] = json!(["ops"]);
-    assert_eq!(access::read(Kind::Subject, &review, None).unwrap().identity.groups, ["ops"]);
+    assert_eq!(user_of(ReviewKind::Subject, &review, None).unwrap().groups, ["ops"]);
 }
 
 #[test]
 fn what_the_api_server_refuses_is_refused() {
-    let asker = Identity { user: "sue".to_owned(), groups: vec!["dev".to_owned()] };
+    let caller = Identity { user: "sue".to_owned(), groups: vec!["dev".to_owned()] };
     let with = |pointer: &str, value: Value| {
         let mut review = posted();
         *review.pointer_mut(pointer).unwrap() = value;
         review
     };
-    let code = |kind, review: &Value, asker| access::read(kind, review, asker).map_err(|wrong| wrong.code);
-    assert_eq!(code(Kind::Own, &posted(), None), Err(codes::REVIEW_BY_NOBODY));
-    assert_eq!(code(Kind::Own, &posted(), Some(&asker)).unwrap().identity.groups, ["dev"]);
-    assert_eq!(code(Kind::Local, &posted(), None), Err(codes::MALFORMED_REVIEW));
-    assert!(code(Kind::Local, &with("/metadata", json!({"namespace": "default"})), None).is_ok());
-    assert_eq!(code(Kind::Subject, &with("/spec", Value::Null), None), Err(codes::MALFORMED_REVIEW));
-    let wrong = access::read(Kind::Subject, &with("/spec/groups", json!(["a", 5])), None).unwrap_err();
+    let code = |kind, review: &Value, caller| user_of(kind, review, caller).map_err(|wrong| wrong.code);
+    assert_eq!(code(ReviewKind::Own, &posted(), None), Err(codes::REVIEW_BY_NOBODY));
+    assert_eq!(code(ReviewKind::Own, &posted(), Some(&caller)).unwrap().groups, ["dev"]);
+    assert_eq!(code(ReviewKind::Local, &posted(), None), Err(codes::MALFORMED_REVIEW));
+    assert!(code(ReviewKind::Local, &with("/metadata", json!({"namespace": "default"})), None).is_ok());
+    assert_eq!(code(ReviewKind::Subject, &with("/spec", Value::Null), None), Err(codes::MALFORMED_REVIEW));
+    let wrong = user_of(ReviewKind::Subject, &with("/spec/groups", json!(["a", 5])), None).unwrap_err();
     assert!(wrong.message.contains("spec.groups[1]"), "{}", wrong.message);
     // `null` is the same as absent.
-    assert!(
-        code(Kind::Subject, &with("/spec/groups", Value::Null), None).unwrap().identity.groups.is_empty()
-    );
+    assert!(code(ReviewKind::Subject, &with("/spec/groups", Value::Null), None).unwrap().groups.is_empty());
 }
 
 #[test]
 fn only_reviews_are_reviews() {
     let kind = |version: &str, kind: &str| {
-        Kind::from_document(&json!({"apiVersion": version, "kind": kind}))
+        ReviewKind::from_document(&json!({"apiVersion": version, "kind": kind}))
             .map(|found| found.map_err(|wrong| wrong.code))
     };
-    assert_eq!(kind("authorization.k8s.io/v1", "SubjectAccessReview"), Some(Ok(Kind::Subject)));
-    assert_eq!(kind("authorization.k8s.io/v1beta1", "LocalSubjectAccessReview"), Some(Ok(Kind::Local)));
-    assert_eq!(kind("admission.k8s.io/v1", "AdmissionReview"), Some(Ok(Kind::Admission)));
+    assert_eq!(kind("authorization.k8s.io/v1", "SubjectAccessReview"), Some(Ok(ReviewKind::Subject)));
+    assert_eq!(kind("authorization.k8s.io/v1beta1", "LocalSubjectAccessReview"), Some(Ok(ReviewKind::Local)));
+    assert_eq!(kind("admission.k8s.io/v1", "AdmissionReview"), Some(Ok(ReviewKind::Admission)));
     for (version, name) in [
         ("authorization.k8s.io/v1", "SelfSubjectRulesReview"),
         ("authorization.k8s.io/v2", "SubjectAccessReview"),
@@ -77,7 +83,7 @@ fn only_reviews_are_reviews() {
         assert_eq!(kind(version, name), Some(Err(codes::UNKNOWN_REVIEW)), "{version} {name}");
     }
     for document in [json!({"apiVersion": "v1", "kind": "Pod"}), json!([]), json!(null), json!({"kind": 1})] {
-        assert!(Kind::from_document(&document).is_none(), "{document}");
+        assert!(ReviewKind::from_document(&document).is_none(), "{document}");
     }
 }
 
@@ -88,9 +94,9 @@ fn admission(kind: [&str; 2], object: &Value) -> Value {
 }
 
 /// Reads the request of a review, and from it what the admission controller reads.
-fn read_admission(review: &Value) -> Result<(envelope::Request, Request), Diagnostic> {
-    let asked =
-        envelope::Request::read(review.to_string().as_bytes()).map_err(|unreadable| unreadable.why)?;
+fn read_admission(review: &Value) -> Result<(envelope::AdmissionRequest, Request), Diagnostic> {
+    let asked = envelope::AdmissionRequest::read(review.to_string().as_bytes())
+        .map_err(|unreadable| unreadable.why)?;
     admission::read(&asked).map(|request| (asked, request))
 }
 
@@ -263,11 +269,11 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_json_panics(mut review in any_json(), kind in proptest::sample::select(vec![Kind::Subject, Kind::Local, Kind::Own])) {
-        let asker = Identity::default();
-        if let Ok(read) = access::read(kind, &review, Some(&asker)) {
+    fn no_json_panics(mut review in any_json(), kind in proptest::sample::select(vec![ReviewKind::Subject, ReviewKind::Local, ReviewKind::Own])) {
+        let caller = Identity::default();
+        if let Ok(read) = SubjectAccessReview::read(&review) && read.user(kind, Some(&caller)).is_ok() {
             prop_assert!(review["spec"].is_object());
-            drop(yunikorn_access::review::read(&read));
+            drop(read.action(true));
         }
         if let Ok((asked, request)) = read_admission(&review) {
             let conf = Conf::from_keys(&[].into(), Version::V1_8).0;

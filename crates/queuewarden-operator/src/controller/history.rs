@@ -19,7 +19,7 @@ use super::health::Health;
 use queuewarden_api::history;
 use queuewarden_client::call::{Error, WRITE, call, call_within};
 use queuewarden_plan::Plan;
-use queuewarden_plan::history::{Changes, MAX_REVISIONS, Revision, changes};
+use queuewarden_plan::history::{HistoryChanges, MAX_REVISIONS, Revision, changes};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot, WriteFailure};
 use yunikorn::config::checksum;
 
@@ -138,7 +138,7 @@ impl Task {
         }
         let stored = list.items.iter().map(|object| history::stored(&object.metadata)).collect();
         let name = object.metadata.name.as_deref().unwrap_or_default();
-        let Changes { remove, create } = changes(stored, name, bytes);
+        let HistoryChanges { remove, create } = changes(stored, name, bytes);
         for old in remove {
             let uid = Some(old.uid).filter(|uid| !uid.is_empty());
             let preconditions = Some(Preconditions { uid, resource_version: None });

@@ -16,20 +16,19 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::Notify;
 
 use super::cache::Cached;
-use super::watch::{Problem, Progress, Watch};
-use super::world::FORBIDDEN_FOR;
+use super::watch::{FORBIDDEN_FOR, Problem, Progress, Watch};
 use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN, check, webhooks};
 
 /// The watches of the configurations, one by one, because the shipped `ClusterRole` allows no
 /// more.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Watches {
+pub struct IdentityWebhookWatches {
     mutating: Watch<Vec<Webhook>>,
     validating: Watch<Vec<Webhook>>,
     yunikorn: Watch<Vec<Webhook>>,
 }
 
-impl Watches {
+impl IdentityWebhookWatches {
     /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
@@ -62,12 +61,9 @@ impl Watches {
     /// The reason why they do not, and what to do.
     pub fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
         for (watch, name) in self.all() {
-            let is_denied = |problem: &Problem| {
-                problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
-            };
             let synced = watch.cache().synced();
-            if let Some(problem) = watch.progress().problem().filter(|problem| !synced || is_denied(problem))
-            {
+            let problem = watch.progress().problem();
+            if let Some(problem) = problem.filter(|problem| !synced || problem.is_denied(now)) {
                 return Err(format!(
                     "queuewarden cannot read the webhook configuration {name}; install manifests/user-info, \
                      whose ClusterRole lets it: {}",

@@ -26,13 +26,13 @@ const SOURCE: &str = "queuewarden.dev/source";
 
 /// The store of the last good base.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Store {
+pub struct LastBaseStore {
     api: Api<ConfigMap>,
     /// True once it was logged that the operator has no right to the ConfigMap.
     logged: AtomicBool,
 }
 
-impl Store {
+impl LastBaseStore {
     /// Creates a store in `namespace`; `None` is the client's own.
     pub fn new(client: Client, namespace: Option<&str>) -> Self {
         let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();

@@ -18,10 +18,10 @@ use super::cache::{Cached, Moment};
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
 use queuewarden_client::call::call;
-use queuewarden_plan::mirror::{
-    Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, Step,
+use queuewarden_plan::rbac_mirror::{MirrorAction, MirrorChanges, MirrorStep};
+use queuewarden_plan::snapshot::{
+    FIELD_MANAGER, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
 };
-use queuewarden_plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
 /// The number of writes that run at the same time.
 const CONCURRENCY: usize = 8;
@@ -29,7 +29,7 @@ const CONCURRENCY: usize = 8;
 /// The watches of the mirror. They exist only where the mirror is or was enabled, because the rights to them
 /// are granted with it.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Watches {
+pub struct MirrorWatches {
     roles: Watch<MirrorObject>,
     bindings: Watch<MirrorObject>,
 }
@@ -38,14 +38,14 @@ pub struct Watches {
 #[derive(Debug)]
 pub enum Answer {
     /// The object was written; this is its current version.
-    Written(Kind, MirrorObject),
+    Written(MirrorKind, MirrorObject),
     /// Someone else changed the object first; this is its current version.
-    Stale(Kind, MirrorObject),
+    Stale(MirrorKind, MirrorObject),
     /// The object does not exist any more.
-    Removed(Kind, String),
+    Removed(MirrorKind, String),
 }
 
-impl Watches {
+impl MirrorWatches {
     /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let config = || watcher::Config::default().labels(&format!("{MIRROR_LABEL}={MIRROR_VALUE}"));
@@ -93,12 +93,12 @@ impl Watches {
     }
 
     /// Returns the current moment for each kind. Call it before steps are taken.
-    pub fn moments(&self) -> BTreeMap<Kind, Moment> {
-        [Kind::Role, Kind::Binding].map(|kind| (kind, self.watch(kind).cache().moment())).into()
+    pub fn moments(&self) -> BTreeMap<MirrorKind, Moment> {
+        [MirrorKind::Role, MirrorKind::Binding].map(|kind| (kind, self.watch(kind).cache().moment())).into()
     }
 
     /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
-    pub fn learn(&self, answer: Answer, moments: &BTreeMap<Kind, Moment>) {
+    pub fn learn(&self, answer: Answer, moments: &BTreeMap<MirrorKind, Moment>) {
         match answer {
             Answer::Written(kind, object) | Answer::Stale(kind, object) => {
                 if let Some(moment) = moments.get(&kind) {
@@ -109,10 +109,10 @@ impl Watches {
         }
     }
 
-    fn watch(&self, kind: Kind) -> &Watch<MirrorObject> {
+    fn watch(&self, kind: MirrorKind) -> &Watch<MirrorObject> {
         match kind {
-            Kind::Role => &self.roles,
-            Kind::Binding => &self.bindings,
+            MirrorKind::Role => &self.roles,
+            MirrorKind::Binding => &self.bindings,
         }
     }
 }
@@ -138,7 +138,7 @@ fn keep(object: MirrorObject) -> Cached<MirrorObject> {
 /// step that was begun.
 pub async fn carry_out(
     client: &Client,
-    changes: &Changes,
+    changes: &MirrorChanges,
     may_write: impl Fn() -> bool,
 ) -> Vec<Result<Answer, WriteFailure>> {
     let steps = changes.steps.iter().take_while(|_| may_write());
@@ -146,19 +146,21 @@ pub async fn carry_out(
     futures::stream::iter(requests).buffered(CONCURRENCY).collect().await
 }
 
-async fn take(client: &Client, step: &Step, owner: &str) -> Result<Answer, WriteFailure> {
+async fn take(client: &Client, step: &MirrorStep, owner: &str) -> Result<Answer, WriteFailure> {
     let version = step.last.as_ref().map(|(_, version)| version.as_str());
     match (&step.action, step.kind) {
-        (Action::Rules(rules), _) => {
+        (MirrorAction::Rules(rules), _) => {
             let role = mirror::role(&step.name, rules, owner, version);
             write(client, step, Some(role), mirror::current_role).await
         }
-        (Action::Subjects(subjects), _) => {
+        (MirrorAction::Subjects(subjects), _) => {
             let binding = mirror::binding(&step.name, subjects, owner, version);
             write(client, step, Some(binding), mirror::current_binding).await
         }
-        (Action::Delete, Kind::Role) => write(client, step, None, mirror::current_role).await,
-        (Action::Delete, Kind::Binding) => write(client, step, None, mirror::current_binding).await,
+        (MirrorAction::Delete, MirrorKind::Role) => write(client, step, None, mirror::current_role).await,
+        (MirrorAction::Delete, MirrorKind::Binding) => {
+            write(client, step, None, mirror::current_binding).await
+        }
     }
 }
 
@@ -166,14 +168,14 @@ async fn take(client: &Client, step: &Step, owner: &str) -> Result<Answer, Write
 /// version. If someone else has changed it since, reads it for the next plan.
 async fn write<K>(
     client: &Client,
-    step: &Step,
+    step: &MirrorStep,
     object: Option<K>,
     current: fn(K) -> MirrorObject,
 ) -> Result<Answer, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
 {
-    let Step { kind, name, last, .. } = step;
+    let MirrorStep { kind, name, last, .. } = step;
     let api = Api::<K>::all(client.clone());
     let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
     let written = match (object, last.clone()) {

@@ -1,40 +1,49 @@
 //! The controller: a thin layer around [`queuewarden_plan`] that gathers a snapshot and carries a plan out.
 //!
-//! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine
-//!   [`queuewarden_plan::machine`].
-//! * [`world`], [`watch`], [`cache`], [`current_object`]: the objects in the API server;
-//!   [`identity_webhook`]: the registration of the user-info webhook.
-//! * [`served`], [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes, and the check
-//!   before them.
-//! * [`mirror`]: the RBAC mirror, watched and written.
-//! * [`counted_scheduler`]: the configuration that the scheduler runs.
-//! * [`applications`]: the running applications, for queries about them.
+//! * [`clock`]: the time.
+//! * [`cache`], [`metered`], [`watch`], [`current_object`]: the objects of one watch, and the memory they
+//!   take.
+//! * [`identity_webhook`], [`mirror`]: the registration of the user-info webhook, and the RBAC mirror.
+//! * [`cluster_watches`]: all watches, and the snapshot made of them.
+//! * [`metrics`], [`health`]: the state of the operator.
+//! * [`read_back`]: the configuration that the scheduler runs.
+//! * [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes.
 //! * [`leader`]: the election of the replica that writes.
 //! * [`published`]: the state that the endpoints answer from.
-//! * [`health`], [`metrics`]: the state of the operator; [`clock`]: the time.
+//! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine
+//!   [`queuewarden_plan::machine`].
 
-pub mod applications;
-pub mod apply;
-pub mod cache;
 pub mod clock;
-pub mod counted_scheduler;
+
+pub mod cache;
+pub mod metered;
+pub mod watch;
+
 pub mod current_object;
-pub mod events;
-pub mod health;
-pub mod history;
 pub mod identity_webhook;
+
+pub mod apply;
+pub mod mirror;
+
+pub mod cluster_watches;
+
+pub mod published;
+
+pub mod metrics;
+
+pub mod health;
+
+pub mod events;
+pub mod history;
 pub mod last_base;
 pub mod leader;
-pub mod metrics;
-pub mod mirror;
-pub mod published;
-pub mod reconcile;
-pub mod served;
+pub mod read_back;
 pub mod status;
+
+pub mod reconcile;
+
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod watch;
-pub mod world;
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};

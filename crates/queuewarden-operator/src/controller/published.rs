@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use queuewarden_plan::attribution::{self, Attribution, Part};
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::view::{AccessView, Writers};
-use queuewarden_plan::{ParseCache, Plan, Running, base_tree, config_map_of, merged, user_info};
+use queuewarden_plan::{ParseCache, Plan, SchedulerText, base_tree, config_map_of, merged, user_info};
 use yunikorn::admission::Conf;
 use yunikorn::config::{Config, Flattened};
 use yunikorn::version::Version;
@@ -51,7 +51,7 @@ impl Published {
     /// plan has parsed is not parsed again.
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
-        let running = Running::new(&flat, &snapshot);
+        let running = SchedulerText::new(&flat, &snapshot);
         let attributions = attributions(&running, &snapshot, plan);
         let base = base_tree(&snapshot, &flat, known);
         let base = base.as_deref();
@@ -87,7 +87,7 @@ impl Published {
 
 /// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
 /// any other the statuses name them.
-fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
+fn attributions(running: &SchedulerText<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
         Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
         _ => attribution::in_force(&snapshot.queue_acls),
@@ -96,13 +96,13 @@ fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<
 
 /// Returns the view of the text that the scheduler runs, with everything that the endpoints need at hand.
 fn view_of(
-    running: &Running<'_>,
+    running: &SchedulerText<'_>,
     writers: &Writers<'_>,
     known: &mut ParseCache,
 ) -> Result<AccessView, String> {
     let version = known.version();
     running.read(|text| {
-        let config = known.taken(text)?;
+        let config = known.parse_accepted(text)?;
         let mut view = AccessView::new(&config, version).map_err(|error| error.to_string())?;
         writers.attribute(&mut view.trees);
         view.trees.iter().for_each(Tree::make_ready);
@@ -121,7 +121,7 @@ fn source_of(flat: &Flattened) -> Arc<str> {
 }
 
 fn hash(
-    running: &Running<'_>,
+    running: &SchedulerText<'_>,
     source: &str,
     attributions: &[Attribution],
     base: Option<&Config>,
@@ -190,7 +190,7 @@ mod tests {
         root.grants(Right::Submit).acl.canonical()
     }
 
-    fn view_of(running: &Running<'_>) -> Result<AccessView, String> {
+    fn view_of(running: &SchedulerText<'_>) -> Result<AccessView, String> {
         let (aliased, texts) = (&Arc::default(), &Arc::<str>::from("here"));
         let writers = Writers { attributions: &[], base: None, aliased, texts };
         super::view_of(running, &writers, &mut ParseCache::new(Version::V1_8))
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
-        let queues_of = |text: &str, proven: Option<&str>| view_of(&Running { text: Ok(text), proven });
+        let queues_of = |text: &str, proven: Option<&str>| view_of(&SchedulerText { text: Ok(text), proven });
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
         let bob = text("bob");
         assert_eq!(submit(&queues_of(&text("a  b"), Some(&bob))), "bob");
@@ -212,7 +212,7 @@ mod tests {
     fn granted_aliases_are_those_in_the_acls() {
         let spark = alias(Kind::User, "system:serviceaccount:spark:driver");
         let text = text(&format!("sue devs,{spark}"));
-        let running = Running { text: Ok(&text), proven: None };
+        let running = SchedulerText { text: Ok(&text), proven: None };
         assert_eq!(view_of(&running).unwrap().granted_aliases, BTreeSet::from([spark]));
     }
 
@@ -227,7 +227,7 @@ mod tests {
         let hash = |text: Result<&'static str, &'static str>,
                     keys: &BTreeMap<_, _>,
                     proven: Option<&'static str>| {
-            hash(&Running { text, proven }, "here", &[], None, keys, Version::V1_8)
+            hash(&SchedulerText { text, proven }, "here", &[], None, keys, Version::V1_8)
         };
         let of = |base: &str, until: Option<Timestamp>| {
             let acl = |text: &str| yunikorn::acl::parse(text).unwrap();
@@ -239,7 +239,7 @@ mod tests {
                 base_stays: true,
             };
             let base = yunikorn::config::verdict(&text(base), &[], Version::V1_8).config;
-            let running = Running { text: Ok("a"), proven: None };
+            let running = SchedulerText { text: Ok("a"), proven: None };
             super::hash(&running, "here", &[attribution], base.as_ref(), &keys(&[]), Version::V1_8)
         };
         let hashes = [

@@ -13,7 +13,7 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::world::World;
+use super::cluster_watches::ClusterWatches;
 use queuewarden_api::status::{self, Reported};
 use queuewarden_client::call::{Error, call};
 use queuewarden_client::objects::api;
@@ -40,7 +40,7 @@ pub struct StatusPatch {
 pub fn patches<'a>(
     snapshot: &'a Snapshot,
     plan: &'a Plan,
-    world: &'a World,
+    world: &'a ClusterWatches,
     after: &str,
 ) -> impl Iterator<Item = StatusPatch> + Send + 'a {
     let config = snapshot.config.iter();
@@ -62,7 +62,7 @@ pub fn patches<'a>(
 
 /// Returns the patch that makes the status equal to `planned`.
 fn patch<S: Serialize>(
-    world: &World,
+    world: &ClusterWatches,
     kind: ResourceKind,
     meta: &Meta,
     planned: &ObjectStatus<S>,

@@ -198,7 +198,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::server::bounds::{Limits, Unread, bound};
+    use crate::server::bounds::{RequestLimits, UnreadBody, bound};
     use crate::server::listener::Peer;
     use crate::server::testing::requests;
 
@@ -281,7 +281,7 @@ mod tests {
             audit.note(&seen, &decided);
         };
         let router: Router = Router::new().route("/x", post(async move |_: Bytes| decided()));
-        let limits = Limits { body: 4, unread: Unread::Refused, all: 1000, cost: 1 };
+        let limits = RequestLimits { body: 4, unread: UnreadBody::Refused, all: 1000, cost: 1 };
         let router = bound(router, limits, &requests(), &health);
         let send = async |body: &'static str| {
             let peer = Peer::new(([192, 0, 2, 7], 99).into(), Arc::new([]));

@@ -1,11 +1,10 @@
-//! Limits of one request: time, and bytes of its body, alone and together with all others.
+//! RequestLimits of one request: time, and bytes of its body, alone and together with all others.
 //!
 //! Each part of an answer ends at a part of the time that the client waits ([`Times`]), so that there is an
 //! answer before it gives up. If a review is too large, does not find room or cannot be read in time, its
 //! first bytes decide ([`Cut`]). No requester decides by the size or number of objects whether they are
 //! checked.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,13 +19,12 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
+use super::api_error::ApiError;
+use super::api_error::contained;
 use super::audit::{Audit, from_peer};
-use super::internal_error::contained;
-use super::listener::Peer;
-use super::refusal::Refusal;
+use super::listener::{Peer, Slot};
 use super::room::{Requests, Room};
 use super::shares::{Crowded, Guest, Share};
-use super::slots::Slot;
 use crate::controller::health::Health;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
@@ -63,7 +61,7 @@ pub enum Cut {
 
 /// The treatment of a body that is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
+pub enum UnreadBody {
     /// The request is refused with 408, 413 or 429.
     Refused,
     /// The request is answered by the first bytes ([`Cut`]).
@@ -72,20 +70,20 @@ pub enum Unread {
 
 /// Limits of a group of endpoints.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Bytes of one body.
     pub body: usize,
     /// The treatment of a body that is larger or does not arrive.
-    pub unread: Unread,
+    pub unread: UnreadBody,
     /// Bytes in memory of all requests of the group at once.
     pub all: usize,
     /// Bytes in memory for each byte of a body, until the request is answered.
     pub cost: usize,
 }
 
-impl Limits {
+impl RequestLimits {
     /// The limits of endpoints whose requests have no bodies.
-    pub const NO_BODIES: Self = Self { body: 0, unread: Unread::Refused, all: 1024 * 1024, cost: 1 };
+    pub const NO_BODIES: Self = Self { body: 0, unread: UnreadBody::Refused, all: 1024 * 1024, cost: 1 };
 
     /// Returns the bytes in memory of a request with a body of this length.
     pub(super) fn bytes(self, length: usize) -> usize {
@@ -94,7 +92,12 @@ impl Limits {
 }
 
 /// Limits every route of a group of endpoints. Slow endpoints do not block the others.
-pub fn bound<S>(router: Router<S>, limits: Limits, requests: &Requests, health: &Arc<Health>) -> Router<S>
+pub fn bound<S>(
+    router: Router<S>,
+    limits: RequestLimits,
+    requests: &Requests,
+    health: &Arc<Health>,
+) -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
 {
@@ -107,7 +110,7 @@ where
 #[derive(Debug, Clone)]
 struct Bound {
     room: Arc<Room>,
-    limits: Limits,
+    limits: RequestLimits,
     health: Arc<Health>,
     audit: Audit,
 }
@@ -123,7 +126,7 @@ async fn bounded(
     let span = tracing::info_span!("request", endpoint, status = tracing::field::Empty);
     let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
     let answer = async {
-        let answer = bound.answer(request, next).await.unwrap_or_else(Refusal::into_response);
+        let answer = bound.answer(request, next).await.unwrap_or_else(ApiError::into_response);
         bound.audit.unread(endpoint, answer.status().as_u16());
         answer
     };
@@ -185,14 +188,14 @@ enum End {
 }
 
 impl Bound {
-    async fn answer(&self, request: Request, next: Next) -> Result<Response, Refusal> {
+    async fn answer(&self, request: Request, next: Next) -> Result<Response, ApiError> {
         let times = Times::new(request.uri());
         let slot = request.extensions().get::<Arc<Slot>>().cloned();
         let read = self.read(request, times, slot.as_deref()).await?;
         // Until here the connection makes room for others.
         let _busy = slot.as_ref().map(|slot| slot.begin());
         // The first bytes answer a review when the whole of it does not.
-        let front = (self.limits.unread == Unread::Cut && read.cut.is_none()).then(|| {
+        let front = (self.limits.unread == UnreadBody::Cut && read.cut.is_none()).then(|| {
             let front = read.body.get(..FRONT).unwrap_or(&read.body);
             // A copy: the body is freed as soon as the handler has read it.
             (read.parts.clone(), Bytes::copy_from_slice(front), next.clone())
@@ -202,7 +205,7 @@ impl Bound {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(fault)) => {
                 let code = StatusCode::INTERNAL_SERVER_ERROR;
-                (Cut::Fault, Refusal::new(code, "InternalError", fault.to_string()))
+                (Cut::Fault, ApiError::new(code, "InternalError", fault.to_string()))
             }
             Err(_) => (Cut::Late, late("the request was not answered", times.time)),
         };
@@ -213,12 +216,12 @@ impl Bound {
     }
 
     /// Reads the body of a request into memory, once there is room for it.
-    async fn read(&self, request: Request, times: Times, slot: Option<&Slot>) -> Result<Read, Refusal> {
+    async fn read(&self, request: Request, times: Times, slot: Option<&Slot>) -> Result<Read, ApiError> {
         let (parts, body) = request.into_parts();
         if body.is_end_stream() {
             return Ok(Read { parts, body: Bytes::new(), cut: None, _share: None });
         }
-        let (limit, cuts) = (self.limits.body, self.limits.unread == Unread::Cut);
+        let (limit, cuts) = (self.limits.body, self.limits.unread == UnreadBody::Cut);
         let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if let Some(length) = announced.filter(|length| *length > limit) {
             if !cuts {
@@ -245,7 +248,7 @@ impl Bound {
         slot: Option<&Slot>,
     ) -> Result<Share, Crowded> {
         let peer = parts.extensions.get::<Peer>();
-        let guest = peer.map_or(Guest::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), |peer| peer.guest);
+        let guest = Guest::of(&parts.extensions);
         if let Ok(share) = self.room.take(guest, bytes) {
             return Ok(share);
         }
@@ -265,8 +268,8 @@ impl Bound {
         (length, announced): (usize, bool),
         mut share: Share,
         times: Times,
-    ) -> Result<Read, Refusal> {
-        let cuts = self.limits.unread == Unread::Cut;
+    ) -> Result<Read, ApiError> {
+        let cuts = self.limits.unread == UnreadBody::Cut;
         let mut kept = Vec::with_capacity(if announced { length } else { 0 });
         let mut body = body.into_data_stream();
         let until = times.read.min(Instant::now() + READ);
@@ -301,7 +304,7 @@ fn again(mut parts: Parts, body: Bytes, cut: Option<Cut>) -> Request {
 }
 
 /// Reads the first bytes of a body, and leaves the rest.
-async fn front(parts: Parts, body: Body, cut: Cut, times: Times) -> Result<Read, Refusal> {
+async fn front(parts: Parts, body: Body, cut: Cut, times: Times) -> Result<Read, ApiError> {
     let (mut kept, mut body) = (Vec::new(), body.into_data_stream());
     let until = times.decided.min(Instant::now() + READ / 4);
     take(&mut body, &mut kept, FRONT, until).await?;
@@ -318,13 +321,13 @@ async fn take(
     kept: &mut Vec<u8>,
     most: usize,
     until: Instant,
-) -> Result<End, Refusal> {
+) -> Result<End, ApiError> {
     loop {
         let chunk = match timeout_at(until, body.next()).await {
             Ok(None) => return Ok(End::Complete),
             Ok(Some(Ok(chunk))) => chunk,
             Ok(Some(Err(error))) => {
-                return Err(Refusal::bad_request(format!("the body cannot be read: {error}")));
+                return Err(ApiError::bad_request(format!("the body cannot be read: {error}")));
             }
             Err(_) => return Ok(End::Late),
         };
@@ -345,14 +348,14 @@ fn leave(parts: &Parts, mut body: BodyDataStream) {
     }
 }
 
-fn late(what: &str, time: Duration) -> Refusal {
+fn late(what: &str, time: Duration) -> ApiError {
     let message = format!("{what} within {} s", time.as_secs_f32());
-    Refusal::new(StatusCode::REQUEST_TIMEOUT, "Timeout", message)
+    ApiError::new(StatusCode::REQUEST_TIMEOUT, "Timeout", message)
 }
 
-fn too_large(length: &str, limit: usize) -> Refusal {
+fn too_large(length: &str, limit: usize) -> ApiError {
     let message = format!("the body has {length}; at most {limit} bytes are read");
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
 }
 
 #[cfg(test)]
@@ -405,12 +408,12 @@ mod tests {
             .route("/wait", post(async |_: Bytes| std::future::pending::<()>().await))
             .route("/never", get(async || std::future::pending::<()>().await))
             .route("/fault", get(async || if true { panic!("a fault") } else { "" }));
-        let limits = |body, unread| Limits { body, unread, all, cost };
+        let limits = |body, unread| RequestLimits { body, unread, all, cost };
         let requests = Requests::new(&process);
-        let router = bound(little, limits(LITTLE, Unread::Refused), &requests, &health)
-            .merge(bound(short, limits(LITTLE, Unread::Cut), &requests, &health))
-            .merge(bound(webhooks, limits(BODY, Unread::Cut), &requests, &health))
-            .merge(bound(router, limits(BODY, Unread::Refused), &requests, &health));
+        let router = bound(little, limits(LITTLE, UnreadBody::Refused), &requests, &health)
+            .merge(bound(short, limits(LITTLE, UnreadBody::Cut), &requests, &health))
+            .merge(bound(webhooks, limits(BODY, UnreadBody::Cut), &requests, &health))
+            .merge(bound(router, limits(BODY, UnreadBody::Refused), &requests, &health));
         (router, health, process)
     }
 

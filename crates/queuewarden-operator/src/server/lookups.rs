@@ -1,13 +1,15 @@
-//! Lookups that callers of endpoints cause: permissions (`permission`), annotations of namespaces and
-//! classes that `YuniKorn`'s admission controller reads for a request, the registration of that controller
-//! itself, and the names in resources that own the objects of operators.
+//! Lookups that callers of endpoints cause, besides permissions: annotations of namespaces and classes that
+//! `YuniKorn`'s admission controller reads for a request, the registration of that controller itself, and the
+//! names in resources that own the objects of operators.
 //!
 //! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
 //! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].
 //! Errors are not cached.
 
 use std::fmt::{Debug, Display};
+use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
@@ -22,8 +24,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tower::limit::ConcurrencyLimitLayer;
 
-use super::caller::Caller;
-use super::permission::Permission;
 use queuewarden_api::identity_webhook::YUNIKORN;
 use yunikorn::admission::request::Texts;
 
@@ -55,11 +55,6 @@ pub fn client(config: Config) -> Result<Client, kube::Error> {
 pub struct Lookups {
     /// Speaks to the API server.
     pub(super) client: Client,
-    /// Reasons why a caller may not do something; `None` when they may. Denials are cached, too, so repeated
-    /// denied requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache
-    /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
-    /// `denyCacheTTL`).
-    pub(super) permissions: Cache<(Arc<Caller>, Permission), Option<String>>,
     /// Annotations of objects by their kind and name. An absence is not cached: a namespace is often created
     /// right before its first pod.
     annotations: Cache<String, Texts>,
@@ -67,33 +62,29 @@ pub struct Lookups {
     /// is not cached.
     owners: Cache<(String, String), Arc<[String]>>,
     reading_owners: Semaphore,
+    /// Whether `YuniKorn`'s admission controller is registered; an absence is cached, too.
+    registered: Cache<(), bool>,
+    /// True if the last read of that failed, and that was logged; every request would report it again.
+    registered_unread: AtomicBool,
 }
 
 impl Lookups {
     /// Without anything cached.
     pub fn new(client: Client) -> Self {
-        let permissions = Cache::builder()
-            .weigher(|(caller, permission): &(Arc<Caller>, Permission), reason: &Option<String>| {
-                weight(caller.bytes() + permission.name.len() + reason.as_ref().map_or(0, String::len))
-            })
-            .max_capacity(BYTES)
-            .time_to_live(TTL)
-            .build();
-        let annotations = Cache::builder()
-            .weigher(|object: &String, texts: &Texts| {
-                weight(object.len() + texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>())
-            })
-            .max_capacity(BYTES)
-            .time_to_live(TTL)
-            .build();
-        let owners = Cache::builder()
-            .weigher(|(path, uid): &(String, String), names: &Arc<[String]>| {
-                weight(path.len() + uid.len() + names.iter().map(String::len).sum::<usize>())
-            })
-            .max_capacity(BYTES)
-            .time_to_live(TTL)
-            .build();
-        Self { client, permissions, annotations, owners, reading_owners: Semaphore::new(OWNERS_AT_ONCE) }
+        let annotations = cache(|object: &String, texts: &Texts| {
+            object.len() + texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>()
+        });
+        let owners = cache(|(path, uid): &(String, String), names: &Arc<[String]>| {
+            path.len() + uid.len() + names.iter().map(String::len).sum::<usize>()
+        });
+        Self {
+            client,
+            annotations,
+            owners,
+            reading_owners: Semaphore::new(OWNERS_AT_ONCE),
+            registered: cache(|(), _| 0),
+            registered_unread: AtomicBool::new(false),
+        }
     }
 
     /// Returns the annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where
@@ -118,15 +109,29 @@ impl Lookups {
         annotations.map(Option::unwrap_or_default).map_err(|why| format!("PriorityClass {name} {why}"))
     }
 
-    /// Returns whether `YuniKorn`'s own admission controller is registered.
+    /// Returns whether `YuniKorn`'s own admission controller is registered. Requests that come while that is
+    /// read wait for the same answer.
     ///
     /// # Errors
     /// When that cannot be read in time.
     pub(super) async fn has_yunikorn(&self) -> Result<bool, String> {
-        let annotations = self.annotations_of::<MutatingWebhookConfiguration>(YUNIKORN).await;
-        annotations
-            .map(|annotations| annotations.is_some())
-            .map_err(|why| format!("MutatingWebhookConfiguration {YUNIKORN} {why}"))
+        let read = Box::pin(async {
+            let annotations = self.annotations_of::<MutatingWebhookConfiguration>(YUNIKORN).await;
+            annotations.map(|annotations| annotations.is_some())
+        });
+        let registered = self.registered.try_get_with((), read).await;
+        let registered = registered.map_err(|why| format!("MutatingWebhookConfiguration {YUNIKORN} {why}"));
+        let was_unread = self.registered_unread.swap(registered.is_err(), Ordering::Relaxed);
+        if let Err(why) = &registered
+            && !was_unread
+        {
+            tracing::warn!(
+                name = YUNIKORN,
+                %why,
+                "Nobody knows whether YuniKorn's admission controller is registered"
+            );
+        }
+        registered
     }
 
     /// Returns the names that `read` finds in the object at a path; `None` if there is no object with this
@@ -187,14 +192,22 @@ impl Lookups {
     }
 }
 
-/// Returns the bytes that an entry counts for.
-fn weight(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX).max(LEAST)
+/// Returns a cache whose entries count for these bytes.
+pub(super) fn cache<K, V>(bytes: fn(&K, &V) -> usize) -> Cache<K, V>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    Cache::builder()
+        .weigher(move |key, value| u32::try_from(bytes(key, value)).unwrap_or(u32::MAX).max(LEAST))
+        .max_capacity(BYTES)
+        .time_to_live(TTL)
+        .build()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use axum::http::Request;
     use futures::future::join_all;
@@ -204,12 +217,13 @@ mod tests {
     use yunikorn::identity::Identity;
 
     use super::*;
-    use crate::server::permission::reason_against;
+    use crate::server::caller::Caller;
+    use crate::server::permission::{Permission, Permissions};
     use crate::server::testing::{client, not_found, reply};
 
     /// Lookups at an API server that lets `sue` do everything and has the namespaces `jobs…`; also the number
     /// of requests to it, and a switch that makes it fail.
-    fn lookups() -> (Lookups, Arc<AtomicUsize>, Arc<AtomicBool>) {
+    fn lookups() -> (Lookups, Permissions, Arc<AtomicUsize>, Arc<AtomicBool>) {
         let (calls, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, failing) = (Arc::clone(&calls), Arc::clone(&fails));
         let client = client(move |request: Request<kube::client::Body>| {
@@ -233,7 +247,7 @@ mod tests {
                 reply(201, &review)
             }
         });
-        (Lookups::new(client), calls, fails)
+        (Lookups::new(client.clone()), Permissions::new(client), calls, fails)
     }
 
     fn permission(name: &str) -> Permission {
@@ -247,7 +261,7 @@ mod tests {
 
     #[tokio::test]
     async fn hundred_reviews_of_one_caller_cause_one_lookup() {
-        let (lookups, calls, _) = lookups();
+        let (_, permissions, calls, _) = lookups();
         for (times, (who, name, expected)) in [
             (caller("sue", &[]), "root.prod", None),
             (caller("eve", &[]), "root.prod", Some("RBAC")),
@@ -259,7 +273,7 @@ mod tests {
         {
             let permission = permission(name);
             for _ in 0..2 {
-                let reasons = join_all((0..50).map(|_| reason_against(&lookups, &who, &permission))).await;
+                let reasons = join_all((0..50).map(|_| permissions.reason_against(&who, &permission))).await;
                 assert!(
                     reasons.iter().all(|reason| reason.as_ref().unwrap().as_deref() == expected),
                     "{reasons:?}"
@@ -271,7 +285,7 @@ mod tests {
 
     #[tokio::test]
     async fn hundred_reviews_in_one_namespace_cause_one_lookup() {
-        let (lookups, calls, _) = lookups();
+        let (lookups, _, calls, _) = lookups();
         for _ in 0..100 {
             let annotations = lookups.namespace("jobs").await.unwrap().unwrap();
             assert_eq!(annotations["a"], "b");
@@ -285,26 +299,26 @@ mod tests {
 
     #[tokio::test]
     async fn lookup_that_fails_is_tried_again() {
-        let (lookups, _, fails) = lookups();
+        let (lookups, permissions, _, fails) = lookups();
         fails.store(true, Ordering::Relaxed);
         let sue = caller("sue", &[]);
-        reason_against(&lookups, &sue, &permission("")).await.unwrap_err();
+        permissions.reason_against(&sue, &permission("")).await.unwrap_err();
         lookups.namespace("jobs").await.unwrap_err();
         fails.store(false, Ordering::Relaxed);
-        assert_eq!(reason_against(&lookups, &sue, &permission("")).await, Ok(None));
+        assert_eq!(permissions.reason_against(&sue, &permission("")).await, Ok(None));
         lookups.namespace("jobs").await.unwrap();
     }
 
     #[tokio::test]
     async fn caches_are_bounded() {
-        let (lookups, ..) = lookups();
+        let (lookups, permissions, ..) = lookups();
         for i in 0..2000 {
             lookups.namespace(&format!("jobs-{i}")).await.unwrap().unwrap();
-            reason_against(&lookups, &caller("sue", &[]), &permission(&i.to_string())).await.unwrap();
+            permissions.reason_against(&caller("sue", &[]), &permission(&i.to_string())).await.unwrap();
         }
         lookups.annotations.run_pending_tasks().await;
-        lookups.permissions.run_pending_tasks().await;
+        permissions.reasons.run_pending_tasks().await;
         assert!(lookups.annotations.entry_count() <= 1024, "{}", lookups.annotations.entry_count());
-        assert!(lookups.permissions.entry_count() <= 1024, "{}", lookups.permissions.entry_count());
+        assert!(permissions.reasons.entry_count() <= 1024, "{}", permissions.reasons.entry_count());
     }
 }

@@ -3,24 +3,24 @@
 //! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
 //! decides the answers, from the state that the reconciler observed last (`controller::published`).
 //!
-//! * [`caller`]: authentication; [`refusal`]: error responses; [`audit`]: the log of decisions;
-//!   [`internal_error`]: panics.
+//! * [`caller`]: authentication; [`permission`]: what Kubernetes lets callers do, and how much of an answer
+//!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
-//! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
+//! * [`listener`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `room`: requests that wait for memory; `shares`: the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
-//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster;
-//!   [`permission`]: what Kubernetes lets callers do; [`scope`]: the part of an answer that they get.
-//! * [`served`]: `queues` and reviews behind the API server's aggregator.
+//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster.
+//! * [`aggregated_api`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: decides on changes of queuewarden's objects and of `YuniKorn`'s ConfigMaps before they
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
+//! * `applications`: the running applications, for queries about them.
 //! * [`lookups`]: lookups at the API server, their client and caches.
 //!
 //! # Authentication of callers
-//! [`authorize`] and [`served`] authenticate their callers, and answer each only what concerns them. The
+//! [`authorize`] and [`aggregated_api`] authenticate their callers, and answer each only what concerns them. The
 //! admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
 //! certificate to webhooks unless each of them gets one in a file (`--admission-control-config-file`),
 //! which is not possible on managed clusters. A webhook that refused them would, where its rule is `Fail`,
@@ -44,25 +44,23 @@
 //! the warnings of [`queuewarden_plan::admit`]). Where pods must not read ACLs, a network policy has to
 //! protect both services.
 
+mod admission_review;
+#[cfg(feature = "access-api")]
+pub mod aggregated_api;
+pub mod api_error;
+mod applications;
 mod audit;
 pub mod authorize;
 pub mod bounds;
 pub mod caller;
 pub mod certificates;
-mod internal_error;
 pub mod listener;
 pub mod lookups;
 pub mod open;
-mod permission;
+pub mod permission;
 pub mod probes;
-pub mod refusal;
-mod review;
 pub mod room;
-mod scope;
-#[cfg(feature = "access-api")]
-pub mod served;
 mod shares;
-pub mod slots;
 pub mod submission;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -78,14 +76,15 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
-use crate::controller::applications::Applications;
 use crate::controller::health::Health;
 use crate::controller::published::{Knows, Published};
 use crate::memory::{Budget, MIB};
-use bounds::{Limits, Unread, bound};
+use applications::Applications;
+use bounds::{RequestLimits, UnreadBody, bound};
 use caller::{Callers, only_webhook_clients};
 use listener::Peer;
 use lookups::Lookups;
+use permission::Permissions;
 use room::Requests;
 
 /// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
@@ -96,6 +95,8 @@ pub struct ServerState {
     pub knows: Knows,
     /// Lookups that callers cause.
     pub lookups: Lookups,
+    /// Permissions of callers.
+    pub permissions: Permissions,
     /// Health of the process, with its metrics.
     pub health: Arc<Health>,
     /// Authenticates callers.
@@ -128,7 +129,7 @@ pub struct Endpoint {
     /// True if the API server calls it without authenticating itself.
     is_webhook: bool,
     routes: fn() -> Router<Arc<ServerState>>,
-    limits: Limits,
+    limits: RequestLimits,
 }
 
 impl Endpoint {
@@ -136,7 +137,7 @@ impl Endpoint {
     pub const ALL: &[Self] = &[
         // `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
         #[cfg(feature = "access-api")]
-        Self::authenticated("access", served::router, served::MAX_BODY),
+        Self::authenticated("access", aggregated_api::router, aggregated_api::MAX_BODY),
         // `/authorize` and `/apis/authorization.k8s.io`: access reviews.
         Self::authenticated("authorize", authorize::router, authorize::MAX_BODY),
         // `/configmaps`: changes of `YuniKorn`'s ConfigMaps.
@@ -156,7 +157,7 @@ impl Endpoint {
         routes: fn() -> Router<Arc<ServerState>>,
         body: usize,
     ) -> Self {
-        let limits = Limits { body, unread: Unread::Refused, all: 20 * MIB, cost: 32 };
+        let limits = RequestLimits { body, unread: UnreadBody::Refused, all: 20 * MIB, cost: 32 };
         Self { name, is_webhook: false, routes, limits }
     }
 
@@ -164,7 +165,7 @@ impl Endpoint {
     /// by its first bytes. The body and a copy of its objects are in memory. Each endpoint limits the size of
     /// what it decodes.
     const fn webhook(name: &'static str, routes: fn() -> Router<Arc<ServerState>>) -> Self {
-        let limits = Limits { body: bounds::BODY, unread: Unread::Cut, all: 28 * MIB, cost: 2 };
+        let limits = RequestLimits { body: bounds::BODY, unread: UnreadBody::Cut, all: 28 * MIB, cost: 2 };
         Self { name, is_webhook: true, routes, limits }
     }
 }
@@ -173,7 +174,8 @@ impl Endpoint {
 pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Requests) -> Router {
     let health = Arc::clone(&state.health);
     // Its limits also hold for unknown paths.
-    let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, requests, &health);
+    let ready =
+        bound(Router::new().route("/readyz", get(ready)), RequestLimits::NO_BODIES, requests, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
         let router = bound((endpoint.routes)(), endpoint.limits, requests, &health);
         let only = from_fn_with_state(Arc::clone(&state), only_webhook_clients);

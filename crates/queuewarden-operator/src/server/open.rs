@@ -13,15 +13,15 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
+use super::applications::{Applications, Mode};
 use super::caller::Callers;
-use super::certificates::files::{Files, Pair};
-use super::certificates::follower::Follower;
-use super::listener::{self, Limits, Memory};
+use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
+use super::listener::{self, ConnectionLimits, RequestMemory};
 use super::lookups::Lookups;
+use super::permission::Permissions;
 use super::room::Requests;
-use super::tls::{self, Identity};
+use super::tls::{self, ServerCertificate};
 use super::{Endpoint, ServerState, router};
-use crate::controller::applications::{Applications, Mode};
 use crate::controller::health::Health;
 use crate::controller::published::Knows;
 use crate::memory::Budget;
@@ -78,13 +78,13 @@ fn endpoint(text: &str) -> Result<Endpoint, String> {
 
 /// The reason why the endpoints cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum OpenError {
     /// The address is taken.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] std::io::Error),
     /// A certificate cannot be used, or TLS not set up.
     #[error(transparent)]
-    Tls(#[from] tls::Error),
+    Tls(#[from] tls::TlsError),
 }
 
 /// Endpoints that are open.
@@ -110,17 +110,17 @@ impl Open {
         lookups: Client,
         knows: Knows,
         (health, memory): (&Arc<Health>, &Arc<Budget>),
-        identity: Identity,
-    ) -> Result<Self, Error> {
+        identity: ServerCertificate,
+    ) -> Result<Self, OpenError> {
         let mut keeping = JoinSet::new();
         let pair = https.tls_cert_file.clone().zip(https.tls_private_key_file.clone());
-        let pair = pair.map(|(certificate, key)| Pair { certificate, key });
+        let pair = pair.map(|(certificate, key)| CertificatePaths { certificate, key });
         if pair.is_none() {
             let secret = (namespace.unwrap_or(client.default_namespace()), https.tls_secret.as_str());
             keeping.spawn(Follower::new(client, secret, identity.clone(), Arc::clone(health)).run());
         }
         let clients = https.client_ca_file.clone();
-        let files = Files::begin(pair, clients, identity.clone(), Arc::clone(health))?;
+        let files = CertificateFiles::begin(pair, clients, identity.clone(), Arc::clone(health))?;
         let callers = Callers::new(lookups.clone(), files.authorities(), https.token_audience.clone());
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
@@ -128,6 +128,7 @@ impl Open {
         let requests = Requests::new(memory);
         let state = Arc::new(ServerState {
             knows,
+            permissions: Permissions::new(lookups.clone()),
             lookups: Lookups::new(lookups),
             health: Arc::clone(health),
             callers,
@@ -137,16 +138,16 @@ impl Open {
         });
         let router = router(Arc::clone(&state), &https.endpoints, &requests);
         let memory =
-            Memory { requests, is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))) };
+            RequestMemory { requests, is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))) };
         let tls = tls::server_config(identity)?;
-        let listener = TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))?;
+        let listener = TcpListener::bind(address).await.map_err(|error| OpenError::Listen(address, error))?;
         tracing::info!(listen = %address, "Serving HTTPS");
         let (end, ended) = oneshot::channel::<()>();
         let serving = listener::serve(
             listener,
             Some(tls),
             router,
-            Limits::DEFAULT,
+            ConnectionLimits::DEFAULT,
             memory,
             Arc::clone(health),
             ended.map(drop),

@@ -1,18 +1,23 @@
-//! Permissions: Kubernetes decides, by `SubjectAccessReview`, whether a caller may do something. This
-//! covers requests that its API server has let through already, because they may have come another way.
-//!
-//! Answers are cached for seconds ([`super::lookups`]).
+//! Permissions: Kubernetes decides, by `SubjectAccessReview`, whether a caller may do something, and so how
+//! much of an answer about access they get. This covers requests that its API server has let through already,
+//! because they may have come another way.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
-use kube::Api;
 use kube::api::PostParams;
+use kube::{Api, Client};
+use moka::future::Cache;
 
-use crate::server::caller::Caller;
-use crate::server::lookups::Lookups;
-use crate::server::refusal::Refusal;
+use super::api_error::ApiError;
+use super::caller::Caller;
+use super::lookups::cache;
+use queuewarden_api::aggregated_api::review::DEFAULT_PARTITION;
+use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_client::call::call;
+use yunikorn::queue::lowered;
+use yunikorn_access::review::{AccessRequest, administers};
+use yunikorn_access::tree::Tree;
 
 /// The group that every authorizer lets do everything
 /// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).
@@ -29,51 +34,132 @@ pub(super) struct Permission {
     pub(super) name: String,
 }
 
-/// Requires that a caller has this access.
-///
-/// # Errors
-/// When they have not, or the permission cannot be determined.
-#[cfg(feature = "access-api")]
-pub(super) async fn demand(
-    lookups: &Lookups,
-    caller: &Arc<Caller>,
-    permission: &Permission,
-) -> Result<(), Refusal> {
-    match reason_against(lookups, caller, permission).await? {
-        None => Ok(()),
-        Some(reason) => Err(Refusal::forbidden(forbidden(caller, permission, &reason))),
+/// The permission to ask about every user.
+const ABOUT_OTHERS: Permission = Permission {
+    verb: "create",
+    group: "authorization.k8s.io",
+    version: "v1",
+    resource: "subjectaccessreviews",
+    name: String::new(),
+};
+
+/// The part of the answer that a caller gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The whole answer.
+    Whole,
+    /// Only the part that concerns the caller.
+    Own,
+}
+
+/// Queries permissions in Kubernetes.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Permissions {
+    reviews: Api<SubjectAccessReview>,
+    /// Reasons why a caller may not do something; `None` when they may. Denials are cached, too, so repeated
+    /// denied requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache
+    /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
+    /// `denyCacheTTL`).
+    pub(super) reasons: Cache<(Arc<Caller>, Permission), Option<String>>,
+}
+
+impl Permissions {
+    /// Returns the permissions without anything cached.
+    pub fn new(client: Client) -> Self {
+        let reasons = cache(|(caller, permission): &(Arc<Caller>, Permission), reason: &Option<String>| {
+            caller.bytes() + permission.name.len() + reason.as_ref().map_or(0, String::len)
+        });
+        Self { reviews: Api::all(client), reasons }
+    }
+
+    /// Requires that a caller has this access.
+    ///
+    /// # Errors
+    /// When they have not, or the permission cannot be determined.
+    #[cfg(feature = "access-api")]
+    pub(super) async fn demand(&self, caller: &Arc<Caller>, permission: &Permission) -> Result<(), ApiError> {
+        match self.reason_against(caller, permission).await? {
+            None => Ok(()),
+            Some(reason) => Err(ApiError::forbidden(forbidden(caller, permission, &reason))),
+        }
+    }
+
+    /// Returns why a caller has not this access; `None` when they have.
+    ///
+    /// # Errors
+    /// When the permission cannot be determined; never with 403, by which callers tell that it is denied.
+    pub(super) async fn reason_against(
+        &self,
+        caller: &Arc<Caller>,
+        permission: &Permission,
+    ) -> Result<Option<String>, ApiError> {
+        if caller.identity.groups.iter().any(|group| group == MASTERS) {
+            return Ok(None);
+        }
+        let key = (Arc::clone(caller), permission.clone());
+        if let Some(reason) = self.reasons.get(&key).await {
+            return Ok(reason);
+        }
+        let ask = async {
+            let review =
+                SubjectAccessReview { spec: spec(caller, permission), ..SubjectAccessReview::default() };
+            let answer = call(self.reviews.create(&PostParams::default(), &review)).await;
+            let answer = answer.map_err(|error| error.to_string())?;
+            let status = answer.status.unwrap_or_default();
+            let allowed = status.allowed && status.denied != Some(true);
+            Ok((!allowed).then(|| status.reason.unwrap_or_default()))
+        };
+        Box::pin(self.reasons.try_get_with(key, ask)).await.map_err(|error: Arc<String>| {
+            tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
+            ApiError::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))
+        })
+    }
+
+    /// Decides how much of the answer a caller gets. Administrators of the queue get all of it. So do callers
+    /// who may create `subjectaccessreviews`, about every user, and callers whom Kubernetes lets read the
+    /// queue, about themselves. All other callers get the part about themselves that concerns them, even
+    /// while Kubernetes cannot be reached. The queue is empty if the request matches none, and the tree
+    /// `None` if its queues are unknown.
+    ///
+    /// # Errors
+    /// 403 for callers who may not ask about others; 503 if Kubernetes, which decides on that, cannot be
+    /// reached.
+    pub(super) async fn scope(
+        &self,
+        caller: &Arc<Caller>,
+        request: &AccessRequest<'_>,
+        (tree, queue): (Option<&Tree>, &str),
+        own_review: &str,
+    ) -> Result<Scope, ApiError> {
+        if administers(tree, &caller.identity, queue) {
+            return Ok(Scope::Whole);
+        }
+        let is_own = request.is_about(&caller.identity);
+        if is_own && matches!(self.reason_against(caller, &reading(request.partition, queue)).await, Ok(None))
+        {
+            return Ok(Scope::Whole);
+        }
+        match self.reason_against(caller, &ABOUT_OTHERS).await {
+            Ok(None) => Ok(Scope::Whole),
+            _ if is_own => Ok(Scope::Own),
+            Ok(Some(reason)) => Err(ApiError::forbidden(format!(
+                "about other users, and about more groups than your own, only an administrator of the queue \
+                 may ask, and whoever may create subjectaccessreviews; about yourself ask with a {own_review}: \
+                 {}",
+                forbidden(caller, &ABOUT_OTHERS, &reason)
+            ))),
+            Err(unknown) => Err(unknown),
+        }
     }
 }
 
-/// Returns why a caller has not this access; `None` when they have.
-///
-/// # Errors
-/// When the permission cannot be determined; never with 403, by which callers tell that it is denied.
-pub(super) async fn reason_against(
-    lookups: &Lookups,
-    caller: &Arc<Caller>,
-    permission: &Permission,
-) -> Result<Option<String>, Refusal> {
-    if caller.identity.groups.iter().any(|group| group == MASTERS) {
-        return Ok(None);
-    }
-    let key = (Arc::clone(caller), permission.clone());
-    if let Some(known) = lookups.permissions.get(&key).await {
-        return Ok(known);
-    }
-    let ask = async {
-        let reviews: Api<SubjectAccessReview> = Api::all(lookups.client.clone());
-        let review = SubjectAccessReview { spec: spec(caller, permission), ..SubjectAccessReview::default() };
-        let answer = call(reviews.create(&PostParams::default(), &review)).await;
-        let answer = answer.map_err(|error| error.to_string())?;
-        let status = answer.status.unwrap_or_default();
-        let allowed = status.allowed && status.denied != Some(true);
-        Ok((!allowed).then(|| status.reason.unwrap_or_default()))
-    };
-    Box::pin(lookups.permissions.try_get_with(key, ask)).await.map_err(|error: Arc<String>| {
-        tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
-        Refusal::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))
-    })
+/// Returns the permission that the endpoint of `queues` requires: for one queue of the partition that it
+/// serves by name, for the list of any other.
+fn reading(partition: &str, queue: &str) -> Permission {
+    let queue = lowered(queue);
+    let is_named = partition == DEFAULT_PARTITION && !queue.is_empty();
+    let (verb, name) = if is_named { ("get", queue) } else { ("list", String::new()) };
+    Permission { verb, group: GROUP, version: VERSION, resource: "queues", name }
 }
 
 fn spec(caller: &Caller, permission: &Permission) -> SubjectAccessReviewSpec {
@@ -100,7 +186,7 @@ fn some(text: &str) -> Option<String> {
 
 /// Returns the message that API servers print
 /// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `ForbiddenStatusError`).
-pub(super) fn forbidden(caller: &Caller, permission: &Permission, reason: &str) -> String {
+fn forbidden(caller: &Caller, permission: &Permission, reason: &str) -> String {
     let name = if permission.name.is_empty() { String::new() } else { format!(" {:?}", permission.name) };
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     format!(

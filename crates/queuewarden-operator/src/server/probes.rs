@@ -10,15 +10,15 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::bounds::{Limits, bound};
-use super::listener::{self, Memory};
+use super::bounds::{RequestLimits, bound};
+use super::listener::{self, ConnectionLimits, RequestMemory};
 use super::room::Requests;
-use super::tls::Identity;
+use super::tls::ServerCertificate;
 use crate::controller::health::Health;
 use crate::memory::{Budget, MIB};
 
 /// Limits of connections: there are only a few regular clients, but anybody in the cluster can connect.
-const CONNECTIONS: listener::Limits = listener::Limits {
+const CONNECTIONS: ConnectionLimits = ConnectionLimits {
     connections: 64,
     streams: 8,
     window: 8 * 1024,
@@ -34,17 +34,17 @@ pub async fn serve(
     listener: TcpListener,
     health: Arc<Health>,
     memory: Arc<Budget>,
-    identity: Option<Identity>,
+    identity: Option<ServerCertificate>,
 ) {
     // Only connections and requests of the HTTPS endpoints are counted.
     let uncounted = Arc::new(Health::default());
     let requests = Requests::new(&memory);
-    let router = bound(router(health, identity), Limits::NO_BODIES, &requests, &uncounted);
-    let memory = Memory { requests, is_api_server: None };
+    let router = bound(router(health, identity), RequestLimits::NO_BODIES, &requests, &uncounted);
+    let memory = RequestMemory { requests, is_api_server: None };
     listener::serve(listener, None, router, CONNECTIONS, memory, uncounted, std::future::pending()).await;
 }
 
-fn router(health: Arc<Health>, identity: Option<Identity>) -> Router {
+fn router(health: Arc<Health>, identity: Option<ServerCertificate>) -> Router {
     let without_certificate = move || {
         let lacks = identity.as_ref().is_some_and(|identity| !identity.is_ready());
         lacks.then_some("there is no certificate to show yet; the log says why")

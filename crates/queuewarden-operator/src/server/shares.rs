@@ -3,12 +3,13 @@
 //! identity has another budget, which no stranger can use up.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use axum::http::StatusCode;
+use axum::http::{Extensions, StatusCode};
 
-use super::refusal::Refusal;
+use super::api_error::ApiError;
+use super::listener::Peer;
 use crate::controller::lock;
 use crate::memory::{Budget, Full, Held};
 
@@ -19,6 +20,14 @@ pub enum Guest {
     ApiServer,
     /// Any other client, by its address.
     Stranger(IpAddr),
+}
+
+impl Guest {
+    /// Returns the client of a request.
+    pub(super) fn of(extensions: &Extensions) -> Self {
+        let unknown = Self::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        extensions.get::<Peer>().map_or(unknown, |peer| peer.guest)
+    }
 }
 
 /// A budget that clients share.
@@ -56,7 +65,7 @@ impl From<Full> for Crowded {
     }
 }
 
-impl From<Crowded> for Refusal {
+impl From<Crowded> for ApiError {
     /// API servers repeat a request to an authorizer after this status, with growing backoff.
     fn from(_: Crowded) -> Self {
         let message = "too many requests of this client are under way: try again";

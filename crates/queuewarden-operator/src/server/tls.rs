@@ -15,26 +15,26 @@ use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureSc
 /// The reason why there is no usable certificate, in words for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Error(pub String);
+pub struct TlsError(pub String);
 
 /// The certificate in use, shared with the task that replaces it.
 #[derive(Debug, Clone, Default)]
-pub struct Identity {
+pub struct ServerCertificate {
     shown: Arc<RwLock<Option<Arc<CertifiedKey>>>>,
 }
 
-impl Identity {
+impl ServerCertificate {
     /// Uses another certificate from the next connection on. The previous one stays in use when the new one
     /// cannot be used.
     ///
     /// # Errors
     /// When the texts are no chain of certificates and its key.
-    pub fn show(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
+    pub fn show(&self, chain: &[u8], key: &[u8]) -> Result<(), TlsError> {
         let chain = certificates(chain, "certificate")?;
         let key = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|error| Error(format!("cannot read the private key: {error}")))?;
+            .map_err(|error| TlsError(format!("cannot read the private key: {error}")))?;
         let certified = CertifiedKey::from_der(chain, key, &crypto::aws_lc_rs::default_provider())
-            .map_err(|error| Error(format!("the certificate and its key do not go together: {error}")))?;
+            .map_err(|error| TlsError(format!("the certificate and its key do not go together: {error}")))?;
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certified));
         Ok(())
     }
@@ -45,7 +45,7 @@ impl Identity {
     }
 }
 
-impl ResolvesServerCert for Identity {
+impl ResolvesServerCert for ServerCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -57,12 +57,12 @@ impl ResolvesServerCert for Identity {
 ///
 /// # Errors
 /// When the cryptography has no protocol version in common with the server.
-pub fn server_config(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
+pub fn server_config(identity: ServerCertificate) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(crypto::aws_lc_rs::default_provider());
     let possession = Arc::new(Possession(Arc::clone(&provider)));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error(format!("cannot set TLS up: {error}")))?
+        .map_err(|error| TlsError(format!("cannot set TLS up: {error}")))?
         .with_client_cert_verifier(possession)
         .with_cert_resolver(Arc::new(identity));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -117,11 +117,11 @@ impl ClientCertVerifier for Possession {
 }
 
 /// Returns the certificates in a text.
-pub(super) fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+pub(super) fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match read {
-        Ok(none) if none.is_empty() => Err(Error(format!("there is no certificate in the {what}"))),
+        Ok(none) if none.is_empty() => Err(TlsError(format!("there is no certificate in the {what}"))),
         Ok(certificates) => Ok(certificates),
-        Err(error) => Err(Error(format!("cannot read the {what}: {error}"))),
+        Err(error) => Err(TlsError(format!("cannot read the {what}: {error}"))),
     }
 }

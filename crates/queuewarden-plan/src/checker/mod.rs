@@ -1,4 +1,4 @@
-//! A model checker over the real [`step`](super::machine::step) and [`plan`](super::plan), in a small
+//! A model checker over the real [`step`](crate::machine::step) and [`plan`](crate::plan), in a small
 //! cluster.
 //!
 //! [`world`] is the cluster with its possible events, [`ghost`] holds the properties that must hold. Small
@@ -10,16 +10,16 @@ mod world;
 
 use std::time::Duration;
 
+use ghost::names;
 use jiff::SignedDuration;
 use stateright::{Checker, Model, Property};
-
-use super::ParseCache;
-use super::planted::{PlantedFault, plant};
-use ghost::names;
 use world::{
     ALIASES, Budget, COLD, DELEGATION, EMPTY_GROUP, GROUPS, LOSSES, PAUSES, Parts, REFUSALS, REPLACE, Spec,
     Step, World,
 };
+
+use crate::effective::parse_cache::ParseCache;
+use crate::planted::{PlantedFault, plant};
 use yunikorn::version::Version;
 
 /// Steps within which all comes to rest once nothing happens any more.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::mirror;
+use crate::plan::Plan;
+use crate::rbac_mirror;
 use crate::snapshot::{LastBase, NoChecksum, SchedulerAddress, SchedulerAnswer, Snapshot, WriteFailure};
-use crate::{NewConfigMap, Plan, Write};
+use crate::write::{NewConfigMap, Write};
 
 /// An event that the state machine takes in.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ pub enum Event {
     /// Answers [`Action::Create`]: it exists now, or existed.
     Created(Result<(), WriteFailure>),
     /// Answers [`Action::Write`].
-    Written(Outcome),
+    Written(WriteOutcome),
     /// Answers [`Action::Reread`].
     Reread(Result<(), String>),
     /// Answers [`Action::StoreBase`]; an error is worth another try.
@@ -69,7 +70,7 @@ pub enum Event {
 
 /// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// It was made.
     Done,
     /// It was not made: the ConfigMap does not meet the precondition.
@@ -133,7 +134,7 @@ pub enum Action {
         checksum: String,
     },
     /// Take the next steps of the RBAC mirror.
-    Mirror(mirror::Changes),
+    Mirror(rbac_mirror::MirrorChanges),
     /// Request the queues of these partitions from the scheduler.
     ReadQueues {
         /// The scheduler's address.

@@ -1,11 +1,10 @@
 //! The specs of our kinds, and what their statuses remember.
 
+use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use jiff::Timestamp;
-
-use super::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use super::names::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use yunikorn::acl::{self, Acl};
 use yunikorn::admission;
 use yunikorn::identity::Identity;
@@ -338,4 +337,21 @@ impl From<&str> for SchedulerAddress {
     fn from(url: &str) -> Self {
         Self { url: url.to_owned(), ca_bundle: None, secret: None }
     }
+}
+
+impl ConfigSpec {
+    /// Returns the name of the ConfigMap that is written, as messages show it.
+    pub(crate) fn output_name(&self) -> String {
+        config_map(self, &self.output_config_map)
+    }
+
+    /// Returns the name of the ConfigMap with the queue tree that people maintain, as messages show it.
+    pub(crate) fn base_name(&self) -> String {
+        config_map(self, &self.base_config_map)
+    }
+}
+
+/// `namespace/name`, as messages name a ConfigMap.
+pub(crate) fn config_map(spec: &ConfigSpec, name: &str) -> String {
+    format!("ConfigMap {}/{name}", spec.namespace)
 }

@@ -1,8 +1,8 @@
 //! Tests what is found later and not now.
 
 use super::*;
-use crate::ahead::{Ahead, MAX_MOMENTS, ahead};
 use crate::conditions::Reason;
+use crate::time::ahead::{Ahead, MAX_MOMENTS, ahead};
 
 fn at(minutes: i64) -> Timestamp {
     now() + jiff::SignedDuration::from_mins(minutes)

@@ -214,7 +214,7 @@ fn delegated_object_that_is_being_deleted_grants_nothing() {
 /// Returns as many objects of sue as she may have, of which one has expired and one waits for its queue.
 pub(super) fn all_of_one() -> Vec<Object> {
     let sue = who("sue", &[]);
-    let mut objects: Vec<_> = (0..crate::delegation::MAX_OBJECTS_OF_ONE)
+    let mut objects: Vec<_> = (0..crate::grants::delegation::MAX_OBJECTS_OF_ONE)
         .map(|n| by(&sue, &format!("m{n:03}"), "root.prod", Right::Submit, "ann"))
         .collect();
     spec_of(&mut objects[0]).expires_at = Some(now());
@@ -256,7 +256,7 @@ fn stored_bytes_count_in_force_or_not() {
         Arc::make_mut(&mut object).meta.stored = stored;
         object
     };
-    let most = crate::delegation::MAX_STORED_OF_ONE;
+    let most = crate::grants::delegation::MAX_STORED_OF_ONE;
     for (edit, state) in [
         (None, YES),
         (Some((|spec| spec.not_before = Some(Timestamp::MAX)) as fn(&mut QueueAclSpec)), "True/NotYetValid"),

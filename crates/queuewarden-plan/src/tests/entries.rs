@@ -6,9 +6,11 @@ use proptest::prelude::*;
 
 use super::properties::random_cluster;
 use super::*;
-use crate::entries::{Entry, Names, OPERATORS, Place, State, delegated, deletable, find, grants_nobody};
-use crate::grants::acl_of;
-use crate::text_in_force;
+use crate::effective::acl::acl_of;
+use crate::effective::merged::text_in_force;
+use crate::grants::entries::{
+    Entry, Names, OPERATORS, Place, State, delegated, deletable, find, grants_nobody,
+};
 use yunikorn::acl::Acl;
 use yunikorn::right::Right;
 use yunikorn_access::subject::Subject;

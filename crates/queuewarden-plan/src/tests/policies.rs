@@ -1,7 +1,8 @@
 //! Tests `AdmissionPolicy` objects.
 
 use super::*;
-use crate::{admission_settings, risks, shared_application, snapshot, submission, trusts, user_info};
+use crate::grants::policy::{admission_settings, risks, shared_application, submission, trusts, user_info};
+use crate::snapshot;
 use yunikorn::admission::keys::GENERATE_UNIQUE_APP_ID;
 use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, TRUST_CONTROLLERS};
 use yunikorn_access::Origin;

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::simulate;
-use crate::snapshot::{LastBase, ReadBack, Refused};
+use crate::snapshot::{LastBase, ReadBack, RefusedText};
 use yunikorn::config::BUILT_IN;
 use yunikorn::version::Version;
 
@@ -345,9 +345,9 @@ fn a_text_that_the_scheduler_refuses_does_not_hold_up_withdrawals() {
     set(&mut snapshot, 0, "sue,ann");
     let mut snapshot = after(&snapshot);
     snapshot.observed.loaded_text = Some(proven.clone());
-    let refused = crate::header::strip(text(&snapshot));
+    let refused = crate::effective::header::strip(text(&snapshot));
     snapshot.observed.refused =
-        Some(Refused { body: config::checksum(refused), at: now(), times: 1, by_scheduler: true });
+        Some(RefusedText { body: config::checksum(refused), at: now(), times: 1, by_scheduler: true });
     assert_eq!(plan(&snapshot).write, None, "nothing is withdrawn");
     snapshot.queue_acls.pop();
     let done = settled(&snapshot);
@@ -373,7 +373,7 @@ fn most_objects_gone_at_once_withdraw_and_open_nothing_until_confirmed() {
         "the base lets everyone in: nothing is withdrawn"
     );
     assert_eq!(config_condition(&done.plan, "Applied"), "False/RemovalUnconfirmed");
-    let revision = crate::header::split(text(&done.snapshot)).unwrap().revision;
+    let revision = crate::effective::header::split(text(&done.snapshot)).unwrap().revision;
     let message = config_message(&done.plan, "Applied");
     assert!(message.contains(&format!("confirm-removal={revision}")), "{message}");
     let mut confirmed = done.snapshot;

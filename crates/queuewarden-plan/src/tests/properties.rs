@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::grants::acl_of;
-use crate::{ParseCache, plan_again};
+use crate::decide::plan_again;
+use crate::effective::acl::acl_of;
+use crate::effective::parse_cache::ParseCache;
 use yunikorn::acl::{self, Acl};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -169,7 +170,7 @@ proptest! {
         }
         let settled = settled(&later);
         assert_at_rest(&settled);
-        prop_assert!(!crate::withdraw::widens(&tree(&before), &tree(&settled.snapshot)));
+        prop_assert!(!crate::write::withdraw::widens(&tree(&before), &tree(&settled.snapshot)));
     }
 
     #[test]

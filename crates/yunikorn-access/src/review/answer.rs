@@ -1,10 +1,15 @@
-//! The answer of the evaluator to a review, and its form in a `SubjectAccessReview`'s status.
+//! The answer of the evaluator to a request about access, and its short form for users who ask about
+//! themselves and may not read the queue.
+//!
+//! The short answer depends on the request, on the user, and on the entry that names the user. It contains
+//! nothing else of the configuration, and a missing object gets the same answer as a denial, so that names
+//! cannot be tried out.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::request::Request;
-use super::{GROUP, Review};
+use super::GROUP;
+use super::request::{AccessAction, AccessRequest};
 use crate::application::{self, Verb};
 use crate::decide::{Decision, decide, explain, sentence, visible, yes};
 use crate::remedy::first_remedy;
@@ -17,6 +22,10 @@ use yunikorn::application::ApplicationAcl;
 use yunikorn::identity::{Identity, Refusal};
 use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
+
+/// The short answer while the ACLs are not known.
+pub const UNKNOWN: &str =
+    "the ACLs are not known now: ask again later, or ask an administrator of the cluster";
 
 /// The opinion of an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,6 +109,26 @@ impl Answer {
         }
     }
 
+    /// Reduces the answer to what users, who may not read the queue, may know about themselves. An answer
+    /// that depends on the name alone stays.
+    #[must_use]
+    pub fn brief(self, request: &AccessRequest<'_>) -> Self {
+        let (action, user) = (request.action, request.user.user.as_str());
+        match (self.clause, self.opinion) {
+            ("identity", _) => self,
+            ("configuration", _) => Self::undecided(self.clause, UNKNOWN),
+            (clause, Opinion::Allow) => {
+                let who = self.entry.map_or_else(|| format!("user {user}"), |entry| entry.to_string());
+                Self::allow(clause, &action.granted(&who))
+            }
+            (clause, Opinion::Deny) if matches!(action, AccessAction::Queue { .. }) => {
+                Self::deny(clause, &action.denied(user))
+            }
+            // For other objects a denial, an undecided answer and a missing object look alike.
+            (clause, _) => Self::no_opinion(clause, &action.denied(user)),
+        }
+    }
+
     /// `status.allowed`
     pub fn allowed(&self) -> bool {
         self.opinion == Opinion::Allow
@@ -111,29 +140,55 @@ impl Answer {
     }
 }
 
-/// Answers the question of a review. `found` is the application that it is about; `None` where applications
-/// are not known.
-pub fn answer(
-    review: &Review,
-    question: Request<'_>,
-    found: Option<&Lookup>,
-    scheduler: Scheduler<'_>,
-) -> Answer {
+/// Answers a request. `found` is the application that it is about; `None` if applications are not known.
+pub fn answer(request: &AccessRequest<'_>, found: Option<&Lookup>, scheduler: Scheduler<'_>) -> Answer {
+    let (tree, user) = (scheduler.tree, request.user);
+    match request.action {
+        AccessAction::Queue { right, queue } => {
+            identified(user, scheduler, |identity| in_queue(tree, right, queue, identity))
+        }
+        AccessAction::AllQueues { right } => {
+            identified(user, scheduler, |identity| in_all_queues(tree, right, identity))
+        }
+        AccessAction::Application { verb, target, namespace, id } => {
+            identified(user, scheduler, |identity| match found {
+                Some(Lookup::Application(application)) => application.answer(tree, (verb, target), identity),
+                Some(Lookup::Unknown) => Answer::undecided("no_application", &unknown(namespace, id)),
+                Some(Lookup::Undecided(why)) => not_decided(id, why),
+                None => not_decided(id, "applications are not known here, only queues"),
+            })
+        }
+        AccessAction::Pod { verb, .. } => about_pod(user, verb, found, scheduler),
+    }
+}
+
+/// Decides about a user whom `YuniKorn` accepts.
+fn identified(user: &Identity, scheduler: Scheduler<'_>, decide: impl FnOnce(&Identity) -> Answer) -> Answer {
+    match scheduler.tree.identify(user, scheduler.resolver, scheduler.version) {
+        Ok(identity) => decide(&identity),
+        Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
+        Err(refusal) => Answer::deny("identity", &refusal.describe(&user.user)),
+    }
+}
+
+/// Answers yes if the ACLs grant an action on a pod. The rest is left to RBAC, to which the authorizer only
+/// adds here.
+fn about_pod(user: &Identity, verb: Verb, found: Option<&Lookup>, scheduler: Scheduler<'_>) -> Answer {
     let Scheduler { tree, resolver, version } = scheduler;
-    let identity = match tree.identify(&review.identity, resolver, version) {
-        Ok(identity) => identity,
-        Err(Refusal::Undecided(why)) => return Answer::undecided("identity", &why),
-        Err(refusal) => return Answer::deny("identity", &refusal.describe(&review.identity.user)),
+    let application = match found {
+        Some(Lookup::Application(application)) => application,
+        Some(Lookup::Undecided(why)) => return Answer::undecided("application", why),
+        Some(Lookup::Unknown) | None => {
+            return Answer::no_opinion("elsewhere", "YuniKorn schedules no such pod");
+        }
     };
-    match question {
-        Request::Queue { right, queue } => in_queue(tree, right, queue, &identity),
-        Request::AllQueues { right } => in_all_queues(tree, right, &identity),
-        Request::Application { verb, target, namespace, id } => match found {
-            Some(Lookup::Application(application)) => application.answer(tree, (verb, target), &identity),
-            Some(Lookup::Unknown) => Answer::undecided("no_application", &unknown(namespace, id)),
-            Some(Lookup::Undecided(why)) => not_decided(id, why),
-            None => not_decided(id, "applications are not known here, only queues"),
-        },
+    let identity = match tree.identify(user, resolver, version) {
+        Ok(identity) => identity,
+        Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&user.user)),
+    };
+    match application.answer(tree, (verb, ""), &identity) {
+        denied @ Answer { opinion: Opinion::Deny, .. } => Answer { opinion: Opinion::NoOpinion, ..denied },
+        granted => granted,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds our question in a review.
+//! A request about access, and its spellings in a review.
 //!
 //! `kubectl auth can-i submit queues.queuewarden.dev/root.prod` sends the group `queuewarden.dev` and the
 //! resource `queues` when the API server serves that resource. When it does not, the group is empty and the
@@ -6,9 +6,14 @@
 //! (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
 //! asks the same by path.
 
-use super::{ACCESS_GROUP, Answer, GROUP, PathAttributes, ResourceAttributes, Review};
+use serde::Deserialize;
+
+use super::answer::Answer;
+use super::{ACCESS_GROUP, GROUP};
 use crate::application::Verb;
 use go_compat::diag::quoted;
+use go_compat::go_json::nullable;
+use yunikorn::identity::Identity;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 
@@ -19,23 +24,42 @@ const QUEUES_PATH: &str = "/yunikorn/queues";
 pub const QUEUE_VERBS: [(&str, Right); 3] =
     [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
-/// A question that queuewarden answers.
+/// A request about access: who wants to do what. Every endpoint and the evaluator share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request<'a> {
-    /// May the user do this in a queue?
+pub struct AccessRequest<'a> {
+    /// The partition of the queue.
+    pub partition: &'a str,
+    /// The user whom the request is about, with all groups, `system:authenticated` among them. `YuniKorn`
+    /// resolves the groups of a user without any.
+    pub user: &'a Identity,
+    /// The action in question.
+    pub action: AccessAction<'a>,
+}
+
+impl AccessRequest<'_> {
+    /// Returns whether a caller asks about themselves. With an added group the question is what a member of
+    /// it could do. If no groups are named, `YuniKorn` resolves them, and nothing is made up.
+    pub fn is_about(&self, caller: &Identity) -> bool {
+        caller.user == self.user.user && self.user.groups.iter().all(|group| caller.groups.contains(group))
+    }
+}
+
+/// An action that queuewarden decides about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessAction<'a> {
+    /// The use of a right in a queue.
     Queue {
         /// The right in question.
         right: Right,
         /// The path of the queue, in any case.
         queue: &'a str,
     },
-    /// May the user do this in every queue, including those that do not exist yet? Kubernetes reads a missing
-    /// name as all.
+    /// The use of a right in every queue, including future ones. Kubernetes reads a missing name as all.
     AllQueues {
         /// The right in question.
         right: Right,
     },
-    /// May the user do this with an application?
+    /// An action on an application.
     Application {
         /// The action in question.
         verb: Verb,
@@ -46,36 +70,149 @@ pub enum Request<'a> {
         /// Its ID.
         id: &'a str,
     },
+    /// An action on a pod, which is an action on its application: `get pods/log` reads the logs of one,
+    /// `delete pods` ends a part of it. So an administrator of a queue may kill its applications, as in YARN.
+    Pod {
+        /// The action: read its logs, or end it.
+        verb: Verb,
+        /// The namespace of the pod.
+        namespace: &'a str,
+        /// The name of the pod.
+        name: &'a str,
+    },
 }
 
-impl Request<'_> {
-    /// The verb in one word of a few.
-    pub fn verb(&self) -> &'static str {
+impl<'a> AccessAction<'a> {
+    /// Reads the action of a review.
+    ///
+    /// # Errors
+    /// The answer to a question that others decide. Questions about pods are among them unless
+    /// `answers_pods` is set.
+    pub fn read(
+        resource: Option<&'a ResourceAttributes>,
+        path: Option<&'a PathAttributes>,
+        answers_pods: bool,
+    ) -> Result<Self, Answer> {
+        match (resource, path) {
+            (Some(resource), None) => {
+                pod(resource).filter(|_| answers_pods).map_or_else(|| of_resource(resource), Ok)
+            }
+            (None, Some(path)) => of_path(path),
+            (None, None) => Err(Answer::undecided(
+                "malformed",
+                "neither resourceAttributes nor nonResourceAttributes say what is asked",
+            )),
+            (Some(_), Some(_)) => Err(Answer::undecided(
+                "malformed",
+                "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked \
+                 about",
+            )),
+        }
+    }
+
+    /// Returns the verb in one word of a few.
+    pub fn verb(self) -> &'static str {
         match self {
             Self::Queue { right, .. } | Self::AllQueues { right } => right.verb(),
-            Self::Application { verb, .. } => verb.as_str(),
+            Self::Application { verb, .. } | Self::Pod { verb, .. } => verb.as_str(),
+        }
+    }
+
+    /// Returns the application or pod for logs; empty if the action is about queues.
+    pub fn object(self) -> String {
+        match self {
+            Self::Queue { .. } | Self::AllQueues { .. } => String::new(),
+            Self::Application { namespace: "", id, .. } => format!("application {id}"),
+            Self::Application { namespace, id, .. } => format!("application {namespace}/{id}"),
+            Self::Pod { namespace, name, .. } => format!("pod {namespace}/{name}"),
+        }
+    }
+
+    /// Returns the kind of the object, which may not exist; `None` if it is not a single object.
+    pub(super) fn kind(self) -> Option<&'static str> {
+        match self {
+            Self::Queue { .. } => Some("queue"),
+            Self::AllQueues { .. } => None,
+            Self::Application { .. } => Some("application"),
+            Self::Pod { .. } => Some("pod"),
+        }
+    }
+
+    /// Returns the sentence of a yes. `who` is the entry that grants it: `user sue`.
+    pub fn granted(self, who: &str) -> String {
+        format!("{who} may {}", self.words())
+    }
+
+    /// Returns the sentence of a no.
+    pub fn denied(self, user: &str) -> String {
+        let absent = self.kind().map(|kind| format!(", or there is no such {kind}")).unwrap_or_default();
+        format!("nothing lets user {user} {}{absent}: ask an administrator of the cluster", self.words())
+    }
+
+    /// Returns the action as written after "may".
+    fn words(self) -> String {
+        match self {
+            Self::Queue { right, queue } => format!("{} {}", right.act(), quoted(queue)),
+            Self::AllQueues { right } => format!("{} all queues", right.act()),
+            Self::Application { verb, id, .. } => format!("{} application {}", verb.as_str(), quoted(id)),
+            Self::Pod { verb, namespace, name } => {
+                format!("{} pod {}", verb.as_str(), quoted(&format!("{namespace}/{name}")))
+            }
         }
     }
 }
 
-/// Reads the question of a review.
-///
-/// # Errors
-/// The answer where the question is for others.
-pub fn read(review: &Review) -> Result<Request<'_>, Answer> {
-    match (&review.resource, &review.path) {
-        (Some(resource), None) => of_resource(resource),
-        (None, Some(path)) => of_path(path),
-        (None, None) => Err(Answer::undecided(
-            "malformed",
-            "neither resourceAttributes nor nonResourceAttributes say what is asked",
-        )),
-        (Some(_), Some(_)) => Err(Answer::undecided(
-            "malformed",
-            "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked \
-             about",
-        )),
+/// `spec.resourceAttributes`. Everything but the verb may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ResourceAttributes {
+    /// The namespace. Queues have none, and for them this is ignored, because `can-i` sends the current one.
+    #[serde(deserialize_with = "nullable")]
+    pub namespace: String,
+    /// The verb in question.
+    #[serde(deserialize_with = "nullable")]
+    pub verb: String,
+    /// The API group.
+    #[serde(deserialize_with = "nullable")]
+    pub group: String,
+    /// The API version; every one is the same here.
+    #[serde(deserialize_with = "nullable")]
+    pub version: String,
+    /// The resource in the plural, or the typed word where the API server serves no such resource.
+    #[serde(deserialize_with = "nullable")]
+    pub resource: String,
+    /// The part of the resource.
+    #[serde(deserialize_with = "nullable")]
+    pub subresource: String,
+    /// The name of the object; empty for all.
+    #[serde(deserialize_with = "nullable")]
+    pub name: String,
+}
+
+/// `spec.nonResourceAttributes`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct PathAttributes {
+    /// The path of the request.
+    #[serde(deserialize_with = "nullable")]
+    pub path: String,
+    /// The verb in question.
+    #[serde(deserialize_with = "nullable")]
+    pub verb: String,
+}
+
+/// Reads an action on one pod: all pods of a namespace are no application.
+fn pod(attributes: &ResourceAttributes) -> Option<AccessAction<'_>> {
+    let ResourceAttributes { namespace, verb, group, resource, subresource, name, .. } = attributes;
+    if !group.is_empty() || resource != "pods" || name.is_empty() || namespace.is_empty() {
+        return None;
     }
+    let verb = match (verb.as_str(), subresource.as_str()) {
+        ("get", "log") => Verb::Logs,
+        ("delete", "") => Verb::Kill,
+        _ => return None,
+    };
+    Some(AccessAction::Pod { verb, namespace, name })
 }
 
 /// The answer to a question about another resource or path: others decide.
@@ -96,7 +233,7 @@ enum Resource {
     Applications,
 }
 
-fn of_resource(attributes: &ResourceAttributes) -> Result<Request<'_>, Answer> {
+fn of_resource(attributes: &ResourceAttributes) -> Result<AccessAction<'_>, Answer> {
     let ResourceAttributes { namespace, verb, group, subresource, name, .. } = attributes;
     match resource(group, &attributes.resource) {
         None => {
@@ -121,7 +258,7 @@ fn of_resource(attributes: &ResourceAttributes) -> Result<Request<'_>, Answer> {
                      applications.queuewarden.dev/ID",
                 ));
             }
-            Ok(Request::Application { verb, target: subresource, namespace, id: name })
+            Ok(AccessAction::Application { verb, target: subresource, namespace, id: name })
         }
     }
 }
@@ -150,7 +287,7 @@ fn is_version(text: &str) -> bool {
     text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn of_path(attributes: &PathAttributes) -> Result<Request<'_>, Answer> {
+fn of_path(attributes: &PathAttributes) -> Result<AccessAction<'_>, Answer> {
     let elsewhere = || elsewhere(&attributes.path);
     let name = match attributes.path.strip_prefix(QUEUES_PATH).ok_or_else(elsewhere)? {
         "" => "",
@@ -159,8 +296,8 @@ fn of_path(attributes: &PathAttributes) -> Result<Request<'_>, Answer> {
     Ok(in_queue(right(&attributes.verb)?, name))
 }
 
-fn in_queue(right: Right, queue: &str) -> Request<'_> {
-    if queue.is_empty() { Request::AllQueues { right } } else { Request::Queue { right, queue } }
+fn in_queue(right: Right, queue: &str) -> AccessAction<'_> {
+    if queue.is_empty() { AccessAction::AllQueues { right } } else { AccessAction::Queue { right, queue } }
 }
 
 fn right(verb: &str) -> Result<Right, Answer> {

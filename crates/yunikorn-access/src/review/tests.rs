@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::request::{PathAttributes, ResourceAttributes};
 use super::*;
 use crate::testing::tree;
 use crate::tree::Scheduler;
@@ -9,6 +10,18 @@ use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
+
+/// The content of a `SubjectAccessReview`.
+#[derive(Debug, Clone, Default)]
+struct Review {
+    identity: Identity,
+    resource: Option<ResourceAttributes>,
+    path: Option<PathAttributes>,
+}
+
+fn read(review: &Review) -> Result<AccessAction<'_>, Answer> {
+    AccessAction::read(review.resource.as_ref(), review.path.as_ref(), false)
+}
 
 fn queues() -> Tree {
     let mut tree = tree(&[
@@ -34,16 +47,17 @@ fn application(namespace: &str, id: &str) -> Lookup {
 
 fn asked(review: &Review) -> Answer {
     let tree = queues();
-    let question = match read(review) {
-        Ok(question) => question,
+    let action = match read(review) {
+        Ok(action) => action,
         Err(answer) => return answer,
     };
-    let found = match question {
-        Request::Application { namespace, id, .. } => Some(application(namespace, id)),
-        Request::Queue { .. } | Request::AllQueues { .. } => None,
+    let found = match action {
+        AccessAction::Application { namespace, id, .. } => Some(application(namespace, id)),
+        _ => None,
     };
+    let request = AccessRequest { partition: "default", user: &review.identity, action };
     let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
-    answer(review, question, found.as_ref(), scheduler)
+    answer(&request, found.as_ref(), scheduler)
 }
 
 fn review(user: &str, groups: &[&str]) -> Review {
@@ -81,12 +95,16 @@ fn every_spelling_of_kubectl_is_understood() {
         for (verb, right) in [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)]
         {
             let review = with(review("sue", &[]), about(verb, group, resource, "ROOT.Prod"));
-            assert_eq!(read(&review), Ok(Request::Queue { right, queue: "ROOT.Prod" }), "{group} {resource}");
+            assert_eq!(
+                read(&review),
+                Ok(AccessAction::Queue { right, queue: "ROOT.Prod" }),
+                "{group} {resource}"
+            );
         }
     }
     let path = PathAttributes { path: "/yunikorn/queues/root.prod".to_owned(), verb: "submit".to_owned() };
     let by_path = Review { path: Some(path), ..review("sue", &[]) };
-    assert_eq!(read(&by_path), Ok(Request::Queue { right: Right::Submit, queue: "root.prod" }));
+    assert_eq!(read(&by_path), Ok(AccessAction::Queue { right: Right::Submit, queue: "root.prod" }));
 }
 
 #[test]
@@ -312,6 +330,40 @@ fn reasons_are_one_bounded_line() {
     assert!(answer.denied());
     assert!(answer.reason.ends_with('…') && !answer.reason.contains(['\n', '\u{1b}']), "{}", answer.reason);
     assert!(answer.reason.len() < 10_000);
+}
+
+fn person(user: &str, groups: &[&str]) -> Identity {
+    Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+}
+
+fn may_ask(tree: Option<&Tree>, caller: &Identity, about: &Identity, queue: &str) -> bool {
+    let action = AccessAction::Queue { right: Right::Submit, queue };
+    AccessRequest { partition: "default", user: about, action }.is_about(caller)
+        || administers(tree, caller, queue)
+}
+
+#[test]
+fn about_others_only_administrators_may_ask() {
+    let tree = tree(&[("root", "*", ""), ("root.prod", "", "sue ops"), ("root.prod.etl", "", "bob")]);
+    let cases = [
+        (person("ann", &["devs", "qa"]), person("ann", &["devs"]), "root", true),
+        (person("ann", &["devs"]), person("ann", &[]), "root", true),
+        (person("ann", &["devs"]), person("ann", &["ops"]), "root", false),
+        (person("ann", &["devs"]), person("Ann", &[]), "root", false),
+        (person("ann", &["devs"]), person("bob", &[]), "root.prod", false),
+        (person("sue", &[]), person("bob", &[]), "root.prod", true),
+        (person("sue", &[]), person("bob", &["x"]), "root.prod.etl", true),
+        (person("sue", &[]), person("bob", &[]), "root", false),
+        (person("bob", &[]), person("sue", &[]), "root.prod", false),
+        (person("eve", &["ops"]), person("sue", &["x"]), "ROOT.Prod.new", true),
+        (person("sue", &[]), person("bob", &[]), "prod", false),
+        (person("sue", &[]), person("bob", &[]), "", false),
+    ];
+    for (caller, about, queue, expected) in cases {
+        assert_eq!(may_ask(Some(&tree), &caller, &about, queue), expected, "{caller:?} {about:?} {queue}");
+    }
+    assert!(!may_ask(None, &person("sue", &[]), &person("bob", &[]), "root.prod"));
+    assert!(may_ask(None, &person("sue", &[]), &person("sue", &[]), "root.prod"));
 }
 
 proptest! {

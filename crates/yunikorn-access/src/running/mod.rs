@@ -7,10 +7,8 @@
 //!
 //! * [`registry`]: the pods, and whose each application is.
 //! * [`joins`]: the applications that a new pod may not name.
-//! * [`pods`]: the questions about pods that are questions about their applications.
 
 pub mod joins;
-pub mod pods;
 pub mod registry;
 #[cfg(test)]
 mod registry_tests;

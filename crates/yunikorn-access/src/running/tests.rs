@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::joins::Wanted;
 use super::*;
 use crate::application::Verb;
-use crate::review::{Answer, Opinion, ResourceAttributes, Review};
+use crate::review::request::ResourceAttributes;
+use crate::review::{AccessAction, AccessRequest, Answer, Opinion, answer};
 use crate::testing::{known, later, parsed, tree};
 use yunikorn::admission::request::{QUEUE, SPARK_APP_SELECTOR as SPARK};
 use yunikorn::admission::request::{USER_INFO, USERNAME};
@@ -260,15 +261,12 @@ fn asks(
         name: pods[target].name.clone(),
         ..ResourceAttributes::default()
     };
-    let review = Review {
-        identity: Identity { user: user.to_owned(), groups: vec!["system:authenticated".to_owned()] },
-        resource: Some(resource),
-        ..Review::default()
-    };
+    let user = Identity { user: user.to_owned(), groups: vec!["system:authenticated".to_owned()] };
     let tree = queues();
-    let question = pods::read(&review).expect("a question about a pod");
+    let action = AccessAction::read(Some(&resource), None, true).expect("a question about a pod");
     let application = decided(speaker(pods.iter(), &pods[target]), spark);
-    pods::answer(&review, question, &application, scheduler(&tree))
+    let request = AccessRequest { partition: "default", user: &user, action };
+    answer(&request, Some(&Lookup::Application(Box::new(application))), scheduler(&tree))
 }
 
 fn allowed(user: &str, pods: &[Arc<Pod>], target: usize) -> bool {
@@ -343,8 +341,10 @@ fn only_logs_and_deletion_of_one_pod_are_questions_about_applications() {
             name: name.to_owned(),
             ..ResourceAttributes::default()
         };
-        let review = Review { resource: Some(resource), ..Review::default() };
-        pods::read(&review).map(|question| question.verb)
+        match AccessAction::read(Some(&resource), None, true) {
+            Ok(AccessAction::Pod { verb, .. }) => Some(verb),
+            _ => None,
+        }
     };
     assert_eq!(about("get", "pods", "log", "a", "jobs"), Some(Verb::Logs));
     assert_eq!(about("delete", "pods", "", "a", "jobs"), Some(Verb::Kill));

@@ -1,8 +1,6 @@
 //! Custom resources whose operators create pods: the first pod of the application that becomes of one, and
 //! the account that creates it. The kinds and paths are those of `docs/operators.md`.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::workload::{strings, text};
@@ -13,165 +11,161 @@ use yunikorn::admission::request::{APP_ID, APPLICATION_ID, OLD_QUEUE, Pod, QUEUE
 /// The label of an application that Spark names when it starts.
 const BY_SPARK: &str = "spark-(made-by-spark-submit)";
 
-/// A kind of custom resource.
-struct Custom {
+/// An operator, and the kinds of custom resources that it makes pods of.
+struct Operator {
+    /// The API group of the kinds.
     group: &'static str,
-    kind: &'static str,
     /// Namespace and name of the account that creates the pods, as the operator's chart installs it.
     account: &'static str,
-    /// The pods, the first of the application first.
-    pods: &'static [Pods],
+    /// The name of its file in `examples/operators`.
+    file: &'static str,
+    /// The kinds, each with its pods, the first of the application first.
+    kinds: &'static [(&'static str, &'static [Pods])],
 }
 
-/// Pods of one role.
-struct Pods {
-    role: &'static str,
-    /// The path as in the templates of an AdmissionPolicy.
-    path: &'static str,
-}
-
-const fn pods(role: &'static str, path: &'static str) -> Pods {
-    Pods { role, path }
-}
+/// The role of pods, and their path as in the templates of an AdmissionPolicy.
+type Pods = (&'static str, &'static str);
 
 const SPARK: &str = "sparkoperator.k8s.io";
 const APACHE_SPARK: &str = "spark.apache.org";
 const RAY: &str = "ray.io";
 const FLINK: &str = "flink.apache.org";
-const TRAINING: &str = "kubeflow.org";
-const SPARK_ACCOUNT: &str = "spark-operator:spark-operator-controller";
-const APACHE_ACCOUNT: &str = "spark-operator:spark-operator";
-const RAY_ACCOUNT: &str = "kuberay:kuberay-operator";
-const FLINK_ACCOUNT: &str = "flink-operator:flink-operator";
-const TRAINING_ACCOUNT: &str = "kubeflow:training-operator";
-const JOB_SET_ACCOUNT: &str = "kubeflow-system:jobset-controller-manager";
+const TRAINER: &str = "trainer.kubeflow.org";
 
 /// Every kind of `examples/operators`.
-const KINDS: &[Custom] = &[
-    Custom {
+const OPERATORS: [Operator; 7] = [
+    Operator {
         group: SPARK,
-        kind: "SparkApplication",
-        account: SPARK_ACCOUNT,
-        pods: &[pods("driver", "spec.driver.annotations"), pods("executor", "spec.executor.annotations")],
-    },
-    Custom {
-        group: SPARK,
-        kind: "ScheduledSparkApplication",
-        account: SPARK_ACCOUNT,
-        pods: &[
-            pods("driver", "spec.template.driver.annotations"),
-            pods("executor", "spec.template.executor.annotations"),
-        ],
-    },
-    Custom {
-        group: SPARK,
-        kind: "SparkConnect",
-        account: SPARK_ACCOUNT,
-        pods: &[pods("server", "spec.server.template"), pods("executor", "spec.executor.template")],
-    },
-    Custom {
-        group: APACHE_SPARK,
-        kind: "SparkApplication",
-        account: APACHE_ACCOUNT,
-        pods: &[
-            pods("driver", "spec.driverSpec.podTemplateSpec"),
-            pods("executor", "spec.executorSpec.podTemplateSpec"),
-        ],
-    },
-    Custom {
-        group: APACHE_SPARK,
-        kind: "SparkCluster",
-        account: APACHE_ACCOUNT,
-        pods: &[
-            pods("master", "spec.masterSpec.statefulSetSpec.template"),
-            pods("worker", "spec.workerSpec.statefulSetSpec.template"),
-        ],
-    },
-    Custom {
-        group: RAY,
-        kind: "RayCluster",
-        account: RAY_ACCOUNT,
-        pods: &[
-            pods("head", "spec.headGroupSpec.template"),
-            pods("worker", "spec.workerGroupSpecs.*.template"),
-        ],
-    },
-    Custom {
-        group: RAY,
-        kind: "RayJob",
-        account: RAY_ACCOUNT,
-        pods: &[
-            pods("head", "spec.rayClusterSpec.headGroupSpec.template"),
-            pods("worker", "spec.rayClusterSpec.workerGroupSpecs.*.template"),
-            pods("submitter", "spec.submitterPodTemplate"),
-        ],
-    },
-    Custom {
-        group: RAY,
-        kind: "RayCronJob",
-        account: RAY_ACCOUNT,
-        pods: &[
-            pods("head", "spec.jobTemplate.rayClusterSpec.headGroupSpec.template"),
-            pods("worker", "spec.jobTemplate.rayClusterSpec.workerGroupSpecs.*.template"),
-            pods("submitter", "spec.jobTemplate.submitterPodTemplate"),
-        ],
-    },
-    Custom {
-        group: RAY,
-        kind: "RayService",
-        account: RAY_ACCOUNT,
-        pods: &[
-            pods("head", "spec.rayClusterConfig.headGroupSpec.template"),
-            pods("worker", "spec.rayClusterConfig.workerGroupSpecs.*.template"),
-        ],
-    },
-    Custom {
-        group: FLINK,
-        kind: "FlinkDeployment",
-        account: FLINK_ACCOUNT,
-        pods: &[
-            pods("JobManager", "spec.jobManager.podTemplate"),
-            pods("TaskManager", "spec.taskManager.podTemplate"),
-        ],
-    },
-    Custom {
-        group: FLINK,
-        kind: "FlinkBlueGreenDeployment",
-        account: FLINK_ACCOUNT,
-        pods: &[
-            pods("JobManager", "spec.template.spec.jobManager.podTemplate"),
-            pods("TaskManager", "spec.template.spec.taskManager.podTemplate"),
-        ],
-    },
-    training("JAXJob", &[pods("replica", "spec.jaxReplicaSpecs.*.template")]),
-    training("MPIJob", &[pods("replica", "spec.mpiReplicaSpecs.*.template")]),
-    training("PaddleJob", &[pods("replica", "spec.paddleReplicaSpecs.*.template")]),
-    training("PyTorchJob", &[pods("replica", "spec.pytorchReplicaSpecs.*.template")]),
-    training("TFJob", &[pods("replica", "spec.tfReplicaSpecs.*.template")]),
-    training("XGBoostJob", &[pods("replica", "spec.xgbReplicaSpecs.*.template")]),
-    Custom {
-        group: "trainer.kubeflow.org",
-        kind: "TrainJob",
-        account: JOB_SET_ACCOUNT,
-        pods: &[
-            pods(
-                "node",
-                "spec.runtimePatches.*.trainingRuntimeSpec.template.spec.replicatedJobs.*.template.spec.template",
+        account: "spark-operator:spark-operator-controller",
+        file: "spark-operator",
+        kinds: &[
+            (
+                "SparkApplication",
+                &[("driver", "spec.driver.annotations"), ("executor", "spec.executor.annotations")],
             ),
-            pods("node", "spec.podTemplateOverrides.*"),
+            (
+                "ScheduledSparkApplication",
+                &[
+                    ("driver", "spec.template.driver.annotations"),
+                    ("executor", "spec.template.executor.annotations"),
+                ],
+            ),
+            ("SparkConnect", &[("server", "spec.server.template"), ("executor", "spec.executor.template")]),
         ],
     },
-    Custom {
-        group: "jobset.x-k8s.io",
-        kind: "JobSet",
+    Operator {
+        group: APACHE_SPARK,
+        account: "spark-operator:spark-operator",
+        file: "apache-spark",
+        kinds: &[
+            (
+                "SparkApplication",
+                &[
+                    ("driver", "spec.driverSpec.podTemplateSpec"),
+                    ("executor", "spec.executorSpec.podTemplateSpec"),
+                ],
+            ),
+            (
+                "SparkCluster",
+                &[
+                    ("master", "spec.masterSpec.statefulSetSpec.template"),
+                    ("worker", "spec.workerSpec.statefulSetSpec.template"),
+                ],
+            ),
+        ],
+    },
+    Operator {
+        group: RAY,
+        account: "kuberay:kuberay-operator",
+        file: "kuberay",
+        kinds: &[
+            (
+                "RayCluster",
+                &[("head", "spec.headGroupSpec.template"), ("worker", "spec.workerGroupSpecs.*.template")],
+            ),
+            (
+                "RayJob",
+                &[
+                    ("head", "spec.rayClusterSpec.headGroupSpec.template"),
+                    ("worker", "spec.rayClusterSpec.workerGroupSpecs.*.template"),
+                    ("submitter", "spec.submitterPodTemplate"),
+                ],
+            ),
+            (
+                "RayCronJob",
+                &[
+                    ("head", "spec.jobTemplate.rayClusterSpec.headGroupSpec.template"),
+                    ("worker", "spec.jobTemplate.rayClusterSpec.workerGroupSpecs.*.template"),
+                    ("submitter", "spec.jobTemplate.submitterPodTemplate"),
+                ],
+            ),
+            (
+                "RayService",
+                &[
+                    ("head", "spec.rayClusterConfig.headGroupSpec.template"),
+                    ("worker", "spec.rayClusterConfig.workerGroupSpecs.*.template"),
+                ],
+            ),
+        ],
+    },
+    Operator {
+        group: FLINK,
+        account: "flink-operator:flink-operator",
+        file: "flink",
+        kinds: &[
+            (
+                "FlinkDeployment",
+                &[
+                    ("JobManager", "spec.jobManager.podTemplate"),
+                    ("TaskManager", "spec.taskManager.podTemplate"),
+                ],
+            ),
+            (
+                "FlinkBlueGreenDeployment",
+                &[
+                    ("JobManager", "spec.template.spec.jobManager.podTemplate"),
+                    ("TaskManager", "spec.template.spec.taskManager.podTemplate"),
+                ],
+            ),
+        ],
+    },
+    Operator {
+        group: "kubeflow.org",
+        account: "kubeflow:training-operator",
+        file: "training-operator",
+        kinds: &[
+            ("JAXJob", &[("replica", "spec.jaxReplicaSpecs.*.template")]),
+            ("MPIJob", &[("replica", "spec.mpiReplicaSpecs.*.template")]),
+            ("PaddleJob", &[("replica", "spec.paddleReplicaSpecs.*.template")]),
+            ("PyTorchJob", &[("replica", "spec.pytorchReplicaSpecs.*.template")]),
+            ("TFJob", &[("replica", "spec.tfReplicaSpecs.*.template")]),
+            ("XGBoostJob", &[("replica", "spec.xgbReplicaSpecs.*.template")]),
+        ],
+    },
+    Operator {
+        group: TRAINER,
         account: JOB_SET_ACCOUNT,
-        pods: &[pods("job", "spec.replicatedJobs.*.template.spec.template")],
+        file: "trainer",
+        kinds: &[(
+            "TrainJob",
+            &[
+                (
+                    "node",
+                    "spec.runtimePatches.*.trainingRuntimeSpec.template.spec.replicatedJobs.*.template.spec.template",
+                ),
+                ("node", "spec.podTemplateOverrides.*"),
+            ],
+        )],
+    },
+    Operator {
+        group: "jobset.x-k8s.io",
+        account: JOB_SET_ACCOUNT,
+        file: "trainer",
+        kinds: &[("JobSet", &[("job", "spec.replicatedJobs.*.template.spec.template")])],
     },
 ];
 
-const fn training(kind: &'static str, pods: &'static [Pods]) -> Custom {
-    Custom { group: TRAINING, kind, account: TRAINING_ACCOUNT, pods }
-}
+const JOB_SET_ACCOUNT: &str = "kubeflow-system:jobset-controller-manager";
 
 /// The first pod of the application that an operator makes of a custom resource.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -194,24 +188,13 @@ pub struct Operated {
     pub notes: Vec<String>,
 }
 
-/// Returns the name of the file of `examples/operators` for a group.
-fn file(group: &str) -> &'static str {
-    match group {
-        SPARK => "spark-operator",
-        APACHE_SPARK => "apache-spark",
-        RAY => "kuberay",
-        FLINK => "flink",
-        TRAINING => "training-operator",
-        _ => "trainer",
-    }
-}
-
 /// A pod with its role.
+#[derive(Clone)]
 struct Made<'v> {
     role: String,
     path: &'static str,
     /// The template, or for Kubeflow's spark-operator the description of a driver or executor.
-    value: Option<&'v Value>,
+    value: &'v Value,
 }
 
 /// Returns the pods that an operator makes of an object; `None` for an object of another kind.
@@ -219,47 +202,41 @@ struct Made<'v> {
 /// # Errors
 /// When a label or an annotation is no string.
 pub fn operated(object: &Value, location: &str) -> Result<Option<Operated>, Failure> {
-    let (group, _) = text(object, "/apiVersion").split_once('/').unwrap_or_default();
-    let kind = text(object, "/kind");
-    let Some(custom) = KINDS.iter().find(|custom| (custom.group, custom.kind) == (group, kind)) else {
-        return Ok(None);
-    };
+    let (group, kind) = (group(object), text(object, "/kind"));
+    let operator = OPERATORS.iter().find(|operator| operator.group == group);
+    let kinds = operator
+        .and_then(|operator| Some((operator, operator.kinds.iter().find(|(name, _)| *name == kind)?)));
+    let Some((operator, (_, pods))) = kinds else { return Ok(None) };
     let mut made: Vec<Made<'_>> = Vec::new();
-    for Pods { role, path } in custom.pods {
-        let path_to_pod = path.strip_suffix(".annotations").unwrap_or(path);
-        let found = found(object, path_to_pod);
+    for (role, path) in *pods {
+        let templates = templates(object, path.strip_suffix(".annotations").unwrap_or(path));
         let role = |name: String| if name.is_empty() { (*role).to_owned() } else { format!("{role} {name}") };
-        made.extend(found.into_iter().map(|(name, value)| Made {
-            role: role(name),
-            path,
-            value: Some(value),
-        }));
+        let named = templates.into_iter().map(|(name, value)| Made { role: role(name), path, value });
+        made.extend(named);
     }
+    let (role, path) = pods.first().copied().unwrap_or(("pod", ""));
+    let unwritten = Made { role: role.to_owned(), path, value: &Value::Null };
     // The pod exists, even if nothing is written about it.
-    if let Some(Pods { role, path }) = custom.pods.first()
-        && !made.iter().any(|made| made.path == *path)
-        && !path.contains('*')
-    {
-        made.insert(0, Made { role: (*role).to_owned(), path, value: None });
+    if !path.contains('*') && !made.iter().any(|made| made.path == path) {
+        made.insert(0, unwritten.clone());
     }
     made.sort_by_key(|made| !is_first(&made.role));
-    let none =
-        Made { role: custom.pods.first().map_or("pod", |pods| pods.role).to_owned(), path: "", value: None };
+    let none = Made { path: "", ..unwritten };
     let (first, others) = made.split_first().unwrap_or((&none, &[]));
+    let pod = pod(object, first, location)?;
     let mut notes = Vec::new();
-    let pod = pod(custom, object, first, location)?;
     for other in others {
-        notes.push(of_other(&other.role, &pod, &self::pod(custom, object, other, location)?));
+        notes.push(of_other(&other.role, &pod, &self::pod(object, other, location)?));
     }
-    notes.extend(unknown(custom, object));
+    notes.extend(unknown(object).iter().map(|note| (*note).to_owned()));
     let plural = format!("{}s", kind.to_ascii_lowercase());
     Ok(Some(Operated {
         object: format!("{kind}/{}", text(object, "/metadata/name")),
         resource: (group.to_owned(), plural),
         role: first.role.clone(),
         path: first.path,
-        account: custom.account,
-        file: file(custom.group),
+        account: operator.account,
+        file: operator.file,
         pod,
         notes,
     }))
@@ -272,13 +249,13 @@ fn is_first(role: &str) -> bool {
 }
 
 /// Returns the values at a path, each with the names of the members that `*` stands for.
-fn found<'v>(object: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
-    let mut found = vec![(String::new(), object)];
+fn templates<'v>(object: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
+    let mut templates = vec![(String::new(), object)];
     for segment in path.split('.') {
-        let below = found.into_iter().flat_map(|(name, value)| members(name, value, segment));
-        found = below.collect();
+        let below = templates.into_iter().flat_map(|(name, value)| members(name, value, segment));
+        templates = below.collect();
     }
-    found
+    templates
 }
 
 fn members<'v>(above: String, value: &'v Value, segment: &str) -> Vec<(String, &'v Value)> {
@@ -297,36 +274,29 @@ fn members<'v>(above: String, value: &'v Value, segment: &str) -> Vec<(String, &
 }
 
 /// Returns a pod as its operator makes it, as far as YuniKorn reads it.
-fn pod(custom: &Custom, object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> {
-    let empty = Value::Null;
-    let template = made.value.unwrap_or(&empty);
+fn pod(object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> {
     let texts =
         |value: &Value, pointer: &str| strings(value.pointer(pointer), &format!("{location}: {pointer}"));
     let mut pod = Pod {
-        labels: texts(template, "/metadata/labels")?,
-        annotations: texts(template, "/metadata/annotations")?,
-        scheduler_name: text(template, "/spec/schedulerName").to_owned(),
+        labels: texts(made.value, "/metadata/labels")?,
+        annotations: texts(made.value, "/metadata/annotations")?,
+        scheduler_name: text(made.value, "/spec/schedulerName").to_owned(),
         ..Pod::default()
     };
-    match custom.group {
+    match group(object) {
         SPARK if made.path.ends_with(".annotations") => {
-            let spec = if custom.kind == "SparkApplication" { "/spec" } else { "/spec/template" };
-            let spec = object.pointer(spec).unwrap_or(&empty);
-            kubeflow_spark(&mut pod, spec, template, made, location)?;
+            kubeflow_spark(&mut pod, part(object, spark_spec(object)), made, location)?;
         }
         SPARK | APACHE_SPARK => {
-            let conf = object.pointer("/spec/sparkConf").unwrap_or(&empty);
             let role = made.role.split(' ').next().unwrap_or_default();
-            spark_conf(&mut pod, conf, role);
+            spark_conf(&mut pod, part(object, "/spec/sparkConf"), role);
             pod.labels.insert(SPARK_APP_SELECTOR.to_owned(), BY_SPARK.to_owned());
         }
         RAY => {
             // KubeRay copies the labels of a RayJob or RayService to the RayCluster, and these two to pods.
             let labels = texts(object, "/metadata/labels")?;
             for (from, to) in [(QUEUE, OLD_QUEUE), (APP_ID, APPLICATION_ID)] {
-                if let Some(value) = labels.get(from) {
-                    pod.labels.insert(to.to_owned(), value.clone());
-                }
+                pod.labels.extend(labels.get(from).map(|value| (to.to_owned(), value.clone())));
             }
         }
         FLINK => flink(&mut pod, object, made, location)?,
@@ -335,21 +305,30 @@ fn pod(custom: &Custom, object: &Value, made: &Made<'_>, location: &str) -> Resu
     Ok(pod)
 }
 
+/// Returns the API group of an object.
+fn group(object: &Value) -> &str {
+    text(object, "/apiVersion").split_once('/').unwrap_or_default().0
+}
+
+/// Returns the value at a pointer, or null.
+fn part<'v>(value: &'v Value, pointer: &str) -> &'v Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
+}
+
+/// Returns the pointer to the application in a resource of Kubeflow's spark-operator.
+fn spark_spec(object: &Value) -> &'static str {
+    if text(object, "/kind") == "ScheduledSparkApplication" { "/spec/template" } else { "/spec" }
+}
+
 /// Adds what Kubeflow's spark-operator makes of a driver or executor: options of `spark-submit`.
-fn kubeflow_spark(
-    pod: &mut Pod,
-    spec: &Value,
-    described: &Value,
-    made: &Made<'_>,
-    location: &str,
-) -> Result<(), Failure> {
-    let texts = |pointer: &str| strings(described.pointer(pointer), &format!("{location}: {pointer}"));
+fn kubeflow_spark(pod: &mut Pod, spec: &Value, made: &Made<'_>, location: &str) -> Result<(), Failure> {
+    let texts = |pointer: &str| strings(made.value.pointer(pointer), &format!("{location}: {pointer}"));
     pod.labels = texts("/template/metadata/labels")?;
     pod.annotations = texts("/template/metadata/annotations")?;
-    spark_conf(pod, spec.pointer("/sparkConf").unwrap_or(&Value::Null), &made.role);
+    spark_conf(pod, part(spec, "/sparkConf"), &made.role);
     pod.labels.extend(texts("/labels")?);
     pod.annotations.extend(texts("/annotations")?);
-    text(described, "/schedulerName").clone_into(&mut pod.scheduler_name);
+    text(made.value, "/schedulerName").clone_into(&mut pod.scheduler_name);
     if text(spec, "/batchScheduler") == YUNIKORN {
         YUNIKORN.clone_into(&mut pod.scheduler_name);
         let queue = text(spec, "/batchSchedulerOptions/queue");
@@ -379,7 +358,7 @@ fn spark_conf(pod: &mut Pod, conf: &Value, role: &str) {
 /// annotations in Flink's settings.
 fn flink(pod: &mut Pod, object: &Value, made: &Made<'_>, location: &str) -> Result<(), Failure> {
     let spec = if made.path.starts_with("spec.template.") { "/spec/template/spec" } else { "/spec" };
-    let spec = object.pointer(spec).unwrap_or(&Value::Null);
+    let spec = part(object, spec);
     let texts = |pointer: &str| strings(spec.pointer(pointer), &format!("{location}: {pointer}"));
     let mut common = [texts("/podTemplate/metadata/labels")?, texts("/podTemplate/metadata/annotations")?];
     for (common, own) in common.iter_mut().zip([&mut pod.labels, &mut pod.annotations]) {
@@ -390,18 +369,12 @@ fn flink(pod: &mut Pod, object: &Value, made: &Made<'_>, location: &str) -> Resu
         text(spec, "/podTemplate/spec/schedulerName").clone_into(&mut pod.scheduler_name);
     }
     let role = made.role.to_ascii_lowercase();
-    let setting = |name: &str| {
-        let value =
-            spec.pointer("/flinkConfiguration")?.get(format!("kubernetes.{role}.{name}"))?.as_str()?;
-        let pairs = value.split(',').filter_map(|pair| pair.split_once(':'));
-        Some(
-            pairs
-                .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
-                .collect::<BTreeMap<_, _>>(),
-        )
-    };
-    pod.labels.extend(setting("labels").unwrap_or_default());
-    pod.annotations.extend(setting("annotations").unwrap_or_default());
+    let configuration = part(spec, "/flinkConfiguration");
+    for (name, texts) in [("labels", &mut pod.labels), ("annotations", &mut pod.annotations)] {
+        let setting = configuration.get(format!("kubernetes.{role}.{name}")).and_then(Value::as_str);
+        let pairs = setting.unwrap_or_default().split(',').filter_map(|pair| pair.split_once(':'));
+        texts.extend(pairs.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())));
+    }
     Ok(())
 }
 
@@ -424,33 +397,31 @@ fn of_other(role: &str, first: &Pod, other: &Pod) -> String {
 }
 
 /// Names what the resource does not decide.
-fn unknown(custom: &Custom, object: &Value) -> Vec<String> {
-    let has = |pointer: &str| object.pointer(pointer).is_some();
-    let mut notes: Vec<&str> = Vec::new();
-    match custom.group {
-        SPARK if custom.kind != "SparkConnect" => {
-            notes.push("not known: the application's ID, which spark-submit makes");
-            let spec = if custom.kind == "SparkApplication" { "/spec" } else { "/spec/template" };
-            let scheduler = object.pointer(&format!("{spec}/batchScheduler")).and_then(Value::as_str);
-            if scheduler != Some(YUNIKORN) && has(&format!("{spec}/batchSchedulerOptions/queue")) {
-                notes.push(
-                    "not known: whether the operator's default batch scheduler is yunikorn; only then is \
-                     batchSchedulerOptions.queue used, unless spec.batchScheduler is yunikorn",
-                );
+fn unknown(object: &Value) -> &'static [&'static str] {
+    const SUBMITTED: &str = "not known: the application's ID, which spark-submit makes";
+    let spec = part(object, spark_spec(object));
+    match group(object) {
+        SPARK if text(object, "/kind") != "SparkConnect" => {
+            if text(spec, "/batchScheduler") == YUNIKORN
+                || spec.pointer("/batchSchedulerOptions/queue").is_none()
+            {
+                return &[SUBMITTED];
             }
+            &[
+                SUBMITTED,
+                "not known: whether the operator's default batch scheduler is yunikorn; only then is \
+                 batchSchedulerOptions.queue used, unless spec.batchScheduler is yunikorn",
+            ]
         }
-        APACHE_SPARK | SPARK => notes.push("not known: the application's ID, which Spark makes"),
-        RAY => notes.push(
+        APACHE_SPARK | SPARK => &["not known: the application's ID, which Spark makes"],
+        RAY => &[
             "not known: whether KubeRay runs with the batch scheduler yunikorn; only then does it copy the \
-             labels of the resource to the pods",
-        ),
+                  labels of the resource to the pods",
+        ],
         FLINK if text(object, "/spec/mode") != "standalone" => {
-            notes.push("in mode native, the account of the JobManager creates the TaskManagers");
+            &["in mode native, the account of the JobManager creates the TaskManagers"]
         }
-        "trainer.kubeflow.org" => {
-            notes.push("not known: the labels and annotations in the template of the TrainingRuntime");
-        }
-        _ => {}
+        TRAINER => &["not known: the labels and annotations in the template of the TrainingRuntime"],
+        _ => &[],
     }
-    notes.into_iter().map(str::to_owned).collect()
 }

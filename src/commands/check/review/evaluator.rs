@@ -9,11 +9,12 @@ use crate::source::configuration::Configuration;
 use crate::source::files::Given;
 use crate::source::identity::IdentityArgs;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::review::{Kind, access, admission, envelope};
+use queuewarden_api::review::access::{SubjectAccessReview, filled};
+use queuewarden_api::review::{ReviewKind, admission, envelope};
 use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
 use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
 use yunikorn::version::Version;
-use yunikorn_access::review::{self, Answer, Opinion, Review};
+use yunikorn_access::review::{AccessRequest, Answer, Opinion, answer};
 use yunikorn_access::tree::Scheduler;
 use yunikorn_access::tree::Tree;
 
@@ -25,7 +26,7 @@ pub(super) struct Evaluator {
     conf: Conf,
     cluster: Cluster,
     /// The user who sends `SelfSubjectAccessReview`s.
-    asker: Option<Identity>,
+    caller: Option<Identity>,
     /// The source of groups that a review does not name.
     groups: Box<dyn GroupResolver + Sync>,
 }
@@ -48,7 +49,7 @@ impl Evaluator {
     pub(super) fn new(
         given: Option<&Given>,
         partition: &str,
-        asker: &IdentityArgs,
+        caller: &IdentityArgs,
         cluster: Cluster,
         console: Console,
     ) -> Result<Self, Failure> {
@@ -71,11 +72,11 @@ impl Evaluator {
         }
         let known = configuration.as_ref().ok();
         let own = known.map(|known| ResolverKind::in_force(&known.config)).unwrap_or_default();
-        let groups = asker.source.resolver(own, console)?;
+        let groups = caller.source.resolver(own, console)?;
         known.map(|known| known.tree(partition)).transpose()?;
-        let IdentityArgs { user, groups: of_user, .. } = asker.clone();
-        let asker = user.map(|user| Identity { user, groups: of_user });
-        Ok(Self { configuration, partition: partition.to_owned(), conf, cluster, asker, groups })
+        let IdentityArgs { user, groups: of_user, .. } = caller.clone();
+        let caller = user.map(|user| Identity { user, groups: of_user });
+        Ok(Self { configuration, partition: partition.to_owned(), conf, cluster, caller, groups })
     }
 
     fn tree(&self) -> Result<&Tree, String> {
@@ -87,20 +88,21 @@ impl Evaluator {
     ///
     /// # Errors
     /// When it is not a review that can be answered.
-    pub(super) fn answer(&self, kind: Kind, review: Value) -> Result<Answered, Diagnostic> {
+    pub(super) fn answer(&self, kind: ReviewKind, review: Value) -> Result<Answered, Diagnostic> {
         match kind {
-            Kind::Admission => self.admission(review),
+            ReviewKind::Admission => self.admission(review),
             _ => self.access(kind, review),
         }
     }
 
-    fn access(&self, kind: Kind, document: Value) -> Result<Answered, Diagnostic> {
-        let review = access::read(kind, &document, self.asker.as_ref())?;
-        let answer = match (review::read(&review), self.tree()) {
+    fn access(&self, kind: ReviewKind, document: Value) -> Result<Answered, Diagnostic> {
+        let review = SubjectAccessReview::read(&document)?;
+        let user = review.user(kind, self.caller.as_ref())?;
+        let answer = match (review.action(false), self.tree()) {
             (Err(elsewhere), _) => elsewhere,
-            (Ok(question), Ok(tree)) => {
+            (Ok(action), Ok(tree)) => {
                 let scheduler = Scheduler { tree, resolver: &*self.groups, version: self.conf.version };
-                review::answer(&review, question, None, scheduler)
+                answer(&AccessRequest { partition: &self.partition, user, action }, None, scheduler)
             }
             (Ok(_), Err(why)) => Answer::undecided("configuration", &why),
         };
@@ -111,14 +113,14 @@ impl Evaluator {
             (None, Opinion::NoOpinion) => "no opinion",
         };
         Ok(Answered {
-            row: [review.identity.user.clone(), words(&review), opinion.to_owned(), answer.reason.clone()],
+            row: [user.user.clone(), words(&review), opinion.to_owned(), answer.reason.clone()],
             allowed: answer.evaluation_error.is_none().then(|| answer.allowed()),
-            review: access::filled(document, &answer),
+            review: filled(document, &answer),
         })
     }
 
     fn admission(&self, document: Value) -> Result<Answered, Diagnostic> {
-        let envelope = envelope::Request::read(document.to_string().as_bytes());
+        let envelope = envelope::AdmissionRequest::read(document.to_string().as_bytes());
         let envelope = envelope.map_err(|unreadable| unreadable.why)?;
         let request = admission::read(&envelope)?;
         let evaluation = evaluate(&request, &self.surroundings(&request), &self.conf);
@@ -151,7 +153,7 @@ impl Evaluator {
 }
 
 /// Describes the question as one would type it for `kubectl auth can-i`.
-fn words(review: &Review) -> String {
+fn words(review: &SubjectAccessReview) -> String {
     match (&review.resource, &review.path) {
         (Some(attributes), _) => {
             let dot = if attributes.group.is_empty() { "" } else { "." };

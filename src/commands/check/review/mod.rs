@@ -61,7 +61,7 @@ pub struct Args {
     partition: String,
     /// The user who sends `SelfSubjectAccessReviews`
     #[command(flatten)]
-    asker: IdentityArgs,
+    caller: IdentityArgs,
     /// Output format of the reviews; by default that of the input
     #[arg(short = 'o', long = "output", value_enum)]
     format: Option<Format>,
@@ -92,7 +92,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if batches.is_empty() {
         return Err(Failure::Usage("there is no review in the files".to_owned()));
     }
-    let evaluator = Evaluator::new(given.as_ref(), &args.partition, &args.asker, cluster, console)?;
+    let evaluator = Evaluator::new(given.as_ref(), &args.partition, &args.caller, cluster, console)?;
     // With --exit-code all reviews are evaluated, even if nobody reads the output.
     let console = if args.exit_code { console } else { console.endless() };
     let table = Table::new(["USER", "ASKS TO", "ANSWER", "REASON"]);

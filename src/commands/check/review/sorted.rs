@@ -18,7 +18,7 @@ use crate::source::input::split::{Syntax, split};
 use crate::source::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::yaml::parse::parse;
-use queuewarden_api::review::{Kind, codes};
+use queuewarden_api::review::{ReviewKind, codes};
 use yunikorn::admission::request::Texts;
 
 /// Contents of the paths.
@@ -38,7 +38,7 @@ pub(super) type Batch = Box<dyn Iterator<Item = Result<Document, Failure>>>;
 /// A review as given.
 pub(super) struct Document {
     /// The review, or the reason why it cannot be answered.
-    pub(super) review: Result<(Kind, Value), Diagnostic>,
+    pub(super) review: Result<(ReviewKind, Value), Diagnostic>,
     /// The form it was written in.
     pub(super) form: Form,
     /// The location: `name:line`.
@@ -97,7 +97,7 @@ impl Sorted {
             .map_err(|error| unreadable(Path::new(&name), error))?;
         let value: Option<Value> = serde_json::from_slice(&first).ok();
         let reader = Cursor::new(first).chain(reader);
-        if value.is_some_and(|value| Kind::from_document(&value).is_some()) {
+        if value.is_some_and(|value| ReviewKind::from_document(&value).is_some()) {
             self.batches.push(Box::new(reviews(name, reader)));
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl Sorted {
     /// Takes a review, or those in a list, and returns whether there is nothing else. A list of both counts
     /// as configuration, too; its readers ignore the reviews.
     fn is_review(&mut self, value: &Value, form: Form, location: &dyn Fn() -> String) -> bool {
-        if let Some(kind) = Kind::from_document(value) {
+        if let Some(kind) = ReviewKind::from_document(value) {
             let review = kind.map(|kind| (kind, value.clone()));
             self.batches.push(Box::new(std::iter::once(Ok(Document { review, form, location: location() }))));
             return true;
@@ -236,12 +236,12 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Dia
     Ok((!line.is_empty()).then_some(Ok(line)))
 }
 
-fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
+fn review(line: &[u8]) -> Result<(ReviewKind, Value), Diagnostic> {
     let value: Value = serde_json::from_slice(line).map_err(|error| {
         let message = format!("this line is no JSON: {error}");
         Diagnostic::error(codes::NOT_JSON_LINE, message)
     })?;
-    let Some(kind) = Kind::from_document(&value) else {
+    let Some(kind) = ReviewKind::from_document(&value) else {
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
         let message = format!("this line is no review: its kind is {}", quoted(kind));
         let help = "give the configuration with another -f";
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(found.configuration[0].text, text);
     }
 
-    fn answered(text: String) -> Vec<(String, Result<Kind, u16>)> {
+    fn answered(text: String) -> Vec<(String, Result<ReviewKind, u16>)> {
         reviews("x".into(), Cursor::new(text))
             .map(|document| {
                 let document = document.unwrap();
@@ -338,12 +338,12 @@ mod tests {
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_LINE));
         let text = format!("{review}\n\n  \n{{\n{long}\n[]\n{{\"kind\":\"Pod\"}}\n{review}");
         let expected = [
-            ("x:1", Ok(Kind::Subject)),
+            ("x:1", Ok(ReviewKind::Subject)),
             ("x:4", Err(7305)),
             ("x:5", Err(7304)),
             ("x:6", Err(7305)),
             ("x:7", Err(7305)),
-            ("x:8", Ok(Kind::Subject)),
+            ("x:8", Ok(ReviewKind::Subject)),
         ];
         let expected: Vec<_> = expected.map(|(location, kind)| (location.to_owned(), kind)).into();
         assert_eq!(answered(text), expected);

@@ -59,8 +59,8 @@ fn word(result: TestResult) -> &'static str {
 }
 
 /// Formats results in the Test Anything Protocol, version 14
-/// (<https://testanything.org/tap-version-14-specification.html>): one test point for each check. An undecided
-/// check is not ok.
+/// (<https://testanything.org/tap-version-14-specification.html>): one test point for each check. An
+/// undecided check is not ok.
 pub(super) fn tap(answer: &TestAnswer) -> String {
     let mut text = format!("TAP version 14\n1..{}\n", answer.tally.all());
     let checks = answer.tests.iter().flat_map(|test| test.checks.iter().map(move |check| (test, check)));

@@ -306,13 +306,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner, YUNIKORN_DEFAULTS};
+    use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, KeyOwner, YUNIKORN_DEFAULTS};
     use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 
     fn snapshot(owners: &[&str], binary: &[&str]) -> Snapshot {
-        let owner = |manager: &&str| Owner { manager: (*manager).into(), operation: "Update".into() };
+        let owner = |manager: &&str| KeyOwner { manager: (*manager).into(), operation: "Update".into() };
         let value = BinaryValue { len: 1, gunzipped: Some(TREE.into()) };
         let output = ConfigMapState {
             name: YUNIKORN_CONFIGS.into(),

@@ -16,7 +16,7 @@ use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site}
 
 /// One location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Location {
+pub(super) struct TemplateLocation {
     /// JSON pointer of the object that holds `metadata` or `annotations`.
     pointer: String,
     leads_to: LeadsTo,
@@ -31,7 +31,7 @@ pub(super) struct Location {
 /// One location in an object, and its content.
 #[derive(Debug)]
 pub(super) struct LocatedPart<'o> {
-    pub(super) location: Location,
+    pub(super) location: TemplateLocation,
     /// The part as it was sent.
     part: &'o RawValue,
     /// Its content, without what was there before.
@@ -159,7 +159,7 @@ impl<'o> LocatedPart<'o> {
         };
         let of_metadata = |name: &str| metadata.map_or(Ok(None), |metadata| member(metadata, name));
         let annotations = of_metadata("annotations")?.filter(|annotations| type_of(annotations) != "null");
-        let location = Location {
+        let location = TemplateLocation {
             pointer,
             leads_to,
             in_list,
@@ -227,7 +227,7 @@ fn given(metadata: Option<&RawValue>, annotations: Option<&RawValue>) -> Result<
     })
 }
 
-impl Location {
+impl TemplateLocation {
     fn metadata(&self) -> &'static str {
         if self.leads_to == LeadsTo::Template { "/metadata" } else { "" }
     }

@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::envelope::{JsonPatch, Request, Resource, Response, audit_annotations};
+use super::envelope::{AdmissionRequest, AdmissionResponse, JsonPatch, Resource, audit_annotations};
 use super::{codes, malformed};
 use go_compat::diag::{Diagnostic, quoted};
-use locations::{LocatedPart, Location, locations, sites};
+use locations::{LocatedPart, TemplateLocation, locations, sites};
 use yunikorn::admission::{AccessControl, Operation};
 use yunikorn_access::running::joins::{Running, Wanted};
 use yunikorn_access::user_info::{self, Decision, Mode, Moment, Owners, Path, Site, Template};
@@ -38,19 +38,19 @@ const OWN: [(&str, &str, &str); 8] = [
 
 /// The content of an object, as far as it is needed here.
 #[derive(Debug, Clone, Default)]
-pub struct Content {
+pub struct UserInfoContent {
     /// True when templates are known of this kind, whatever this object holds.
     pub has_templates: bool,
     /// The statements at these locations.
     pub sites: Vec<Site>,
     /// The locations, in the same order.
-    locations: Vec<Location>,
+    locations: Vec<TemplateLocation>,
 }
 
-impl Content {
+impl UserInfoContent {
     /// Returns the applications and pods that the request names. The owners of a placeholder are included
     /// only if the requester may set names.
-    pub fn wanted<'a>(&'a self, request: &'a Request, access: &AccessControl) -> Wanted<'a> {
+    pub fn wanted<'a>(&'a self, request: &'a AdmissionRequest, access: &AccessControl) -> Wanted<'a> {
         let ids = self.sites.iter().map(|site| &*site.application).filter(|id| !id.is_empty());
         let mut wanted =
             Wanted { applications: ids.collect(), creator: request.creator(), ..Wanted::default() };
@@ -69,7 +69,7 @@ impl Content {
     /// Returns the same in the form that the evaluator reads, for a requester who is no operator's account.
     pub fn at<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a AdmissionRequest,
         running: &'a Running,
         granted: &'a BTreeSet<String>,
         moment: Moment,
@@ -96,17 +96,17 @@ impl Content {
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations, or when
 /// templates are known of its kind and none of its version.
-pub fn read(request: &Request, templates: &[Template]) -> Result<Content, Diagnostic> {
+pub fn read(request: &AdmissionRequest, templates: &[Template]) -> Result<UserInfoContent, Diagnostic> {
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
     let before = found(request, request.old.as_deref(), &paths)?;
     let sites = sites(&now, &before);
     let locations = now.into_iter().map(|found| found.location).collect();
-    Ok(Content { has_templates: !paths.is_empty(), sites, locations })
+    Ok(UserInfoContent { has_templates: !paths.is_empty(), sites, locations })
 }
 
 fn found<'o>(
-    request: &Request,
+    request: &AdmissionRequest,
     object: Option<&'o RawValue>,
     paths: &[Option<Path>],
 ) -> Result<Vec<LocatedPart<'o>>, Diagnostic> {
@@ -118,7 +118,7 @@ fn found<'o>(
 }
 
 /// Returns the paths of the templates in objects of the review's kind; `None` is the object itself.
-fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>, Diagnostic> {
+fn paths(request: &AdmissionRequest, templates: &[Template]) -> Result<Vec<Option<Path>>, Diagnostic> {
     let own = OWN.iter().find(|(group, kind, _)| (*group, *kind) == (&request.group, &request.kind));
     if let Some((_, _, path)) = own {
         return Ok(vec![Path::read(path).ok()]);
@@ -152,14 +152,14 @@ fn paths_of(
 }
 
 /// Returns the response; its `auditAnnotations` hold the decision.
-pub fn response(uid: &str, content: &Content, decision: &Decision, mode: Mode) -> Value {
+pub fn response(uid: &str, content: &UserInfoContent, decision: &Decision, mode: Mode) -> Value {
     let enforced = mode == Mode::Enforce;
     let patch = patch(content, decision);
-    let response = Response {
+    let response = AdmissionResponse {
         patch: (enforced && !patch.is_empty()).then(|| JsonPatch::new(Value::from(patch).to_string())),
         warnings: if enforced { decision.warnings.clone() } else { Vec::new() },
         audit_annotations: notes(decision),
-        ..Response::new(uid, decision.refusal(mode))
+        ..AdmissionResponse::new(uid, decision.refusal(mode))
     };
     response.review()
 }
@@ -170,7 +170,7 @@ pub fn notes(decision: &Decision) -> BTreeMap<&'static str, String> {
 }
 
 /// Returns the operations of JSON Patch that add the annotations, and change nothing else.
-pub fn patch(content: &Content, decision: &Decision) -> Vec<Value> {
+pub fn patch(content: &UserInfoContent, decision: &Decision) -> Vec<Value> {
     let additions = decision.additions.iter();
     additions
         .filter_map(|addition| Some(content.locations.get(addition.site)?.addition(&addition.text)))

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::super::envelope::Request;
+use super::super::envelope::AdmissionRequest;
 use super::super::part::{at, some_entries, text_at};
 use super::super::{codes, malformed};
 use super::locations::locations;
@@ -33,7 +33,7 @@ pub struct OwnerReference {
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`], also when there are more than [`MAX_OWNERS`].
 pub fn owner_references(
-    request: &Request,
+    request: &AdmissionRequest,
     templates: &[Template],
 ) -> Result<Vec<OwnerReference>, Diagnostic> {
     let object = request.object.as_deref();

@@ -32,13 +32,13 @@ fn templates() -> Vec<Template> {
 }
 
 /// Returns a request of `alice`, to create or update an object of this group, kind and resource.
-fn request(of: (&str, &str, &str), object: &Value, old: &Value) -> Request {
+fn request(of: (&str, &str, &str), object: &Value, old: &Value) -> AdmissionRequest {
     let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
     let review = json!({"request": {
         "uid": "u", "kind": {"group": of.0, "version": "v1", "kind": of.1},
         "resource": {"group": of.0, "version": "v1", "resource": of.2}, "operation": operation, "namespace": "ns", "name": "n",
         "userInfo": {"username": "alice", "groups": ["devs"]}, "object": object, "oldObject": old}});
-    Request::read(review.to_string().as_bytes()).unwrap()
+    AdmissionRequest::read(review.to_string().as_bytes()).unwrap()
 }
 
 fn access() -> AccessControl {
@@ -57,13 +57,13 @@ fn patched(object: &Value, operations: &[Value]) -> Value {
     object
 }
 
-fn guarded(of: (&str, &str, &str), object: &Value) -> (Content, Vec<Value>) {
+fn guarded(of: (&str, &str, &str), object: &Value) -> (UserInfoContent, Vec<Value>) {
     let (content, decision) = decided(of, object);
     let patch = patch(&content, &decision);
     (content, patch)
 }
 
-fn decided(of: (&str, &str, &str), object: &Value) -> (Content, Decision) {
+fn decided(of: (&str, &str, &str), object: &Value) -> (UserInfoContent, Decision) {
     let request = request(of, object, &Value::Null);
     let content = read(&request, &templates()).unwrap();
     let decision =
@@ -425,7 +425,7 @@ fn spec() -> BoxedStrategy<Value> {
 }
 
 /// Removes the annotation from all locations, and the objects that only hold it.
-fn without(content: &Content, object: &Value) -> Value {
+fn without(content: &UserInfoContent, object: &Value) -> Value {
     let mut object = object.clone();
     for location in &content.locations {
         let operation = location.addition("");
@@ -488,7 +488,7 @@ proptest! {
         if decide(&content.at(&request, &Running::default(), &BTreeSet::new(), Moment::Final), &access()).outcome == Outcome::Refused {
             return Ok(());
         }
-        let texts = |content: &Content| -> Vec<Given> {
+        let texts = |content: &UserInfoContent| -> Vec<Given> {
             content.sites.iter().map(|site| site.given.clone()).filter(|given| *given != Given::Absent).collect()
         };
         let (before, after) = (texts(&said), texts(&content));

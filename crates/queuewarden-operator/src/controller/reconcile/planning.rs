@@ -124,16 +124,16 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
-    use crate::controller::counted_scheduler::CountedScheduler;
+    use crate::controller::cluster_watches::ClusterWatches;
     use crate::controller::events::Events;
     use crate::controller::health::Health;
     use crate::controller::history::History;
-    use crate::controller::last_base;
+    use crate::controller::last_base::LastBaseStore;
     use crate::controller::leader::Leadership;
     use crate::controller::published::Publisher;
+    use crate::controller::read_back::ReadBack;
     use crate::controller::reconcile::Left;
     use crate::controller::testing::{client, reply};
-    use crate::controller::world::World;
     use crate::telemetry::Logging;
     use queuewarden_client::scheduler::Connector;
 
@@ -150,10 +150,10 @@ mod tests {
             (Arc::new(Notify::new()), Arc::new(Health::default()), Publisher::new(None));
         let _endpoints = publisher.subscribe();
         let mut leader = Reconciler {
-            world: World::start(client.clone(), Arc::clone(&changed)),
-            last_base: last_base::Store::new(client.clone(), None),
+            watches: ClusterWatches::start(client.clone(), Arc::clone(&changed)),
+            last_base: LastBaseStore::new(client.clone(), None),
             leadership: Leadership::unconditional(),
-            scheduler: CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health)),
+            read_back: ReadBack::new(Connector::new(client.clone()), Arc::clone(&health)),
             events: Events::start(client.clone(), "test".into()).0,
             history: History::start(client.clone(), Arc::clone(&health)).0,
             client,

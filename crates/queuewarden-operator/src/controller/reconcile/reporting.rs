@@ -35,7 +35,7 @@ impl Reconciler {
             unfinished.fetch_or(late, Ordering::Relaxed);
             !late && leadership.holds()
         };
-        let patches = status::patches(snapshot, plan, &self.world, &self.left.reported);
+        let patches = status::patches(snapshot, plan, &self.watches, &self.left.reported);
         let mut answers = pin!(status::send(&self.client, patches, may_send));
         let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
         let mut written = false;
@@ -43,7 +43,7 @@ impl Reconciler {
             let ObjectRef { kind, name } = &patch.object;
             let result = match answer {
                 Ok(Answer::Patched(object)) => {
-                    self.world.learn_status(*kind, *object);
+                    self.watches.learn_status(*kind, *object);
                     for event in events.remove(&patch.object).into_iter().flatten() {
                         self.events.publish(event, &patch.uid);
                     }
@@ -51,7 +51,7 @@ impl Reconciler {
                     "patched"
                 }
                 Ok(Answer::Stale(object)) => {
-                    self.world.learn_status(*kind, *object);
+                    self.watches.learn_status(*kind, *object);
                     self.changed.notify_one();
                     "stale"
                 }

@@ -9,16 +9,13 @@
 //!
 //! Callers are always authenticated ([`super::caller`]). All users may ask about themselves. The
 //! administrators of the queue, and users whom Kubernetes lets create `subjectaccessreviews`, may ask about
-//! others: the API server's own identity is one of them. [`scope`](super::scope) decides how much of the
-//! answer they get.
+//! others: the API server's own identity is one of them. [`permission`](super::permission) decides how much
+//! of the answer they get.
 //!
 //! An authorizer that does not answer delays every request of the cluster for seconds (after a 5xx the API
 //! server repeats the request five times). So an undecided review gets no opinion, with the reason: there
 //! is no state yet, the API server cannot authenticate the caller, the queues cannot be read.
-//!
-//! * [`decide`]: the step from a review to its answer.
 
-mod decide;
 #[cfg(test)]
 mod tests;
 
@@ -33,33 +30,41 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
-use super::audit::{Audit, OTHER};
-use super::caller::{Credentials, Unauthenticated};
-use super::internal_error::contained;
-use super::refusal::Refusal;
+use super::api_error::ApiError;
+use super::api_error::contained;
+use super::audit::{Audit, AuditRecord, OTHER};
+use super::caller::{Caller, Credentials, Unauthenticated};
+use super::permission::Scope;
+use crate::controller::published::Published;
 use go_compat::diag::{Diagnostic, quoted};
-use queuewarden_api::review::Kind;
-use queuewarden_api::review::access::{self, Sent};
-use yunikorn_access::review::Answer;
+use queuewarden_api::review::ReviewKind;
+use queuewarden_api::review::access::{SubjectAccessReview, filled, only_status};
+use yunikorn::queue;
+use yunikorn_access::review::{AccessAction, AccessRequest, Answer, Lookup, answer};
+use yunikorn_access::tree::Scheduler;
 
 /// The largest review that is read, in bytes: the API server's own limit for the parts that its callers
 /// control is 10 kB, and users may be in thousands of groups.
 pub(super) const MAX_BODY: usize = 256 * 1024;
 
+/// The partition of every review: a review does not name one, so it is the one that `YuniKorn` has on
+/// Kubernetes (k8shim `pkg/common/constants/constants.go:53`).
+const PARTITION: &str = "default";
+
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
     let reviews = Router::new()
-        .route("/subjectaccessreviews", post(review).layer(Extension(Kind::Subject)))
-        .route("/selfsubjectaccessreviews", post(review).layer(Extension(Kind::Own)))
+        .route("/subjectaccessreviews", post(review).layer(Extension(ReviewKind::Subject)))
+        .route("/selfsubjectaccessreviews", post(review).layer(Extension(ReviewKind::Own)))
         .route(
             "/namespaces/{namespace}/localsubjectaccessreviews",
-            post(review).layer(Extension(Kind::Local)),
+            post(review).layer(Extension(ReviewKind::Local)),
         )
         .layer(Extension(Audit::new("subjectaccessreviews")));
     // Not an extension of the request: each layer around the busiest route costs a microsecond.
     let audit = Audit::new("authorize");
-    let authorize = move |State(state): State<Arc<ServerState>>, shown: Credentials, body: Bytes| {
-        authorize(state, audit.clone(), shown, body)
+    let authorize = move |State(state): State<Arc<ServerState>>, credentials: Credentials, body: Bytes| {
+        authorize(state, audit.clone(), credentials, body)
     };
     Router::new()
         .route("/authorize", post(authorize))
@@ -67,69 +72,63 @@ pub fn router() -> Router<Arc<ServerState>> {
         .nest("/apis/authorization.k8s.io/v1beta1", reviews)
 }
 
-/// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads the status alone of what
-/// comes back (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
+/// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads only the status of the
+/// answer (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(
     state: Arc<ServerState>,
     audit: Audit,
-    shown: Credentials,
+    credentials: Credentials,
     body: Bytes,
-) -> Result<Response, Refusal> {
-    let (version, sent) = read(Kind::Subject, &body)?;
-    let answer = answered(&state, &audit, Kind::Subject, sent, &shown).await?;
-    Ok(Json(access::only_status(&version, Kind::Subject, &answer)).into_response())
+) -> Result<Response, ApiError> {
+    let review = read(ReviewKind::Subject, &body)?;
+    let answer = answered(&state, &audit, ReviewKind::Subject, &review, &credentials).await?;
+    let version = review.as_ref().map_or("", |review| &review.api_version);
+    Ok(Json(only_status(version, ReviewKind::Subject, &answer)).into_response())
 }
 
-/// `POST` of a review, answered as the API server answers the client that creates one; with a namespace in
-/// the path the review is about that namespace.
+/// Handles a review created by a client. A namespace in the path must match the review.
 async fn review(
     State(state): State<Arc<ServerState>>,
     Extension(audit): Extension<Audit>,
-    Extension(kind): Extension<Kind>,
+    Extension(kind): Extension<ReviewKind>,
     namespace: Option<Path<String>>,
-    shown: Credentials,
+    credentials: Credentials,
     body: Bytes,
-) -> Result<Response, Refusal> {
-    let (_, sent) = read(kind, &body)?;
-    if let (Some(Path(namespace)), Ok(sent)) = (namespace, &sent)
-        && sent.namespace() != namespace
+) -> Result<Response, ApiError> {
+    let review = read(kind, &body)?;
+    if let (Some(Path(namespace)), Ok(review)) = (namespace, &review)
+        && review.namespace != namespace
     {
         let message = format!(
             "the path says namespace {}, metadata.namespace {}: write the same in both",
             quoted(&namespace),
-            quoted(sent.namespace())
+            quoted(&review.namespace)
         );
-        return Err(Refusal::bad_request(message));
+        return Err(ApiError::bad_request(message));
     }
-    let answer = answered(&state, &audit, kind, sent, &shown).await?;
-    let review = serde_json::from_slice(&body).unwrap_or_default();
-    Ok((StatusCode::CREATED, Json(access::filled(review, &answer))).into_response())
+    let answer = answered(&state, &audit, kind, &review, &credentials).await?;
+    let document = serde_json::from_slice(&body).unwrap_or_default();
+    Ok((StatusCode::CREATED, Json(filled(document, &answer))).into_response())
 }
 
-/// Returns the `apiVersion` of a review of this kind, and the review: callers with the permission learn why
-/// it cannot be read.
-fn read(kind: Kind, body: &[u8]) -> Result<(String, Result<Sent, Diagnostic>), Refusal> {
-    if let Some(sent) = Sent::read_json(body)
-        && sent.kind() == Some(Ok(kind))
+/// Reads a review of this kind. The inner error is only for callers who have authenticated.
+fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Diagnostic>, ApiError> {
+    if let Some(review) = SubjectAccessReview::read_json(body)
+        && review.kind() == Some(Ok(kind))
     {
-        return Ok((sent.api_version().to_owned(), Ok(sent)));
+        return Ok(Ok(review));
     }
     // Reports errors by field; and of duplicate fields the last counts, as for the API server.
     let document: Value = serde_json::from_slice(body)
-        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))?;
-    match Kind::from_document(&document) {
-        Some(Ok(found)) if found == kind => {
-            let version = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
-            Ok((version, Sent::read(&document)))
-        }
+        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))?;
+    match ReviewKind::from_document(&document) {
+        Some(Ok(named)) if named == kind => Ok(SubjectAccessReview::read(&document)),
         Some(Err(unknown)) => Err(refused(&unknown)),
         _ => {
-            let message = format!(
-                "the body is no {}: write apiVersion: authorization.k8s.io/v1 and kind: {}",
-                kind.as_str(),
-                kind.as_str()
-            );
-            Err(Refusal::bad_request(message))
+            let kind = kind.as_str();
+            let message =
+                format!("the body is no {kind}: write apiVersion: authorization.k8s.io/v1 and kind: {kind}");
+            Err(ApiError::bad_request(message))
         }
     }
 }
@@ -139,19 +138,19 @@ fn read(kind: Kind, body: &[u8]) -> Result<(String, Result<Sent, Diagnostic>), R
 async fn answered(
     state: &ServerState,
     audit: &Audit,
-    kind: Kind,
-    sent: Result<Sent, Diagnostic>,
-    shown: &Credentials,
-) -> Result<Answer, Refusal> {
+    kind: ReviewKind,
+    review: &Result<SubjectAccessReview, Diagnostic>,
+    credentials: &Credentials,
+) -> Result<Answer, ApiError> {
     let undecided = |clause: &'static str| {
         state.health.metrics.endpoints.decided(OTHER, "undecided", clause);
     };
     let answer = contained(async {
-        match state.callers.know(shown).await {
-            Ok(caller) => decide::answer(state, audit, kind, &caller, sent).await,
+        match state.callers.authenticate(credentials).await {
+            Ok(caller) => decided(state, audit, kind, review, &caller).await,
             Err(Unauthenticated::Unchecked(why)) => {
                 undecided("asker");
-                Ok(decide::unknown_asker(&why))
+                Ok(unknown_caller(&why))
             }
             Err(stranger) => Err(stranger.into()),
         }
@@ -162,7 +161,107 @@ async fn answered(
     })
 }
 
-fn refused(wrong: &Diagnostic) -> Refusal {
+/// Answers the review of a caller and logs the decision.
+///
+/// # Errors
+/// When the review cannot be read, or the caller may not ask about this user.
+async fn decided(
+    state: &ServerState,
+    audit: &Audit,
+    kind: ReviewKind,
+    review: &Result<SubjectAccessReview, Diagnostic>,
+    caller: &Arc<Caller>,
+) -> Result<Answer, ApiError> {
+    let review = review.as_ref().map_err(refused)?;
+    let user = review.user(kind, Some(&caller.identity)).map_err(|wrong| refused(&wrong))?;
+    let action = match review.action(state.applications.answers_pods()) {
+        Ok(action) => action,
+        // A review that is not for queuewarden needs no permission, and no line in the log.
+        Err(answer) => {
+            state.health.metrics.endpoints.decided(OTHER, answer.decision(), answer.clause);
+            return Ok(answer);
+        }
+    };
+    let request = AccessRequest { partition: PARTITION, user, action };
+    let published = state.published();
+    let scheduler = scheduler(published.as_deref());
+    let application = match &scheduler {
+        Ok(scheduler) => find(state, action, *scheduler).await,
+        Err(_) => None,
+    };
+    let queue = queue_of(action, application.as_ref());
+    let tree = scheduler.as_ref().ok().map(|scheduler| scheduler.tree);
+    let scope = state.permissions.scope(caller, &request, (tree, queue), ReviewKind::Own.as_str()).await;
+    let answer = match (&scope, scheduler) {
+        (Err(error), _) if error.code == StatusCode::FORBIDDEN => Err(error.clone()),
+        (Err(unknown), _) => Ok(unknown_caller(&unknown.message)),
+        (Ok(_), Err(why)) => Ok(Answer::undecided("configuration", &why)),
+        (Ok(_), Ok(scheduler)) => Ok(answer(&request, application.as_ref(), scheduler)),
+    };
+    let (decision, clause, reason) = match &answer {
+        Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
+        Err(error) => ("forbidden", "asker", &error.message),
+    };
+    let record = AuditRecord {
+        verb: action.verb(),
+        decision,
+        clause,
+        refused: answer.is_err(),
+        by: &caller.identity.user,
+        user: &user.user,
+        queue,
+        object: &action.object(),
+        reason,
+    };
+    audit.note(&state.health, &record);
+    match scope {
+        Ok(Scope::Own) => answer.map(|answer| answer.brief(&request)),
+        _ => answer,
+    }
+}
+
+/// Returns the queues that the scheduler runs, and its rules.
+fn scheduler(published: Option<&Published>) -> Result<Scheduler<'_>, String> {
+    let published = published.ok_or("queuewarden has not read everything yet")?;
+    let queues = published.queues.as_deref().map_err(Clone::clone)?;
+    let tree =
+        queues.tree(PARTITION).ok_or_else(|| format!("there is no partition {}", quoted(PARTITION)))?;
+    Ok(Scheduler { tree, resolver: queues.resolver.here(), version: published.conf.version })
+}
+
+/// Looks up the application of a request; `None` if it is not about one.
+async fn find(state: &ServerState, action: AccessAction<'_>, scheduler: Scheduler<'_>) -> Option<Lookup> {
+    // Boxed, because requests about queues would have their size, too.
+    match action {
+        AccessAction::Application { namespace, id, .. } => {
+            Some(Box::pin(state.applications.find(namespace, id, scheduler)).await)
+        }
+        AccessAction::Pod { namespace, name, .. } => {
+            Some(Box::pin(state.applications.of_pod(namespace, name, scheduler)).await)
+        }
+        AccessAction::Queue { .. } | AccessAction::AllQueues { .. } => None,
+    }
+}
+
+/// Returns the queue of a request: its administrators may ask about others.
+fn queue_of<'a>(action: AccessAction<'a>, application: Option<&'a Lookup>) -> &'a str {
+    match (action, application) {
+        (AccessAction::Queue { queue, .. }, _) => queue,
+        (AccessAction::AllQueues { .. }, _) => queue::ROOT,
+        (_, Some(Lookup::Application(application))) => &application.queue,
+        // Without a state there is no queue; an unprivileged caller does not learn whether an object
+        // exists.
+        _ => "",
+    }
+}
+
+/// Returns the answer for callers who cannot be authenticated now. It reveals nothing about users or
+/// queues.
+fn unknown_caller(why: &str) -> Answer {
+    Answer::undecided("asker", &format!("queuewarden cannot check now who asks: {why}"))
+}
+
+fn refused(wrong: &Diagnostic) -> ApiError {
     let help = wrong.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    Refusal::bad_request(format!("{} ({}){help}", wrong.message, wrong.code))
+    ApiError::bad_request(format!("{} ({}){help}", wrong.message, wrong.code))
 }

@@ -14,7 +14,7 @@ use queuewarden_plan::snapshot::Snapshot;
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 
-struct TestService {
+struct AuthorizerService {
     fixture: testing::TestService,
     /// Counts the requests to the API server about the permission to create `subjectaccessreviews`.
     calls: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ async fn answer(request: Request<kube::client::Body>, calls: Arc<AtomicUsize>) -
     reply(201, &filled)
 }
 
-impl TestService {
+impl AuthorizerService {
     fn closed() -> Self {
         let calls = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&calls);
@@ -93,7 +93,7 @@ fn about(user: &str) -> Value {
 
 #[tokio::test]
 async fn the_api_server_may_ask_about_everybody_and_is_trusted_for_a_while() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let (code, answer) = service.ask(HOOK, "apiserver", &about("sue")).await;
     assert_eq!((code, &answer["status"]["allowed"]), (StatusCode::OK, &json!(true)), "{answer}");
     assert_eq!((&answer["kind"], answer.get("spec")), (&json!("SubjectAccessReview"), None), "{answer}");
@@ -105,7 +105,7 @@ async fn the_api_server_may_ask_about_everybody_and_is_trusted_for_a_while() {
 
 #[tokio::test]
 async fn both_versions_are_answered_in_their_own() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let mut old = about("eve");
     old["apiVersion"] = "authorization.k8s.io/v1beta1".into();
     old["spec"]["group"] = json!(["devs"]);
@@ -116,7 +116,7 @@ async fn both_versions_are_answered_in_their_own() {
 
 #[tokio::test]
 async fn others_ask_about_themselves_and_administrators_about_their_queue() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let cases = [
         ("sue", about("sue"), StatusCode::CREATED),
         ("sue", about("bob"), StatusCode::FORBIDDEN),
@@ -141,7 +141,7 @@ async fn others_ask_about_themselves_and_administrators_about_their_queue() {
 
 #[tokio::test]
 async fn oneself_is_who_asks() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let mut own = about("bob");
     own["kind"] = "SelfSubjectAccessReview".into();
     let (code, answer) = service.ask(OWN, "sue", &own).await;
@@ -159,7 +159,7 @@ async fn oneself_is_who_asks() {
 /// get only what concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let own = |user: &str, verb: &str, resource: &str, name: &str| {
         let mut own = review(user, verb, resource, name);
         own["kind"] = "SelfSubjectAccessReview".into();
@@ -218,19 +218,19 @@ async fn what_is_not_known_is_no_opinion() {
             && answer["status"].get("denied").is_none()
             && answer["status"]["evaluationError"].is_string()
     };
-    let service = TestService::closed();
+    let service = AuthorizerService::closed();
     for path in [HOOK, REVIEWS] {
         let (code, answer) = service.ask(path, "apiserver", &about("sue")).await;
         assert!(code.is_success() && undecided(&answer), "{code} {answer}");
     }
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let (code, answer) = service.ask(HOOK, "lost", &about("sue")).await;
     assert!(code.is_success() && undecided(&answer), "{code} {answer}");
 }
 
 #[tokio::test]
 async fn what_is_no_review_is_refused_in_words() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let mut pod = about("sue");
     pod["kind"] = "Pod".into();
     let mut rules = about("sue");
@@ -253,7 +253,7 @@ async fn what_is_no_review_is_refused_in_words() {
 
 #[tokio::test]
 async fn what_is_decided_is_counted_by_words_of_ours() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     let unnamed = review("sue", "submit", "queues", "");
     for (token, review, counted) in [
         ("apiserver", about("sue"), ("submit", "allowed", "submitacl")),
@@ -280,7 +280,7 @@ async fn what_is_decided_is_counted_by_words_of_ours() {
 /// waits.
 #[tokio::test]
 async fn a_fault_is_no_opinion() {
-    let service = TestService::open();
+    let service = AuthorizerService::open();
     for (token, user) in [("fault", "sue"), ("zed", "bob")] {
         for (path, expected) in [(HOOK, StatusCode::OK), (REVIEWS, StatusCode::CREATED)] {
             let (code, answer) = service.ask(path, token, &about(user)).await;

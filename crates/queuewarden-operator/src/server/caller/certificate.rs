@@ -27,8 +27,9 @@ impl Authorities {
     ///
     /// # Errors
     /// When there is none, or a certificate cannot be used.
-    pub fn from_pem(pem: &[u8]) -> Result<Self, tls::Error> {
-        let unusable = |error: &dyn Display| tls::Error(format!("cannot check client certificates: {error}"));
+    pub fn from_pem(pem: &[u8]) -> Result<Self, tls::TlsError> {
+        let unusable =
+            |error: &dyn Display| tls::TlsError(format!("cannot check client certificates: {error}"));
         let mut roots = RootCertStore::empty();
         for authority in certificates(pem, "client authorities")? {
             roots.add(authority).map_err(|error| unusable(&error))?;

@@ -1,35 +1,46 @@
 //! Authentication of callers: by a client certificate or by a bearer token, as Kubernetes authenticates its
-//! users.
+//! users. The API server names the user of a token, by `TokenReview`.
 
 mod certificate;
-mod token;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use kube::Client;
-use tokio::sync::watch;
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use moka::future::Cache;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{Semaphore, watch};
 
 pub use certificate::Authorities;
-use token::Reviews;
 
 use super::ServerState;
+use super::api_error::ApiError;
 use super::listener::Peer;
-use super::refusal::Refusal;
 use go_compat::diag::quoted;
+use queuewarden_client::call::call;
 use yunikorn::identity::Identity;
 
 /// The group of every authenticated user (`k8s.io/apiserver/pkg/authentication/user/user.go`).
 const AUTHENTICATED: &str = "system:authenticated";
 /// The group of those whom the API server serves without authentication.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The time for which the user of a token is cached, as long as in the API server's delegated authenticators
+/// (`k8s.io/apiserver/pkg/server/options/authentication.go`, `cacheTTL`).
+const TTL: Duration = Duration::from_secs(10);
+/// Tokens in the cache.
+const REMEMBERED: u64 = 4096;
+/// Reviews at once.
+const MAX_REVIEWS: usize = 16;
 
 /// A caller whom a certificate or the API server authenticated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,7 +94,7 @@ pub enum Unauthenticated {
     Unchecked(String),
 }
 
-impl From<Unauthenticated> for Refusal {
+impl From<Unauthenticated> for ApiError {
     fn from(error: Unauthenticated) -> Self {
         let message = error.to_string();
         match error {
@@ -122,7 +133,7 @@ pub(super) async fn only_webhook_clients(
     State(state): State<Arc<ServerState>>,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if !state.webhook_clients.is_empty() {
         let peer = request.extensions().get::<Peer>().ok_or(Unauthenticated::Missing)?;
         state.callers.webhook_client(peer, &state.webhook_clients)?;
@@ -134,7 +145,7 @@ pub(super) async fn only_webhook_clients(
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Callers {
     authorities: watch::Receiver<Option<Arc<Authorities>>>,
-    reviews: Reviews,
+    tokens: Tokens,
 }
 
 impl Callers {
@@ -145,7 +156,7 @@ impl Callers {
         authorities: watch::Receiver<Option<Arc<Authorities>>>,
         audiences: Vec<String>,
     ) -> Self {
-        Self { authorities, reviews: Reviews::new(client, audiences) }
+        Self { authorities, tokens: Tokens::new(client, audiences) }
     }
 
     /// Returns the sender of a request. A certificate counts first; one that does not count is no reason
@@ -154,13 +165,13 @@ impl Callers {
     ///
     /// # Errors
     /// When the caller is unknown.
-    pub async fn know(&self, shown: &Credentials) -> Result<Arc<Caller>, Unauthenticated> {
-        let by_certificate = self.by_certificate(shown.peer.as_ref());
+    pub async fn authenticate(&self, credentials: &Credentials) -> Result<Arc<Caller>, Unauthenticated> {
+        let by_certificate = self.by_certificate(credentials.peer.as_ref());
         if let Some(Ok(caller)) = by_certificate {
             return Ok(Arc::new(caller.known()));
         }
-        match (shown.authorization.as_ref().and_then(token::shown), by_certificate) {
-            (Some(token), _) => self.reviews.know(token).await,
+        match (credentials.authorization.as_ref().and_then(token_of), by_certificate) {
+            (Some(token), _) => self.tokens.caller(token).await,
             (None, Some(Err(why))) => Err(Unauthenticated::Refused(why)),
             (None, _) => Err(Unauthenticated::Missing),
         }
@@ -170,7 +181,7 @@ impl Callers {
     ///
     /// # Errors
     /// When it shows no certificate, or the certificate does not count.
-    pub(super) fn webhook_client(&self, peer: &Peer, names: &[String]) -> Result<(), Refusal> {
+    pub(super) fn webhook_client(&self, peer: &Peer, names: &[String]) -> Result<(), ApiError> {
         let by_certificate = self.by_certificate(Some(peer));
         let caller = by_certificate.ok_or(Unauthenticated::Missing)?.map_err(Unauthenticated::Refused)?;
         let user = &caller.identity.user;
@@ -178,7 +189,7 @@ impl Callers {
             return Ok(());
         }
         let message = format!("webhooks do not answer {}: --webhook-client names others", quoted(user));
-        Err(Refusal::forbidden(message))
+        Err(ApiError::forbidden(message))
     }
 
     /// Authenticates by certificate; `None` where there is none, or none can count.
@@ -189,5 +200,196 @@ impl Callers {
         }
         let authorities = self.authorities.borrow().clone()?;
         Some(authorities.caller(chain))
+    }
+}
+
+/// Returns the token in a header `Authorization: Bearer …`.
+fn token_of(authorization: &HeaderValue) -> Option<&str> {
+    // Tokens are long, and `HeaderValue::to_str` looks at each byte alone.
+    let value = str::from_utf8(authorization.as_bytes()).ok().filter(|value| value.is_ascii())?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// The user of a token, according to the API server.
+type Authenticated = Result<Arc<Caller>, Unauthenticated>;
+
+/// Reviews tokens at the API server and caches the answers, but no failed reviews. Requests with the same
+/// token wait for one review.
+struct Tokens {
+    api: Api<TokenReview>,
+    audiences: Vec<String>,
+    /// The answers by the SHA-256 of the token: the token itself is not stored.
+    callers: Cache<[u8; 32], Authenticated>,
+    slots: Semaphore,
+}
+
+impl Tokens {
+    fn new(client: Client, audiences: Vec<String>) -> Self {
+        Self {
+            api: Api::all(client),
+            audiences,
+            callers: Cache::builder().max_capacity(REMEMBERED).time_to_live(TTL).build(),
+            slots: Semaphore::new(MAX_REVIEWS),
+        }
+    }
+
+    async fn caller(&self, token: &str) -> Authenticated {
+        let key = Sha256::digest(token.as_bytes()).into();
+        if let Some(caller) = self.callers.get(&key).await {
+            return caller;
+        }
+        // Only answers are cached: a failed review is an error to the cache, too. Boxed, because each
+        // request would have its size.
+        let caller = Box::pin(self.callers.try_get_with(key, self.review(token))).await;
+        caller.unwrap_or_else(|unchecked| Err(Unauthenticated::clone(&unchecked)))
+    }
+
+    /// Reviews a token. The outer error: the review itself failed.
+    async fn review(&self, token: &str) -> Result<Authenticated, Unauthenticated> {
+        let unchecked = |why: String| Unauthenticated::Unchecked(why);
+        let _slot = self.slots.acquire().await.map_err(|error| unchecked(error.to_string()))?;
+        let audiences = (!self.audiences.is_empty()).then(|| self.audiences.clone());
+        let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences };
+        let review = TokenReview { spec, ..TokenReview::default() };
+        let review = call(self.api.create(&PostParams::default(), &review)).await;
+        let status = review.map_err(|error| unchecked(error.to_string()))?.status.unwrap_or_default();
+        if status.authenticated != Some(true) {
+            let why = status.error.filter(|error| !error.is_empty());
+            let why = why.unwrap_or_else(|| "the API server does not know it".to_owned());
+            return Ok(Err(Unauthenticated::Refused(format!("the token does not count here: {why}"))));
+        }
+        // An API server that does not know audiences leaves them out: its answer is then about itself only.
+        let named = status.audiences.unwrap_or_default();
+        if !self.audiences.is_empty() && !named.iter().any(|audience| self.audiences.contains(audience)) {
+            let wanted = self.audiences.join(", ");
+            return Ok(Err(Unauthenticated::Refused(format!("the token is not for {wanted}"))));
+        }
+        Ok(caller_of(status.user.unwrap_or_default()).map(|caller| Arc::new(caller.known())))
+    }
+}
+
+fn caller_of(user: UserInfo) -> Result<Caller, Unauthenticated> {
+    let name = user.username.filter(|name| !name.is_empty());
+    let Some(name) = name else {
+        return Err(Unauthenticated::Refused("the token names nobody".to_owned()));
+    };
+    Ok(Caller {
+        identity: Identity { user: name, groups: user.groups.unwrap_or_default() },
+        uid: user.uid.unwrap_or_default(),
+        extra: user.extra.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tokio::time::sleep;
+
+    use super::*;
+
+    /// An API server that answers each `TokenReview` with the same, and counts them.
+    fn tokens(audiences: &[&str], code: u16, answer: Value) -> (Tokens, Arc<AtomicUsize>) {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&calls);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            assert_eq!(request.uri().path(), "/apis/authentication.k8s.io/v1/tokenreviews");
+            counter.fetch_add(1, Ordering::Relaxed);
+            let answer = answer.to_string();
+            async move {
+                sleep(Duration::from_millis(10)).await;
+                let response = Response::builder().status(code).body(Body::from(answer.into_bytes()));
+                Ok::<_, Infallible>(response.unwrap())
+            }
+        });
+        let audiences = audiences.iter().map(|&audience| audience.to_owned()).collect();
+        (Tokens::new(Client::new(service, "default"), audiences), calls)
+    }
+
+    fn review(status: &Value) -> Value {
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {}, "status": status})
+    }
+
+    #[tokio::test]
+    async fn one_question_answers_for_all_who_show_the_same() {
+        let user = json!({"username": "sue", "groups": ["devs"], "uid": "7", "extra": {"k": ["v"]}});
+        let (tokens, calls) = tokens(&[], 201, review(&json!({"authenticated": true, "user": user})));
+        let knowing = (0..50).map(|_| tokens.caller("token"));
+        let known = futures::future::join_all(knowing).await;
+        for caller in known {
+            let caller = caller.unwrap();
+            assert_eq!((caller.identity.user.as_str(), caller.uid.as_str()), ("sue", "7"));
+            assert_eq!(
+                (&caller.identity.groups, &caller.extra["k"]),
+                (&vec!["devs".to_owned(), AUTHENTICATED.to_owned()], &vec!["v".to_owned()])
+            );
+        }
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        tokens.caller("another").await.unwrap();
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_count_is_refused_with_the_reason() {
+        let cases = [
+            (json!({"authenticated": false, "error": "it has expired"}), "it has expired"),
+            (json!({}), "the API server does not know it"),
+            (
+                json!({"authenticated": true, "user": {"username": ""}, "audiences": ["queuewarden"]}),
+                "names nobody",
+            ),
+            (
+                json!({"authenticated": true, "user": {"username": "sue"}, "audiences": ["other"]}),
+                "is not for queuewarden",
+            ),
+            (json!({"authenticated": true, "user": {"username": "sue"}}), "is not for queuewarden"),
+        ];
+        for (status, why) in cases {
+            let (tokens, calls) = tokens(&["queuewarden"], 201, review(&status));
+            for _ in 0..2 {
+                let refused = tokens.caller("token").await.unwrap_err();
+                assert!(
+                    matches!(&refused, Unauthenticated::Refused(reported) if reported.contains(why)),
+                    "{refused}"
+                );
+            }
+            assert_eq!(calls.load(Ordering::Relaxed), 1, "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_checked_is_asked_again() {
+        let failure = json!({"kind": "Status", "status": "Failure", "message": "no right to", "code": 403});
+        let (tokens, calls) = tokens(&[], 403, failure);
+        for times in 1..3 {
+            let unchecked = tokens.caller("token").await.unwrap_err();
+            assert!(
+                matches!(&unchecked, Unauthenticated::Unchecked(why) if why.contains("no right to")),
+                "{unchecked}"
+            );
+            assert_eq!(calls.load(Ordering::Relaxed), times);
+        }
+    }
+
+    #[test]
+    fn only_bearer_tokens_are_tokens() {
+        let cases = [
+            ("Bearer abc", Some("abc")),
+            ("bearer  abc ", Some("abc")),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Basic abc", None),
+            ("", None),
+        ];
+        for (value, token) in cases {
+            assert_eq!(token_of(&HeaderValue::from_static(value)), token, "{value}");
+        }
+        assert_eq!(token_of(&HeaderValue::from_bytes("Bearer ü".as_bytes()).unwrap()), None);
     }
 }

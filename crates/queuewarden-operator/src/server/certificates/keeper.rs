@@ -16,10 +16,10 @@ use kube::{Api, Client};
 use tokio::time::sleep;
 
 use super::material::{Material, Terms};
-use super::schedule::{Due, MOST, due};
+use super::schedule::{Due, MOST};
 use super::{Problem, delay, inject, secret};
 use crate::controller::clock;
-use crate::server::tls::Error;
+use crate::server::tls::TlsError;
 use queuewarden_client::call::call;
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
@@ -64,7 +64,7 @@ impl Keeper {
         }
     }
 
-    async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
+    async fn round(&mut self, now: Timestamp) -> Result<(), TlsError> {
         let stored = secret::get(&self.secrets, &self.name).await?;
         match stored.as_ref().map(secret::read) {
             Some(Ok(read)) if !read.authorities.is_empty() => self.material = read,
@@ -77,11 +77,11 @@ impl Keeper {
     }
 
     /// Writes due changes.
-    async fn renew(&mut self, stored: Option<Secret>, now: Timestamp) -> Result<(), Error> {
+    async fn renew(&mut self, stored: Option<Secret>, now: Timestamp) -> Result<(), TlsError> {
         let mut desired = self.material.clone();
         for _ in 0..STEPS {
             let reported = self.reported.as_deref() == Some(&desired.bundle());
-            let step = due(&desired.view(&self.terms, reported), now);
+            let step = desired.due(&self.terms, reported, now);
             match step {
                 Due::Nothing => break,
                 Due::Forget(at) => desired.forget(at),
@@ -102,7 +102,7 @@ impl Keeper {
                 let secret = Secret { metadata, data, ..Secret::default() };
                 call(self.secrets.create(&params, &secret)).await
             };
-            written.map_err(|error| Error(format!(
+            written.map_err(|error| TlsError(format!(
                 "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to \
                  let it get and update it, and, where it does not exist, create it",
                 self.name
@@ -113,11 +113,11 @@ impl Keeper {
     }
 
     /// Publishes the authorities to the API server.
-    async fn publish(&mut self) -> Result<(), Error> {
+    async fn publish(&mut self) -> Result<(), TlsError> {
         let bundle = self.material.bundle();
         self.reported = None;
         inject::inject(&self.client, &bundle).await.map_err(|error| {
-            Error(format!(
+            TlsError(format!(
                 "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: \
                  {error}"
             ))
@@ -247,7 +247,6 @@ mod tests {
         leader.listens.store(true, Ordering::Relaxed);
         assert_eq!(leader.round().await, (String::new(), Vec::new()));
         assert_eq!(leader.round().await.1.len(), 1);
-        let shown = leader.keeper.material.view(&Terms::sample(), true).shown;
-        assert_eq!(shown.and_then(|shown| shown.signer), Some(1));
+        assert_eq!(leader.keeper.material.signer(), Some(1));
     }
 }

@@ -15,8 +15,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
-use super::schedule::{Shown, Validity, View};
-use crate::server::tls::{Error, certificates};
+use super::schedule::{Due, Shown, Validity, due};
+use crate::server::tls::{TlsError, certificates};
 
 /// Clocks of callers may be late by this much; less, where lifetimes are short.
 const LATE_CLOCKS: SignedDuration = SignedDuration::from_hours(1);
@@ -67,7 +67,7 @@ impl Certificate {
     ///
     /// # Errors
     /// When it cannot be used.
-    pub fn read(chain: String, key: String) -> Result<Self, Error> {
+    pub fn read(chain: String, key: String) -> Result<Self, TlsError> {
         const WHAT: &str = "the certificate";
         let all = certificates(chain.as_bytes(), WHAT).map_err(|error| unreadable(WHAT, &error))?;
         let der = all.into_iter().next().ok_or_else(|| unreadable(WHAT, &"it is empty"))?;
@@ -78,19 +78,19 @@ impl Certificate {
     ///
     /// # Errors
     /// When it cannot be used.
-    pub fn authority(der: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, Error> {
+    pub fn authority(der: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, TlsError> {
         let key = KeyPair::try_from(key).map_err(|error| unreadable("the authority's key", &error))?;
         let chain = pem(&der);
         Self::parse(der, "the authority", chain, key.serialize_pem())
     }
 
-    fn parse(der: CertificateDer<'static>, what: &str, chain: String, key: String) -> Result<Self, Error> {
+    fn parse(der: CertificateDer<'static>, what: &str, chain: String, key: String) -> Result<Self, TlsError> {
         let (_, certificate) = X509Certificate::from_der(&der).map_err(|error| unreadable(what, &error))?;
         let (validity, names) = (validity(&certificate)?, names(&certificate));
         Ok(Self { chain, key, der, validity, names })
     }
 
-    fn make_authority(now: Timestamp, terms: &Terms) -> Result<Self, Error> {
+    fn make_authority(now: Timestamp, terms: &Terms) -> Result<Self, TlsError> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         lasting(&mut params, now, terms.authority, None)?;
@@ -102,7 +102,7 @@ impl Certificate {
         Self::read(certificate.pem(), key.serialize_pem())
     }
 
-    fn make(now: Timestamp, terms: &Terms, by: &Self) -> Result<Self, Error> {
+    fn make(now: Timestamp, terms: &Terms, by: &Self) -> Result<Self, TlsError> {
         let key = KeyPair::generate()?;
         let names: Vec<String> = terms.names.iter().cloned().collect();
         let mut params = CertificateParams::new(names)?;
@@ -146,14 +146,21 @@ impl Material {
         material
     }
 
-    /// Returns the view that [`super::schedule::due`] decides on.
-    pub fn view(&self, terms: &Terms, reported: bool) -> View {
+    /// Returns the change that is due now. `reported` is true if the API server has the bundle.
+    pub fn due(&self, terms: &Terms, reported: bool, now: Timestamp) -> Due {
+        let authorities: Vec<_> = self.authorities.iter().map(|authority| authority.validity).collect();
         let shown = self.shown.as_ref().map(|shown| Shown {
             validity: shown.validity,
-            signer: self.authorities.iter().position(|authority| shown.is_signed_by(authority)),
+            signer: self.signer(),
             names_fit: shown.names == terms.names,
         });
-        View { authorities: self.authorities.iter().map(|one| one.validity).collect(), shown, reported }
+        due(&authorities, shown, reported, now)
+    }
+
+    /// Returns the index of the authority that signed the server certificate.
+    pub fn signer(&self) -> Option<usize> {
+        let shown = self.shown.as_ref()?;
+        self.authorities.iter().position(|authority| shown.is_signed_by(authority))
     }
 
     /// Returns the PEM of all authorities that callers should trust.
@@ -165,7 +172,7 @@ impl Material {
     ///
     /// # Errors
     /// When none can be made.
-    pub fn add_authority(&mut self, now: Timestamp, terms: &Terms) -> Result<(), Error> {
+    pub fn add_authority(&mut self, now: Timestamp, terms: &Terms) -> Result<(), TlsError> {
         self.authorities.push(Certificate::make_authority(now, terms)?);
         Ok(())
     }
@@ -174,7 +181,7 @@ impl Material {
     ///
     /// # Errors
     /// When there is no such authority, or none can be made.
-    pub fn sign(&mut self, now: Timestamp, terms: &Terms, by: usize) -> Result<(), Error> {
+    pub fn sign(&mut self, now: Timestamp, terms: &Terms, by: usize) -> Result<(), TlsError> {
         let by = self.authorities.get(by).ok_or_else(|| unreadable("the authority", &"there is none"))?;
         self.shown = Some(Certificate::make(now, terms, by)?);
         Ok(())
@@ -195,7 +202,7 @@ fn lasting(
     now: Timestamp,
     lasts: SignedDuration,
     signer: Option<Validity>,
-) -> Result<(), Error> {
+) -> Result<(), TlsError> {
     let early = LATE_CLOCKS.min(lasts / 24);
     let from = now.checked_sub(early).map_err(|error| no_time(&error))?;
     let until = now.checked_add(lasts).map_err(|error| no_time(&error))?;
@@ -207,11 +214,11 @@ fn lasting(
     Ok(())
 }
 
-fn moment(at: Timestamp) -> Result<OffsetDateTime, Error> {
+fn moment(at: Timestamp) -> Result<OffsetDateTime, TlsError> {
     OffsetDateTime::from_unix_timestamp(at.as_second()).map_err(|error| no_time(&error))
 }
 
-fn validity(certificate: &X509Certificate<'_>) -> Result<Validity, Error> {
+fn validity(certificate: &X509Certificate<'_>) -> Result<Validity, TlsError> {
     let second = |at: i64| Timestamp::from_second(at).map_err(|error| no_time(&error));
     let validity = certificate.validity();
     let until = validity.not_after.timestamp().saturating_add(1);
@@ -241,16 +248,16 @@ fn pem(der: &CertificateDer<'_>) -> String {
     pem::encode_config(&Pem::new("CERTIFICATE", der.to_vec()), lines)
 }
 
-pub(super) fn unreadable(what: &str, why: &dyn fmt::Display) -> Error {
-    Error(format!("cannot read {what}: {why}"))
+pub(super) fn unreadable(what: &str, why: &dyn fmt::Display) -> TlsError {
+    TlsError(format!("cannot read {what}: {why}"))
 }
 
-impl From<rcgen::Error> for Error {
+impl From<rcgen::Error> for TlsError {
     fn from(error: rcgen::Error) -> Self {
         Self(format!("cannot make a certificate: {error}"))
     }
 }
 
-fn no_time(error: &dyn fmt::Display) -> Error {
-    Error(format!("no certificate can be valid until then: {error}"))
+fn no_time(error: &dyn fmt::Display) -> TlsError {
+    TlsError(format!("no certificate can be valid until then: {error}"))
 }

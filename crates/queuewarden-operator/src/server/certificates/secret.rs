@@ -10,7 +10,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::material::{Certificate, Material, unreadable};
-use crate::server::tls::{Error, certificates};
+use crate::server::tls::{TlsError, certificates};
 use queuewarden_client::call::call;
 
 /// The key of the server certificate.
@@ -28,12 +28,12 @@ const MOST: usize = 256 * 1024;
 ///
 /// # Errors
 /// When it cannot be read, or belongs to another program.
-pub async fn get(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, Error> {
+pub async fn get(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, TlsError> {
     let found = call(secrets.get_opt(name)).await;
-    let found = found.map_err(|error| Error(format!("cannot read Secret {name}: {error}")))?;
+    let found = found.map_err(|error| TlsError(format!("cannot read Secret {name}: {error}")))?;
     // One without authorities may belong to another program as well as be emptied.
     if found.as_ref().is_some_and(|found| !is_ours(found)) {
-        return Err(Error(format!(
+        return Err(TlsError(format!(
             "Secret {name} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files \
              with --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
         )));
@@ -45,7 +45,7 @@ pub async fn get(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, Er
 ///
 /// # Errors
 /// When a part is missing or cannot be read.
-pub fn read(secret: &Secret) -> Result<Material, Error> {
+pub fn read(secret: &Secret) -> Result<Material, TlsError> {
     let text = |key| text(secret, key);
     let (authorities, keys) = (text(AUTHORITIES)?, text(AUTHORITY_KEYS)?);
     let (chain, key) = (text(CERTIFICATE)?, text(KEY)?);
@@ -75,7 +75,7 @@ pub fn data(material: &Material) -> BTreeMap<String, ByteString> {
     entries.into_iter().map(|(name, text)| (name.to_owned(), ByteString(text.into_bytes()))).collect()
 }
 
-fn text(secret: &Secret, key: &str) -> Result<String, Error> {
+fn text(secret: &Secret, key: &str) -> Result<String, TlsError> {
     let Some(ByteString(bytes)) = secret.data.as_ref().and_then(|data| data.get(key)) else {
         return Ok(String::new());
     };
@@ -85,7 +85,7 @@ fn text(secret: &Secret, key: &str) -> Result<String, Error> {
     String::from_utf8(bytes.clone()).map_err(|_| unreadable(key, &"it is not text"))
 }
 
-fn pairs(authorities: &str, keys: &str) -> Result<Vec<Certificate>, Error> {
+fn pairs(authorities: &str, keys: &str) -> Result<Vec<Certificate>, TlsError> {
     let authorities =
         certificates(authorities.as_bytes(), AUTHORITIES).map_err(|error| unreadable(AUTHORITIES, &error))?;
     let keys = PrivateKeyDer::pem_slice_iter(keys.as_bytes())
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::server::certificates::material::Terms;
-    use crate::server::certificates::schedule::{Due, due};
+    use crate::server::certificates::schedule::Due;
 
     fn terms() -> Terms {
         Terms {
@@ -133,7 +133,7 @@ mod tests {
         material.add_authority(day(1), &terms()).unwrap();
         material.sign(day(1), &terms(), 1).unwrap();
         assert_eq!(read(&secret(&material)).unwrap(), material);
-        assert_eq!(material.view(&terms(), true).shown.unwrap().signer, Some(1));
+        assert_eq!(material.signer(), Some(1));
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         let mut material = Material::default();
         material.add_authority(day(0), &terms()).unwrap();
         material.sign(day(0), &terms(), 0).unwrap();
-        let due_on = |material: &Material, terms: &Terms, at| due(&material.view(terms, true), day(at));
+        let due_on = |material: &Material, terms: &Terms, at| material.due(terms, true, day(at));
         assert_eq!(due_on(&material, &terms(), 3), Due::Nothing);
         assert_eq!(due_on(&material, &terms(), 5), Due::Certificate(0));
         assert_eq!(due_on(&material, &terms(), 500), Due::Authority);

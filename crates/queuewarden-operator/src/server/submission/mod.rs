@@ -18,11 +18,11 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
+use super::admission_review::AdmissionReview;
+use super::api_error::contained;
 use super::audit::{Audit, AuditRecord};
-use super::internal_error::contained;
-use super::review::Review;
 use crate::controller::published::Published;
-use queuewarden_api::review::envelope::{self, Request};
+use queuewarden_api::review::envelope::{self, AdmissionRequest};
 use queuewarden_api::review::submission::{SubmissionRequest, read, response};
 use yunikorn::admission::{Kind, Surroundings};
 use yunikorn_access::running::joins::Wanted;
@@ -36,7 +36,7 @@ pub fn router() -> Router<Arc<ServerState>> {
 async fn submit(
     State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
-    review: Review,
+    review: AdmissionReview,
 ) -> Json<Value> {
     let request = &review.request;
     let silent = || Json(envelope::response(&request.uid, None, &[]));
@@ -59,7 +59,7 @@ async fn submit(
 }
 
 /// Logs and counts the decision; a request that needs no evaluation is only counted.
-fn note(audit: &Audit, state: &ServerState, request: &Request, decision: &Decision, mode: Mode) {
+fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision: &Decision, mode: Mode) {
     let Decision { outcome, clause, reason, user, queue } = decision;
     if *outcome == Outcome::NotApplicable {
         state.health.metrics.endpoints.decided("submit", outcome.as_str(), clause);
@@ -79,7 +79,7 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, decision: &Decisi
     audit.note(&state.health, &decision);
 }
 
-fn is_looked_at(known: &Published, request: &Request) -> bool {
+fn is_looked_at(known: &Published, request: &AdmissionRequest) -> bool {
     let kind = Kind::parse(&request.group, &request.kind);
     !known.leaves_alone(&request.namespace) && !matches!(kind, Kind::Other(_))
 }
@@ -88,7 +88,7 @@ fn is_looked_at(known: &Published, request: &Request) -> bool {
 async fn decided(
     state: &ServerState,
     known: &Published,
-    request: &Request,
+    request: &AdmissionRequest,
     content: &SubmissionRequest,
 ) -> Result<Decision, (&'static str, String)> {
     let queues = known.queues.as_deref().map_err(|why| ("configuration", why.clone()))?;

@@ -36,9 +36,9 @@ async fn answer(request: Request<kube::client::Body>) -> http::Response<Body> {
     )
 }
 
-struct TestService(testing::TestService);
+struct SubmissionService(testing::TestService);
 
-impl TestService {
+impl SubmissionService {
     fn closed() -> Self {
         Self(testing::TestService::closed(router(), client(answer)))
     }
@@ -68,7 +68,7 @@ async fn the_policy_says_how_loudly() {
         (Some(Mode::Warn), true, 1),
         (Some(Mode::Deny), false, 0),
     ] {
-        let service = TestService::new(snapshot(mode));
+        let service = SubmissionService::new(snapshot(mode));
         let answer = service.ask(&review("bob", "jobs")).await;
         assert_eq!(
             (&answer["uid"], &answer["allowed"]),
@@ -83,7 +83,7 @@ async fn the_policy_says_how_loudly() {
 
 #[tokio::test]
 async fn a_refusal_has_the_reason_and_is_counted() {
-    let service = TestService::new(snapshot(Some(Mode::Deny)));
+    let service = SubmissionService::new(snapshot(Some(Mode::Deny)));
     let answer = service.ask(&review("bob", "jobs")).await;
     let message = answer["status"]["message"].as_str().unwrap();
     assert!(message.contains("no ACL on the way from root.prod up to root names user bob"), "{message}");
@@ -93,7 +93,7 @@ async fn a_refusal_has_the_reason_and_is_counted() {
 
 #[tokio::test]
 async fn whatever_is_not_known_lets_pass() {
-    let deny = || TestService::new(snapshot(Some(Mode::Deny)));
+    let deny = || SubmissionService::new(snapshot(Some(Mode::Deny)));
     for namespace in ["kube-system", testing::OWN_NAMESPACE, "not-there", "fault"] {
         let answer = deny().ask(&review("bob", namespace)).await;
         assert_eq!(
@@ -102,7 +102,7 @@ async fn whatever_is_not_known_lets_pass() {
             "{namespace}: {answer}"
         );
     }
-    assert_eq!(TestService::closed().ask(&review("bob", "jobs")).await["allowed"], true);
+    assert_eq!(SubmissionService::closed().ask(&review("bob", "jobs")).await["allowed"], true);
     let other = json!({"request": {"uid": "u", "object": {"spec": 1}}});
     assert_eq!(deny().ask(&other).await["allowed"], true);
     let service = deny();
@@ -112,7 +112,7 @@ async fn whatever_is_not_known_lets_pass() {
     Arc::make_mut(unreadable.defaults.as_mut().unwrap())
         .data
         .insert("queues.yaml".to_owned(), "{".to_owned());
-    let answer = TestService::new(unreadable).ask(&review("bob", "jobs")).await;
+    let answer = SubmissionService::new(unreadable).ask(&review("bob", "jobs")).await;
     assert_eq!(
         (&answer["allowed"], &answer["auditAnnotations"]["decision"]),
         (&json!(true), &json!("undecided"))
@@ -126,7 +126,7 @@ async fn a_workload_that_cannot_be_read_is_refused_as_one_that_is_rejected() {
     for (mode, allowed, warned) in
         [(Mode::Deny, false, false), (Mode::Warn, true, true), (Mode::Audit, true, false)]
     {
-        let service = TestService::new(snapshot(Some(mode)));
+        let service = SubmissionService::new(snapshot(Some(mode)));
         let answer = service.ask(&odd).await;
         assert_eq!(
             (answer["allowed"] == true, answer["warnings"].is_array()),

@@ -19,14 +19,13 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::ServerState;
+use super::admission_review::AdmissionReview;
+use super::api_error::ApiError;
 use super::audit::{Audit, AuditRecord};
-use super::refusal::Refusal;
-use super::review::Review;
 use crate::controller::published::{LEFT_ALONE, Published};
 use go_compat::diag::Diagnostic;
-use parity::Registration;
-use queuewarden_api::review::envelope::{self, Request};
-use queuewarden_api::review::user_info::{Content, read, response};
+use queuewarden_api::review::envelope::{self, AdmissionRequest};
+use queuewarden_api::review::user_info::{UserInfoContent, read, response};
 use yunikorn_access::user_info::{self, Decision, Given, Mode, Moment, Outcome, Profile};
 
 /// Returns the routes.
@@ -35,7 +34,6 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route("/user-info", post(answer).layer(Extension(Moment::Mutating)))
         .route("/user-info/check", post(answer).layer(Extension(Moment::Final)))
         .layer(Extension(Audit::new("user-info")))
-        .layer(Extension(Registration::new()))
 }
 
 /// Evaluates a request. The second time is after all mutating webhooks: what was reported the first time is
@@ -43,10 +41,9 @@ pub fn router() -> Router<Arc<ServerState>> {
 async fn answer(
     State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
-    registration: Extension<Registration>,
     Extension(moment): Extension<Moment>,
-    review: Review,
-) -> Result<Json<Value>, Refusal> {
+    review: AdmissionReview,
+) -> Result<Json<Value>, ApiError> {
     let request = &review.request;
     let allowed_silently = || Ok(Json(envelope::response(&request.uid, None, &[])));
     let Some(known) = looked_at(&state, request, moment)? else { return allowed_silently() };
@@ -68,10 +65,10 @@ async fn answer(
         return allowed_silently();
     }
     if settings.profile == Profile::YuniKorn {
-        return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
+        return parity::answer(&state, &known, &audit, request).await.map(Json);
     }
     let wanted = content.wanted(request, &known.conf.access);
-    let running = state.applications.running(&wanted, &known).await.map_err(Refusal::unavailable)?;
+    let running = state.applications.running(&wanted, &known).await.map_err(ApiError::unavailable)?;
     let owners = owners::owners(&state, settings, request, &content).await;
     let evaluated = content.at(request, &running, known.granted_aliases(), moment);
     let evaluated = user_info::Request { owners: &owners, ..evaluated };
@@ -91,10 +88,10 @@ async fn answer(
 /// evaluation takes place, for texts that the policy of the API server leaves to the webhook.
 fn looked_at(
     state: &ServerState,
-    request: &Request,
+    request: &AdmissionRequest,
     moment: Moment,
-) -> Result<Option<Arc<Published>>, Refusal> {
-    let known = state.published().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
+) -> Result<Option<Arc<Published>>, ApiError> {
+    let known = state.published().ok_or_else(|| ApiError::unavailable("not everything was read yet"))?;
     let user_info::Settings { mode, profile, .. } = &known.user_info;
     let at_this_moment = match moment {
         Moment::Mutating => *mode != Mode::Off,
@@ -109,7 +106,7 @@ fn looked_at(
 }
 
 /// Logs the decision, unless it changes nothing and has no warnings.
-fn note(audit: &Audit, state: &ServerState, request: &Request, decision: &Decision, mode: Mode) {
+fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision: &Decision, mode: Mode) {
     if decision.outcome <= Outcome::Unchanged && decision.warnings.is_empty() {
         return;
     }
@@ -129,8 +126,14 @@ fn note(audit: &Audit, state: &ServerState, request: &Request, decision: &Decisi
 }
 
 /// Refuses a request that cannot be read.
-fn refused(audit: &Audit, state: &ServerState, request: &Request, why: &Diagnostic, mode: Mode) -> Value {
+fn refused(
+    audit: &Audit,
+    state: &ServerState,
+    request: &AdmissionRequest,
+    why: &Diagnostic,
+    mode: Mode,
+) -> Value {
     let decision = Decision::unreadable(&why.to_string(), &request.by.user);
     note(audit, state, request, &decision, mode);
-    response(&request.uid, &Content::default(), &decision, mode)
+    response(&request.uid, &UserInfoContent::default(), &decision, mode)
 }

@@ -6,16 +6,16 @@ use tokio::time::timeout;
 use crate::server::ServerState;
 use crate::server::lookups::PATIENCE;
 use go_compat::diag::quoted;
-use queuewarden_api::review::envelope::Request;
-use queuewarden_api::review::user_info::{Content, OwnerReference, owner_references};
+use queuewarden_api::review::envelope::AdmissionRequest;
+use queuewarden_api::review::user_info::{OwnerReference, UserInfoContent, owner_references};
 use yunikorn_access::user_info::{Owner, Owners, Settings};
 
 /// Returns the owners of a request's object, read if they decide.
 pub(super) async fn owners(
     state: &ServerState,
     settings: &Settings,
-    request: &Request,
-    content: &Content,
+    request: &AdmissionRequest,
+    content: &UserInfoContent,
 ) -> Owners {
     if !settings.is_operator(&request.by.user) {
         return Owners::Irrelevant;

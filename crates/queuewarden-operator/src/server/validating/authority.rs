@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use crate::server::api_error::ApiError;
 use crate::server::caller::Caller;
-use crate::server::lookups::Lookups;
-use crate::server::permission::{Permission, reason_against};
-use crate::server::refusal::Refusal;
-use queuewarden_api::review::envelope::Request;
+use crate::server::permission::{Permission, Permissions};
+use queuewarden_api::review::envelope::AdmissionRequest as Request;
 use queuewarden_api::review::part;
 use queuewarden_api::{GROUP, VERSION};
 
@@ -49,13 +48,13 @@ fn spec(object: Option<&RawValue>) -> Option<&str> {
 ///
 /// # Errors
 /// When it cannot be determined.
-pub(super) async fn may_escalate(lookups: &Lookups, request: &Request) -> Result<bool, Refusal> {
+pub(super) async fn may_escalate(permissions: &Permissions, request: &Request) -> Result<bool, ApiError> {
     let caller = Arc::new(Caller {
         identity: request.by.clone(),
         uid: request.by_uid.clone(),
         extra: request.extra.clone(),
     });
-    Ok(reason_against(lookups, &caller, &ESCALATE).await?.is_none())
+    Ok(permissions.reason_against(&caller, &ESCALATE).await?.is_none())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
 mod authority;
+mod promises;
 #[cfg(test)]
 mod tests;
 
@@ -19,17 +20,19 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::DynamicObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
 use super::ServerState;
+use super::admission_review::AdmissionReview as Review;
+use super::api_error::{InternalError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
-use super::internal_error::{InternalError, contained};
-use super::review::Review;
+use super::shares::Guest;
 use crate::controller::published::Published;
 use crate::memory::{Budget, MIB};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::review::envelope::{Request, response};
+use promises::Promises;
+use queuewarden_api::review::envelope::{AdmissionRequest as Request, response};
 use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, access_test, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Response, Versions};
@@ -51,6 +54,8 @@ const DOUBT: &str = "unknown";
 #[derive(Debug, Clone)]
 struct Memory {
     permits: Arc<Semaphore>,
+    /// Locked while a delegate's change is decided, so that each one counts those before it.
+    promises: Arc<Mutex<Promises>>,
     audit: Audit,
 }
 
@@ -65,18 +70,19 @@ pub fn config_map_router() -> Router<Arc<ServerState>> {
 }
 
 fn memory(endpoint: &'static str, at_once: usize) -> Extension<Memory> {
-    Extension(Memory { permits: Arc::new(Semaphore::new(at_once)), audit: Audit::new(endpoint) })
+    let permits = Arc::new(Semaphore::new(at_once));
+    Extension(Memory { permits, promises: Arc::default(), audit: Audit::new(endpoint) })
 }
 
 async fn validate(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
-    Review { request, problem }: Review,
+    Review { request, problem, from }: Review,
 ) -> Json<Value> {
     let request = Arc::new(request);
     let answer = match problem {
         Some(why) => unreadable(&why),
-        None => contained(own(&state, &memory.permits, &request))
+        None => contained(own(&state, &memory, &request, from))
             .await
             .unwrap_or_else(|fault| Err(fault.to_string()))
             .unwrap_or_else(|why| refused(DOUBT, &why)),
@@ -87,7 +93,7 @@ async fn validate(
 async fn config_map(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
-    Review { request, problem }: Review,
+    Review { request, problem, .. }: Review,
 ) -> Json<Value> {
     let request = Arc::new(request);
     let answer = match problem {
@@ -152,7 +158,7 @@ fn unreadable(why: &Diagnostic) -> Response {
 }
 
 fn refused(clause: &'static str, why: &str) -> Response {
-    Response { clause, refusal: Some(why.to_owned()), warnings: Vec::new() }
+    Response { clause, refusal: Some(why.to_owned()), ..Response::default() }
 }
 
 /// Returns the operation as Kubernetes' authorizers call it.
@@ -168,8 +174,9 @@ fn verb(operation: &str) -> &'static str {
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
 async fn own(
     state: &ServerState,
-    permits: &Arc<Semaphore>,
+    Memory { permits, promises, .. }: &Memory,
     request: &Arc<Request>,
+    from: Guest,
 ) -> Result<Response, String> {
     let known = state.published();
     // A user who may do everything passes while there is no state, so that a new installation can be set
@@ -177,7 +184,7 @@ async fn own(
     let depends = known.is_none() || (request.group == GROUP && admit::depends_on_who(&request.kind));
     let may_escalate = !depends
         || authority::is_housekeeping(request)
-        || authority::may_escalate(&state.lookups, request).await.map_err(|refusal| refusal.message)?;
+        || authority::may_escalate(&state.permissions, request).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning =
@@ -188,13 +195,24 @@ async fn own(
         };
     };
     let memory = (&state.decoded, PLAN.saturating_add(decoded_bytes([&request.object, &request.old])));
-    let request = Arc::clone(request);
-    planned(permits, memory, known, move |known| match change(&request) {
-        Ok(change) => {
-            let review = admit::Review { by: request.by.clone(), may_escalate, change };
-            admit::admit(&known.snapshot, &review)
+    let (request, budget) = (Arc::clone(request), Arc::clone(&state.decoded));
+    let mut promises = if may_escalate { None } else { Some(Arc::clone(promises).lock_owned().await) };
+    // What was promised before the lock may be shown by now.
+    let known = state.published().unwrap_or(known);
+    let promised = promises.as_mut().map(|promises| promises.of(from)).unwrap_or_default();
+    planned(permits, memory, known, move |known| {
+        let change = match change(&request) {
+            Ok(change) => change,
+            Err(answer) => return answer,
+        };
+        let review = admit::Review { by: request.by.clone(), may_escalate, change, promised };
+        let mut answer = admit::admit(&known.snapshot, &review);
+        let promise = answer.promise.take().filter(|_| !request.dry_run);
+        match promises.as_mut().zip(promise).map(|(promises, promise)| promises.make(from, promise, &budget))
+        {
+            Some(Err(full)) => refused(admit::CONCURRENT, &format!("{full}: try again in a minute")),
+            _ => answer,
         }
-        Err(answer) => answer,
     })
     .await
 }

@@ -1,0 +1,610 @@
+//! Serves `queueaccessreviews` and `selfqueueaccessreviews`: may somebody submit to a queue, or administer
+//! it, and why.
+//!
+//! ```yaml
+//! apiVersion: access.queuewarden.dev/v1alpha1
+//! kind: SelfQueueAccessReview
+//! spec: {verb: submit, queue: root.prod}
+//! ```
+//!
+//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the
+//! queue gets a [`Brief`] one.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::API_VERSION;
+use crate::answer::{DecisionAnswer, VERSION};
+use crate::convert::drop_nulls;
+use go_compat::diag::quoted;
+use go_compat::go_json::nullable;
+use yunikorn::identity::Identity;
+use yunikorn::queue::nearest;
+use yunikorn::right::Right;
+use yunikorn_access::review::answer::UNKNOWN;
+use yunikorn_access::review::request::QUEUE_VERBS;
+use yunikorn_access::review::{AccessAction, AccessRequest};
+use yunikorn_access::subject::Subject;
+
+/// The partition to use when none is named.
+pub const DEFAULT_PARTITION: &str = "default";
+/// Longest queue path; longer ones do not exist.
+const MAX_QUEUE: usize = 4096;
+
+/// The subject of a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueAccessReviewKind {
+    /// `QueueAccessReview`: the user that it names.
+    Named,
+    /// `SelfQueueAccessReview`: its creator.
+    Own,
+}
+
+/// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what
+/// create returns.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueAccessReview {
+    /// `access.queuewarden.dev/v1alpha1`
+    pub api_version: String,
+    /// `QueueAccessReview`
+    pub kind: String,
+    /// May be left out.
+    pub metadata: Option<Map<String, Value>>,
+    /// The question: a user, a verb and a queue.
+    pub spec: QueueAccessReviewSpec,
+    /// The answer, filled in by the server.
+    pub status: Option<QueueAccessReviewStatus>,
+}
+
+/// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create
+/// returns.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SelfQueueAccessReview {
+    /// `access.queuewarden.dev/v1alpha1`
+    pub api_version: String,
+    /// `SelfQueueAccessReview`
+    pub kind: String,
+    /// May be left out.
+    pub metadata: Option<Map<String, Value>>,
+    /// The question: a verb and a queue.
+    pub spec: SelfQueueAccessReviewSpec,
+    /// The answer, filled in by the server.
+    pub status: Option<QueueAccessReviewStatus>,
+}
+
+/// The question about a user.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QueueAccessReviewSpec {
+    /// The user.
+    #[serde(deserialize_with = "nullable")]
+    pub user: String,
+    /// The user's groups. Without any, `YuniKorn` resolves them.
+    #[serde(deserialize_with = "nullable")]
+    pub groups: Vec<String>,
+    /// The verb: submit (also written use) or administer.
+    #[serde(deserialize_with = "nullable")]
+    pub verb: String,
+    /// The queue's full path, in any case: root.prod
+    #[serde(deserialize_with = "nullable")]
+    pub queue: String,
+    /// The partition, "default" when it is left out.
+    #[serde(deserialize_with = "nullable")]
+    pub partition: String,
+}
+
+/// The question about oneself.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SelfQueueAccessReviewSpec {
+    /// The verb: submit (also written use) or administer.
+    pub verb: String,
+    /// The queue's full path, in any case: root.prod
+    pub queue: String,
+    /// The partition, "default" when it is left out.
+    #[serde(default)]
+    pub partition: String,
+}
+
+/// The answer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum QueueAccessReviewStatus {
+    /// A yes or a no, with its trace.
+    Decided(Box<DecisionAnswer>),
+    /// A yes or a no for a caller who may not read the queue.
+    Brief(Box<Brief>),
+    /// An answer without a look at the ACLs.
+    #[serde(rename_all = "camelCase")]
+    Other {
+        /// False.
+        allowed: bool,
+        /// The reason why the ACLs were not checked.
+        reason: String,
+        /// The same where that leaves it undecided.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        evaluation_error: Option<String>,
+    },
+}
+
+/// The answer to a caller about themselves who may not read the queue.
+///
+/// Its words are the same as in [`brief`](yunikorn_access::review::Answer::brief).
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Brief {
+    version: u32,
+    partition: String,
+    verb: Right,
+    /// The queue as written in the review.
+    queue: String,
+    user: String,
+    groups: Vec<String>,
+    allowed: bool,
+    reason: String,
+    /// The entry that grants it: the user, one of the user's groups, or everyone.
+    entry: Option<Subject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation_error: Option<String>,
+}
+
+/// A review that can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewRequest {
+    /// The user in question with their groups; `None` for the caller.
+    pub user: Option<Identity>,
+    /// The right in question.
+    pub right: Right,
+    /// The queue as written.
+    pub queue: String,
+    /// The partition.
+    pub partition: String,
+    /// Unknown fields, by their paths.
+    pub unknown: Vec<String>,
+}
+
+/// The reason why a review cannot be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvalidReview {
+    /// It cannot be read.
+    Malformed(String),
+    /// It can be read but makes no sense: the field, and the reason.
+    Invalid(&'static str, String),
+}
+
+impl QueueAccessReviewKind {
+    /// Returns the name as in `kind:`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Named => "QueueAccessReview",
+            Self::Own => "SelfQueueAccessReview",
+        }
+    }
+
+    /// Returns the name as in paths and in RBAC.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Named => "queueaccessreviews",
+            Self::Own => "selfqueueaccessreviews",
+        }
+    }
+
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Named => &["user", "groups", "verb", "queue", "partition"],
+            Self::Own => &["verb", "queue", "partition"],
+        }
+    }
+}
+
+/// Reads a review.
+///
+/// # Errors
+/// Fails when the review cannot be answered.
+pub fn read(kind: QueueAccessReviewKind, document: &Value) -> Result<ReviewRequest, InvalidReview> {
+    let Value::Object(fields) = document else {
+        return Err(InvalidReview::Malformed(format!("a {} is an object", kind.name())));
+    };
+    is_of(kind, fields)?;
+    let Some(Value::Object(spec)) = fields.get("spec").cloned() else {
+        return Err(InvalidReview::Invalid(
+            "spec",
+            "is the question: {verb: submit, queue: root.prod}".to_owned(),
+        ));
+    };
+    // Also the user in a review of one's own, because its creator is its subject.
+    let (known, strange): (Map<_, _>, Map<_, _>) =
+        spec.into_iter().partition(|(name, _)| kind.fields().contains(&name.as_str()));
+    let unknown = unknown(fields, &strange);
+    let known = Value::Object(known);
+    let spec: QueueAccessReviewSpec = serde_path_to_error::deserialize(&known).map_err(|error| {
+        InvalidReview::Malformed(format!("spec cannot be read at {}: {}", error.path(), error.inner()))
+    })?;
+    request(kind, spec, unknown)
+}
+
+fn is_of(kind: QueueAccessReviewKind, fields: &Map<String, Value>) -> Result<(), InvalidReview> {
+    for (field, expected) in [("apiVersion", API_VERSION), ("kind", kind.name())] {
+        match fields.get(field) {
+            Some(Value::String(text)) if text == expected => {}
+            found => {
+                let found = found.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+                return Err(InvalidReview::Malformed(format!(
+                    "{field} is {found}, and here it is {expected}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the paths of unknown fields, which may be misspelt; a status is ignored, as in all reviews.
+fn unknown(fields: &Map<String, Value>, strange: &Map<String, Value>) -> Vec<String> {
+    const MOST: usize = 16;
+    let own = ["apiVersion", "kind", "metadata", "spec", "status"];
+    let outside = fields.keys().filter(|name| !own.contains(&name.as_str()));
+    let outside = outside.map(|name| quoted_path("", name));
+    outside.chain(strange.keys().map(|name| quoted_path("spec.", name))).take(MOST).collect()
+}
+
+fn quoted_path(above: &str, name: &str) -> String {
+    format!("{above}{}", name.chars().take(64).collect::<String>())
+}
+
+fn request(
+    kind: QueueAccessReviewKind,
+    spec: QueueAccessReviewSpec,
+    unknown: Vec<String>,
+) -> Result<ReviewRequest, InvalidReview> {
+    let QueueAccessReviewSpec { user, groups, verb, queue, partition } = spec;
+    let Some((_, right)) = QUEUE_VERBS.into_iter().find(|(name, _)| *name == verb) else {
+        let near = nearest(QUEUE_VERBS.into_iter().map(|(name, _)| name), &verb);
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(InvalidReview::Invalid(
+            "spec.verb",
+            format!("is submit, use or administer, not {}{hint}", quoted(&verb)),
+        ));
+    };
+    if kind == QueueAccessReviewKind::Named && user.is_empty() {
+        let help = "names the user whom it is about; about yourself ask with a SelfQueueAccessReview";
+        return Err(InvalidReview::Invalid("spec.user", help.to_owned()));
+    }
+    if queue.is_empty() || queue.len() > MAX_QUEUE {
+        let why = format!("is the full path of a queue, such as root.prod, of at most {MAX_QUEUE} bytes");
+        return Err(InvalidReview::Invalid("spec.queue", why));
+    }
+    let partition = if partition.is_empty() { DEFAULT_PARTITION.to_owned() } else { partition };
+    let user = (kind == QueueAccessReviewKind::Named).then_some(Identity { user, groups });
+    Ok(ReviewRequest { user, right, queue, partition, unknown })
+}
+
+impl ReviewRequest {
+    /// Returns the request that a caller makes with the review.
+    pub fn access<'a>(&'a self, caller: &'a Identity) -> AccessRequest<'a> {
+        let action = AccessAction::Queue { right: self.right, queue: &self.queue };
+        AccessRequest { partition: &self.partition, user: self.user.as_ref().unwrap_or(caller), action }
+    }
+}
+
+impl QueueAccessReviewStatus {
+    /// Returns a yes or a no with its trace.
+    pub fn decided(decision: DecisionAnswer) -> Self {
+        Self::Decided(Box::new(decision))
+    }
+
+    /// Returns a no without a trace, for a request that `YuniKorn` would refuse before it checks ACLs.
+    pub fn refused(reason: String) -> Self {
+        Self::Other { allowed: false, reason, evaluation_error: None }
+    }
+
+    /// Returns a status for a request that cannot be decided.
+    pub fn undecided(why: &str) -> Self {
+        Self::Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) }
+    }
+
+    /// Reduces the answer to what callers may know about themselves when they may not read the queue.
+    #[must_use]
+    pub fn brief(&self, request: &ReviewRequest, caller: &Identity) -> Self {
+        let entry = match self {
+            Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
+            Self::Brief(_) | Self::Other { .. } => None,
+        };
+        let AccessRequest { action, user, .. } = request.access(caller);
+        let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
+        let reason = match (&undecided, &entry) {
+            (Some(why), _) => why.clone(),
+            (None, Some(entry)) => action.granted(&entry.to_string()),
+            (None, None) => action.denied(&user.user),
+        };
+        Self::Brief(Box::new(Brief {
+            version: VERSION,
+            partition: request.partition.clone(),
+            verb: request.right,
+            queue: request.queue.clone(),
+            user: user.user.clone(),
+            groups: user.groups.clone(),
+            allowed: self.allowed(),
+            reason,
+            entry,
+            evaluation_error: undecided,
+        }))
+    }
+
+    /// Returns the outcome in one word, for logs and metrics.
+    pub fn word(&self) -> &'static str {
+        match self.parts() {
+            (.., true) => "undecided",
+            (true, ..) => "allowed",
+            (false, ..) => "denied",
+        }
+    }
+
+    /// Returns the reason, in one sentence.
+    pub fn reason(&self) -> &str {
+        self.parts().1
+    }
+
+    /// Returns whether access is allowed.
+    pub fn allowed(&self) -> bool {
+        self.parts().0
+    }
+
+    /// Returns whether access is allowed, the reason, and whether it could not be decided.
+    fn parts(&self) -> (bool, &str, bool) {
+        match self {
+            Self::Decided(decision) => (decision.allowed, &decision.reason, false),
+            Self::Brief(brief) => (brief.allowed, &brief.reason, brief.evaluation_error.is_some()),
+            Self::Other { allowed, reason, evaluation_error } => {
+                (*allowed, reason, evaluation_error.is_some())
+            }
+        }
+    }
+}
+
+/// Describes all possible fields, none of which is required.
+impl JsonSchema for QueueAccessReviewStatus {
+    fn schema_name() -> Cow<'static, str> {
+        "Status".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = DecisionAnswer::json_schema(generator);
+        schema.remove("required");
+        let error = json!({"type": "string", "description": "What keeps it from being decided."});
+        let mut entry = generator.subschema_for::<Subject>();
+        let described =
+            "The entry that grants it, for a caller who may not read the queue and gets no trace.";
+        entry.insert("description".to_owned(), described.into());
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.insert("evaluationError".to_owned(), error);
+            properties.insert("entry".to_owned(), entry.to_value());
+        }
+        schema.insert("description".to_owned(), "The answer.".into());
+        schema
+    }
+}
+
+/// Returns the review with its answer.
+#[must_use]
+pub fn answered(mut document: Value, status: &QueueAccessReviewStatus) -> Value {
+    if let Value::Object(fields) = &mut document {
+        let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+        if let Value::Object(metadata) = metadata {
+            metadata.entry("creationTimestamp").or_insert(Value::Null);
+        }
+        let mut status = json!(status);
+        // Kubernetes leaves out absent fields.
+        drop_nulls(&mut status);
+        fields.insert("status".to_owned(), status);
+    }
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::answer::Answers;
+    use yunikorn::acl;
+    use yunikorn::queue::QueuePath;
+    use yunikorn_access::decide::explain;
+    use yunikorn_access::review::path_of;
+    use yunikorn_access::testing::{QUEUES, any_identity, any_tree, tree};
+    use yunikorn_access::tree::{Origin, Tree};
+
+    fn document(kind: QueueAccessReviewKind, spec: &Value) -> Value {
+        json!({"apiVersion": API_VERSION, "kind": kind.name(), "spec": spec})
+    }
+
+    #[test]
+    fn questions_are_read() {
+        let spec = json!({"user": "sue", "groups": ["devs"], "verb": "administer", "queue": "Root.Prod", "partition": "gpu"});
+        let expected = ReviewRequest {
+            user: Some(Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] }),
+            right: Right::Admin,
+            queue: "Root.Prod".to_owned(),
+            partition: "gpu".to_owned(),
+            unknown: Vec::new(),
+        };
+        assert_eq!(
+            read(QueueAccessReviewKind::Named, &document(QueueAccessReviewKind::Named, &spec)),
+            Ok(expected)
+        );
+        let spec = json!({"verb": "use", "queue": "root", "partition": null});
+        let own = read(QueueAccessReviewKind::Own, &document(QueueAccessReviewKind::Own, &spec)).unwrap();
+        assert_eq!((own.right, own.partition.as_str(), own.user), (Right::Submit, "default", None));
+    }
+
+    /// Nobody becomes somebody else by a field that only the server fills in.
+    #[test]
+    fn of_ones_own_review_the_user_is_not_read() {
+        let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
+        let request = read(QueueAccessReviewKind::Own, &document(QueueAccessReviewKind::Own, &spec)).unwrap();
+        assert_eq!(request.user, None);
+        assert_eq!(request.unknown, ["spec.groups", "spec.user"]);
+    }
+
+    #[test]
+    fn what_is_no_question_is_reported() {
+        let named = |spec: Value| document(QueueAccessReviewKind::Named, &spec);
+        let cases = [
+            (json!([]), "a QueueAccessReview is an object"),
+            (json!({"kind": "QueueAccessReview"}), "apiVersion is nothing, and here it is"),
+            (document(QueueAccessReviewKind::Own, &json!({})), "kind is \"SelfQueueAccessReview\", and here"),
+            (json!({"apiVersion": API_VERSION, "kind": "QueueAccessReview"}), "spec"),
+            (named(json!("x")), "spec"),
+            (named(json!({"user": "a", "verb": "sumbit", "queue": "root"})), "did you mean `submit`?"),
+            (named(json!({"user": "a", "verb": "submit"})), "spec.queue"),
+            (named(json!({"user": "a", "verb": "submit", "queue": "x".repeat(5000)})), "spec.queue"),
+            (named(json!({"verb": "submit", "queue": "root"})), "spec.user"),
+            (named(json!({"user": ["a"], "verb": "submit", "queue": "root"})), "spec cannot be read at user"),
+            (named(json!({"user": "a", "groups": "x", "verb": "submit", "queue": "root"})), "at groups"),
+        ];
+        for (document, part) in cases {
+            let reported = match read(QueueAccessReviewKind::Named, &document).unwrap_err() {
+                InvalidReview::Malformed(why) => why,
+                InvalidReview::Invalid(field, why) => format!("{field} {why}"),
+            };
+            assert!(reported.contains(part), "{reported}");
+        }
+    }
+
+    #[test]
+    fn the_answer_joins_what_was_sent() {
+        let review =
+            json!({"metadata": {"name": "x"}, "spec": {"verb": "submit"}, "status": {"allowed": true}});
+        let answered = answered(review, &QueueAccessReviewStatus::undecided("too early"));
+        let expected = json!({
+            "metadata": {"name": "x", "creationTimestamp": null}, "spec": {"verb": "submit"},
+            "status": {"allowed": false, "reason": "too early", "evaluationError": "too early"},
+        });
+        assert_eq!(answered, expected);
+    }
+
+    /// Returns the answer to a caller who may not read the queue.
+    fn brief(tree: &Tree, request: &ReviewRequest, who: &Identity) -> Value {
+        let status = match path_of(tree, &request.queue) {
+            Ok(path) => {
+                let decision = explain(tree, request.right, &path, who);
+                QueueAccessReviewStatus::decided(Answers { source: "source.yaml", tree }.decision(&decision))
+            }
+            Err(why) => QueueAccessReviewStatus::refused(why),
+        };
+        json!(status.brief(request, who))
+    }
+
+    fn review_request(right: Right, queue: &str) -> ReviewRequest {
+        ReviewRequest {
+            user: None,
+            right,
+            queue: queue.to_owned(),
+            partition: DEFAULT_PARTITION.to_owned(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Returns every text in a document, including keys.
+    fn texts(value: &Value) -> Vec<String> {
+        match value {
+            Value::Object(fields) => {
+                fields.iter().flat_map(|(key, value)| [vec![key.clone()], texts(value)].concat()).collect()
+            }
+            Value::Array(items) => items.iter().flat_map(texts).collect(),
+            Value::String(text) => vec![text.clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn brief_answer_about_oneself_has_no_name_of_others() {
+        let mut tree = tree(&[
+            ("root", "", "boss operators"),
+            ("root.prod", "carol,Dave analysts", ""),
+            ("root.prod.nightly", "Eve", ""),
+            ("root.sales", "", ""),
+        ]);
+        let object = Origin::Object { kind: "QueueAcl", name: "prod-object".to_owned(), until: None };
+        let path = QueuePath::parse("root.prod").unwrap();
+        tree.attribute(&path, Right::Submit, object, &acl::parse("carol analysts").unwrap());
+        let secrets = [
+            "boss",
+            "operators",
+            "carol",
+            "Dave",
+            "analysts",
+            "Eve",
+            "nightly",
+            "sales",
+            "prod-object",
+            "QueueAcl",
+            "queues.yaml",
+            "source.yaml",
+            "acl",
+            "case matters",
+            "configured",
+        ];
+        let person = |user: &str, groups: &[&str]| Identity {
+            user: user.to_owned(),
+            groups: groups.iter().map(ToString::to_string).collect(),
+        };
+        for (who, queue, own) in [
+            (person("eve", &["qa"]), "root.prod", None),
+            (person("dave", &["Analysts"]), "root.prod", None),
+            (person("eve", &[]), "root.prod.other", None),
+            (person("eve", &[]), "root.prd", None),
+            (person("eve", &[]), "root.a b", None),
+            (person("eve", &[]), "prod", None),
+            (person("carol", &[]), "root.prod.x", Some("carol")),
+            (person("eve", &["analysts"]), "root.prod", Some("analysts")),
+        ] {
+            for right in Right::ALL {
+                let answer = brief(&tree, &review_request(right, queue), &who);
+                assert_eq!(answer["allowed"], own.is_some() && right == Right::Submit, "{answer:#}");
+                for text in texts(&answer) {
+                    let reported =
+                        secrets.iter().find(|secret| Some(**secret) != own && text.contains(**secret));
+                    assert_eq!(reported, None, "{who:?} {queue}: {answer:#}");
+                }
+            }
+        }
+        let yes = brief(&tree, &review_request(Right::Submit, "root.prod"), &person("eve", &["analysts"]));
+        assert_eq!(yes["reason"], "group analysts may submit to `root.prod`");
+        assert_eq!(yes["entry"], json!({"kind": "Group", "name": "analysts"}));
+    }
+
+    proptest! {
+        /// The answers of two configurations that decide alike are equal.
+        #[test]
+        fn brief_answer_depends_on_the_decision_alone(
+            one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),
+            queue in prop::sample::select([&QUEUES[..], &["root.none", "none", "root.a b", ""]].concat()),
+        ) {
+            let request = review_request(if admin { Right::Admin } else { Right::Submit }, queue);
+            let [one, other] = [brief(&one, &request, &who), brief(&other, &request, &who)];
+            if one["entry"] == other["entry"] {
+                prop_assert_eq!(one, other);
+            } else {
+                prop_assert!(one["entry"].is_null() || one["allowed"] == true);
+            }
+        }
+
+        #[test]
+        fn anything_may_be_sent(text in "[\\[\\]{}:,a\"0-9n ]{0,30}", verb in ".{0,6}", queue in ".{0,9}") {
+            if let Ok(value) = serde_json::from_str::<Value>(&text) {
+                let _ = read(QueueAccessReviewKind::Own, &value);
+                let _ = read(QueueAccessReviewKind::Named, &document(QueueAccessReviewKind::Named, &value));
+                let _ = answered(value, &QueueAccessReviewStatus::undecided("x"));
+            }
+            let _ = read(QueueAccessReviewKind::Own, &document(QueueAccessReviewKind::Own, &json!({"verb": verb, "queue": queue})));
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Watches everything that a plan depends on, and makes the [`Snapshot`] of it.
+//!
+//! Our own kinds are watched in the whole cluster as [`DynamicObject`], so that an object that cannot be
+//! decoded is still seen. ConfigMaps are watched one by one, by name, because the shipped Role allows no
+//! more. The `YuniKornConfig` names them; when it names others, their watches are started again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::DynamicObject;
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::cache::{Cache, Cached, Moment};
+use super::clock;
+use super::current_object::{CurrentObject, Object, keep};
+use super::identity_webhook::IdentityWebhookWatches;
+use super::mirror::MirrorWatches;
+use super::watch::{Progress, Watch};
+use go_compat::diag::Diagnostic;
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
+use queuewarden_client::objects::api;
+use queuewarden_plan::ResourceKind;
+use queuewarden_plan::conditions::{self, Type};
+use queuewarden_plan::machine::FailingWatch;
+use queuewarden_plan::snapshot::{
+    AccessTestSpec, AdmissionPolicySpec, ConfigEntry, ConfigMapState, ConfigSpec, Entry, QueueAclEntry,
+    QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
+};
+use yunikorn_access::user_info::Mode;
+
+/// The most objects in the first response to a list ([`super::metered`]).
+const PAGE: u32 = 32;
+
+type Objects<S, M> = Watch<Object<Entry<S, M>>>;
+
+/// All watches, and those that are about to replace them.
+///
+/// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
+/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all of them
+/// have listed. Until then the endpoints use the current data.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct ClusterWatches {
+    current: Watches,
+    /// True while a relist that was requested is not reported as done.
+    relisting: bool,
+    next: Option<Watches>,
+}
+
+/// All watches, started together.
+struct Watches {
+    client: Client,
+    changed: Arc<Notify>,
+    queue_acls: Objects<QueueAclSpec, Arc<QueueAclInForce>>,
+    policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
+    configs: Watch<Object<ConfigEntry>>,
+    access_tests: Objects<AccessTestSpec, ()>,
+    maps: Option<Maps>,
+    mirror: Option<MirrorWatches>,
+    identity_webhook: Option<IdentityWebhookWatches>,
+    /// The time when the watches were started.
+    begun: Instant,
+}
+
+/// The watches of the ConfigMaps that a `YuniKornConfig` names.
+#[derive(Debug)]
+struct Maps {
+    namespace: String,
+    base: String,
+    output: String,
+    watches: BTreeMap<String, Watch<ConfigMapState>>,
+}
+
+impl ClusterWatches {
+    /// Starts all watches.
+    pub fn start(client: Client, changed: Arc<Notify>) -> Self {
+        Self { current: Watches::start(client, changed), relisting: false, next: None }
+    }
+
+    /// Reads everything again with lists started after `since`; [`ClusterWatches::relisted`] reports when that is
+    /// done.
+    pub fn relist(&mut self, since: Instant) {
+        self.relisting = true;
+        let Watches { client, changed, begun, .. } = &self.current;
+        self.next = (*begun < since).then(|| Watches::start(client.clone(), Arc::clone(changed)));
+        // It may be done already.
+        changed.notify_one();
+    }
+
+    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on nothing older
+    /// is observed.
+    pub fn relisted(&mut self) -> bool {
+        let watches = self.next.as_mut().unwrap_or(&mut self.current);
+        if !self.relisting || watches.snapshot(clock::now()).is_none() {
+            return false;
+        }
+        if let Some(next) = self.next.take() {
+            self.current = next;
+        }
+        self.relisting = false;
+        true
+    }
+
+    /// Returns all watched objects at `now`, without data from the scheduler; `None` until all of it was read
+    /// once.
+    pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
+        self.current.snapshot(now)
+    }
+
+    /// Returns whether the user-info webhook writes the aliases of all pods, or the reason why not; `None`
+    /// while no policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
+    pub fn identity_webhook(&self, now: Timestamp, left_alone: &[&str]) -> Option<Result<(), String>> {
+        Some(self.current.identity_webhook.as_ref()?.observed(now, left_alone))
+    }
+
+    /// Returns the watch that has failed for longest, of those without which a plan may be wrong.
+    pub fn failing(&self) -> Option<FailingWatch> {
+        self.next.as_ref().unwrap_or(&self.current).failing()
+    }
+
+    /// Returns the log level that an annotation of the `YuniKornConfig` sets.
+    pub fn log_level(&self) -> Option<String> {
+        self.current.configs.get(SINGLETON)?.log_level.clone()
+    }
+
+    /// Returns the current version of an object, if it is known.
+    pub fn current_object(&self, kind: ResourceKind, name: &str) -> Option<CurrentObject> {
+        let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
+        match kind {
+            ResourceKind::QueueAcl => queue_acls.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::AdmissionPolicy => policies.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::YuniKornConfig => configs.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::QueueAccessTest => access_tests.cache().get(name).map(CurrentObject::from_cached),
+        }
+    }
+
+    /// Stores the object that our patch of its status returned, because the watch may lag behind.
+    pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
+        let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
+        match kind {
+            ResourceKind::QueueAcl => queue_acls.cache().learn_status(keep_queue_acl(object)),
+            ResourceKind::AdmissionPolicy => policies.cache().learn_status(keep_policy(object)),
+            ResourceKind::YuniKornConfig => configs.cache().learn_status(keep_config(object)),
+            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(keep_access_test(object)),
+        }
+    }
+
+    /// Returns the moment before a request about the ConfigMap `name`; `None` when it is not watched.
+    pub fn moment(&self, name: &str) -> Option<Moment> {
+        Some(self.map(name)?.cache().moment())
+    }
+
+    /// Returns the current version of the ConfigMap `name`, if it is known.
+    pub fn config_map(&self, name: &str) -> Option<Arc<ConfigMapState>> {
+        self.map(name)?.get(name)
+    }
+
+    /// Stores a ConfigMap that our request, made after `moment`, returned.
+    pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
+        let map = keep_config_map(map);
+        if let Some((watch, moment)) = self.map(&map.name).zip(moment) {
+            watch.cache().learn(map, moment);
+        }
+    }
+
+    /// Notes that our request found no ConfigMap `name`.
+    pub fn forget_config_map(&self, name: &str) {
+        if let Some(watch) = self.map(name) {
+            watch.cache().forget(name);
+        }
+    }
+
+    fn map(&self, name: &str) -> Option<&Watch<ConfigMapState>> {
+        self.current.maps.as_ref()?.watches.get(name)
+    }
+
+    /// Returns the watches of the RBAC mirror, while there are any.
+    pub fn mirror(&self) -> Option<&MirrorWatches> {
+        self.current.mirror.as_ref()
+    }
+
+    /// Ends the watches of the RBAC mirror once they are not needed. After the last status was written
+    /// nothing else may trigger that for a long time.
+    pub fn follow_mirror(&mut self) {
+        self.current.follow_mirror();
+    }
+
+    /// Returns the progress of all watches but those of the tests and of webhooks while they are denied, or
+    /// the kind not installed, and they have never worked: alerts on stalled watches would report them for
+    /// ever.
+    pub fn progress(&self) -> Vec<Arc<Progress>> {
+        let mirror = self.current.mirror.iter().flat_map(MirrorWatches::progress);
+        let webhooks = self.current.identity_webhook.iter().flat_map(IdentityWebhookWatches::progress);
+        let optional = webhooks.chain([self.current.access_tests.progress()]);
+        let optional = optional.filter(|watch| !watch.is_refused() || watch.succeeded() > 0);
+        self.current.needed().chain(optional).chain(mirror).cloned().collect()
+    }
+}
+
+impl Watches {
+    fn start(client: Client, changed: Arc<Notify>) -> Self {
+        Self {
+            queue_acls: objects(&client, ResourceKind::QueueAcl, keep_queue_acl, &changed),
+            policies: objects(&client, ResourceKind::AdmissionPolicy, keep_policy, &changed),
+            configs: objects(&client, ResourceKind::YuniKornConfig, keep_config, &changed),
+            access_tests: objects(&client, ResourceKind::QueueAccessTest, keep_access_test, &changed),
+            maps: None,
+            mirror: None,
+            identity_webhook: None,
+            begun: Instant::now(),
+            client,
+            changed,
+        }
+    }
+
+    fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
+        if !(self.queue_acls.cache().synced()
+            && self.policies.cache().synced()
+            && self.configs.cache().synced()
+            && self.knows_access_tests())
+        {
+            return None;
+        }
+        let mut config = self.configs.get(SINGLETON).map(|config| (*config.entry).clone());
+        self.follow_mirror();
+        let [mut defaults, mut base, mut output] = [None, None, None];
+        if let Some(config) = &mut config
+            && let Ok(spec) = &config.spec
+        {
+            let maps = self.follow_config(spec);
+            if maps.synced() {
+                defaults = maps.get(YUNIKORN_DEFAULTS);
+                base = maps.get(&maps.base);
+                output = maps.get(&maps.output);
+            } else {
+                config.spec = Err(vec![maps.forbidden(now)?]);
+            }
+        }
+        self.follow_identity_webhook();
+        if self.mirror.as_ref().is_some_and(MirrorWatches::reading)
+            || self.identity_webhook.as_ref().is_some_and(|watches| watches.reading(now))
+        {
+            return None;
+        }
+        Some(Snapshot {
+            config,
+            queue_acls: shared(&self.queue_acls.cache()),
+            policies: entries(&self.policies.cache()),
+            access_tests: entries(&self.access_tests.cache()),
+            defaults,
+            base,
+            output,
+            mirror: self.mirror.as_ref().map(MirrorWatches::observed),
+            ..Snapshot::empty(now)
+        })
+    }
+
+    /// Returns whether the tests were read, or cannot be read because the kind is not installed or the
+    /// operator has no right to it. Access is managed without them.
+    fn knows_access_tests(&self) -> bool {
+        self.access_tests.cache().synced() || self.access_tests.progress().is_refused()
+    }
+
+    /// Watches the ConfigMaps that the `YuniKornConfig` names now.
+    fn follow_config(&mut self, spec: &ConfigSpec) -> &Maps {
+        let maps = self.maps.take().filter(|maps| {
+            (&maps.namespace, &maps.base, &maps.output)
+                == (&spec.namespace, &spec.base_config_map, &spec.output_config_map)
+        });
+        self.maps.insert(maps.unwrap_or_else(|| Maps::start(&self.client, spec, &self.changed)))
+    }
+
+    /// Watches the RBAC mirror while it is enabled, and until its last object is removed.
+    fn follow_mirror(&mut self) {
+        let needed = self.configs.get(SINGLETON).is_some_and(|config| {
+            config.entry.spec.as_ref().is_ok_and(|spec| spec.rbac_mirror)
+                || conditions::find(&config.entry.meta.conditions, Type::Mirrored).is_some()
+        });
+        if !needed {
+            self.mirror = None;
+        } else if self.mirror.is_none() {
+            tracing::info!("Watching the RBAC mirror");
+            self.mirror = Some(MirrorWatches::start(&self.client, &self.changed));
+        }
+    }
+
+    /// Watches the registration of the user-info webhook while a policy says that it enforces names.
+    fn follow_identity_webhook(&mut self) {
+        let enforces = |spec: &AdmissionPolicySpec| {
+            spec.user_info.as_ref().is_some_and(|settings| settings.mode == Mode::Enforce)
+        };
+        let needed = self.policies.cache().objects().any(|policy| {
+            let Entry { spec, in_force, .. } = &*policy.entry;
+            spec.as_ref().is_ok_and(enforces) || in_force.as_ref().is_some_and(enforces)
+        });
+        if !needed {
+            self.identity_webhook = None;
+        } else if self.identity_webhook.is_none() {
+            tracing::info!("Watching the registration of the user-info webhook");
+            self.identity_webhook = Some(IdentityWebhookWatches::start(&self.client, &self.changed));
+        }
+    }
+
+    /// Returns the watches without which a plan may be wrong.
+    fn needed(&self) -> impl Iterator<Item = &Arc<Progress>> {
+        let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
+        let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
+        own.into_iter().chain(maps)
+    }
+
+    fn failing(&self) -> Option<FailingWatch> {
+        let failing = self.needed().filter_map(|progress| {
+            let problem = progress.problem()?;
+            let message = format!("the watch of {} fails: {}", progress.resource, problem.message);
+            Some(FailingWatch { since: problem.since, message })
+        });
+        failing.min_by_key(|failing| failing.since)
+    }
+}
+
+impl Maps {
+    fn start(client: &Client, spec: &ConfigSpec, changed: &Arc<Notify>) -> Self {
+        let ConfigSpec { namespace, base_config_map: base, output_config_map: output, .. } = spec.clone();
+        tracing::info!(namespace, base, output, "Watching ConfigMaps");
+        let mut watches = BTreeMap::new();
+        let names = [
+            (YUNIKORN_DEFAULTS, "configmaps-defaults"),
+            (base.as_str(), "configmaps-base"),
+            (output.as_str(), "configmaps-output"),
+        ];
+        for (name, label) in names {
+            watches.entry(name.to_owned()).or_insert_with(|| {
+                let api = |client| Api::<ConfigMap>::namespaced(client, &namespace);
+                let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+                Watch::start(client, api, config, keep_config_map, label, changed)
+            });
+        }
+        Self { namespace, base, output, watches }
+    }
+
+    fn synced(&self) -> bool {
+        self.watches.values().all(|watch| watch.cache().synced())
+    }
+
+    fn get(&self, name: &str) -> Option<Arc<ConfigMapState>> {
+        self.watches.get(name)?.get(name)
+    }
+
+    /// Returns a problem if a ConfigMap may not be read: a plan without it would treat it as missing. A
+    /// single refusal does not count.
+    fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
+        self.watches.iter().find_map(|(name, watch)| {
+            let problem = watch.progress().problem().filter(|problem| problem.is_denied(now))?;
+            let message = format!(
+                "queuewarden may not read ConfigMap {}/{name}; if `spec.namespace` and the name are right, list it \
+                 in the Role of its ServiceAccount: {}",
+                self.namespace, problem.message
+            );
+            Some(Diagnostic::error(config_map::FORBIDDEN, message))
+        })
+    }
+}
+
+fn objects<T: Send + Sync + 'static>(
+    client: &Client,
+    kind: ResourceKind,
+    keep: fn(DynamicObject) -> Cached<T>,
+    changed: &Arc<Notify>,
+) -> Watch<T> {
+    let config = watcher::Config::default().page_size(PAGE);
+    Watch::start(client, |client| api(kind, client), config, keep, kind.plural(), changed)
+}
+
+fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {
+    cache.objects().map(|object| (*object.entry).clone()).collect()
+}
+
+fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
+    cache.objects().map(|object| Arc::clone(&object.entry)).collect()
+}
+
+fn keep_queue_acl(object: DynamicObject) -> Cached<Object<QueueAclEntry>> {
+    keep::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
+}
+
+fn keep_policy(object: DynamicObject) -> Cached<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
+    keep::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
+}
+
+fn keep_config(object: DynamicObject) -> Cached<Object<ConfigEntry>> {
+    keep::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
+}
+
+fn keep_access_test(object: DynamicObject) -> Cached<Object<Entry<AccessTestSpec, ()>>> {
+    keep::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
+}
+
+/// Converts a ConfigMap. Every change matters, including a change of an owner.
+#[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
+fn keep_config_map(map: ConfigMap) -> Cached<ConfigMapState> {
+    let state = config_map::state(&map);
+    Cached {
+        name: state.name.clone(),
+        resource_version: state.resource_version.clone(),
+        stamp: state.resource_version.clone(),
+        value: Arc::new(state),
+    }
+}

@@ -1,0 +1,182 @@
+//! `get` and `list` of `queues`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::accept::{AnswerFormat, accepted};
+use super::{Memory, caller, warn};
+use crate::server::ServerState;
+use crate::server::api_error::ApiError;
+use crate::server::permission::Permission;
+use go_compat::diag::quoted;
+use queuewarden_api::aggregated_api::fields::Selector;
+use queuewarden_api::aggregated_api::queue::{self, CurrentQueue, Queue};
+use queuewarden_api::aggregated_api::review::DEFAULT_PARTITION;
+use queuewarden_api::aggregated_api::table::{Include, table};
+use queuewarden_api::aggregated_api::{GROUP, VERSION};
+use queuewarden_api::answer::Answers;
+use queuewarden_plan::view::AccessView;
+use yunikorn_access::placement::Live;
+
+/// The formats of queues; `Some`: a table of this version.
+const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
+    (AnswerFormat::OBJECT, None),
+    (AnswerFormat::table("v1"), Some("v1")),
+    (AnswerFormat::table("v1beta1"), Some("v1beta1")),
+];
+
+/// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ListParameters {
+    field_selector: String,
+    label_selector: String,
+    include_object: String,
+    watch: String,
+}
+
+/// `GET …/queues`
+pub(super) async fn list(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Query(parameters): Query<ListParameters>,
+    parts: Parts,
+) -> Result<Response, ApiError> {
+    permitted(&state, &memory, &parts, "list", "").await?;
+    let table_version = *accepted(&parts.headers, &FORMATS)?;
+    let (selector, include) = parameters.read()?;
+    let view = View::load(&state, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
+    let warnings = view.warnings();
+    // Thousands of queues with hundreds of names each take a while, for which other requests need not wait.
+    let permit = Arc::clone(&memory.lists).acquire_owned().await;
+    let made = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        let mut queues = view.queues(|queue| selector.name().is_none_or(|name| name == queue.path));
+        queues.retain(|queue| selector.selects(queue));
+        match table_version {
+            Some(version) => table(&queues, version, include),
+            None => json!(queue::list(queues)),
+        }
+    });
+    let made =
+        made.await.map_err(|_| ApiError::unavailable("the list was not made: the server is about to end"))?;
+    let mut response = Json(made).into_response();
+    warn(&mut response, &warnings);
+    Ok(response)
+}
+
+/// `GET …/queues/NAME`
+pub(super) async fn get(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Path(name): Path<String>,
+    Query(parameters): Query<ListParameters>,
+    parts: Parts,
+) -> Result<Response, ApiError> {
+    permitted(&state, &memory, &parts, "get", &name).await?;
+    let table_version = *accepted(&parts.headers, &FORMATS)?;
+    let (_, include) = parameters.read()?;
+    let view = View::load(&state, &memory, DEFAULT_PARTITION).await?;
+    let Some(queue) = view.queues(|queue| queue.path == name).pop() else {
+        return Err(ApiError::not_found(format!("queues.{GROUP} {name:?} not found{}", view.perhaps(&name))));
+    };
+    let answer = match table_version {
+        Some(version) => table(&[queue], version, include),
+        None => json!(queue),
+    };
+    Ok(Json(answer).into_response())
+}
+
+async fn permitted(
+    state: &ServerState,
+    memory: &Memory,
+    parts: &Parts,
+    verb: &'static str,
+    name: &str,
+) -> Result<(), ApiError> {
+    let caller = caller(state, memory, parts).await?;
+    let name = name.to_owned();
+    let permission = Permission { verb, group: GROUP, version: VERSION, resource: "queues", name };
+    state.permissions.demand(&caller, &permission).await
+}
+
+impl ListParameters {
+    fn read(&self) -> Result<(Selector, Include), ApiError> {
+        if ["1", "true"].contains(&self.watch.as_str()) {
+            let message = "queues cannot be watched: they are computed when they are asked for";
+            return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message));
+        }
+        if !self.label_selector.is_empty() {
+            let message = "queues have no labels to be selected by; --field-selector selects them by \
+                           name, partition, parent, leaf and dynamic";
+            return Err(ApiError::bad_request(message));
+        }
+        let include = match self.include_object.as_str() {
+            "" | "Metadata" => Include::Metadata,
+            "None" => Include::None,
+            "Object" => Include::Object,
+            other => {
+                let message = format!("includeObject is None, Metadata or Object, not {}", quoted(other));
+                return Err(ApiError::bad_request(message));
+            }
+        };
+        let selector = Selector::parse(&self.field_selector).map_err(ApiError::bad_request)?;
+        Ok((selector, include))
+    }
+}
+
+/// One partition at this moment.
+struct View {
+    known: Arc<AccessView>,
+    partition: String,
+    source: Arc<str>,
+    /// The queues beside the configuration, or the reason why they are unknown.
+    live: Result<Arc<Live>, String>,
+}
+
+impl View {
+    async fn load(state: &ServerState, memory: &Memory, partition: &str) -> Result<Self, ApiError> {
+        let Some(published) = state.published() else {
+            return Err(ApiError::unavailable("not everything was read yet; try again"));
+        };
+        let known = published.queues.clone().map_err(ApiError::unavailable)?;
+        if known.tree(partition).is_none() {
+            let message = format!("there is no partition {}", quoted(partition));
+            return Err(ApiError::bad_request(message));
+        }
+        let live = memory.live.queues(&state.lookups.client, &published, partition).await;
+        Ok(Self { known, partition: partition.to_owned(), source: Arc::clone(&published.source), live })
+    }
+
+    /// Returns the queues that match.
+    fn queues(&self, matches: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
+        let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
+        let answers = Answers { source: &self.source, tree };
+        let no_others = Live::default();
+        let mut current = queue::live_queues(tree, self.live.as_deref().unwrap_or(&no_others));
+        current.retain(matches);
+        queue::queues(&answers, &current)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let unknown = self.live.as_ref().err().into_iter();
+        unknown.map(|why| format!("queues that placement rules have made are not shown: {why}")).collect()
+    }
+
+    /// Returns a hint for a caller who did not find a queue.
+    fn perhaps(&self, name: &str) -> String {
+        let lower = yunikorn::queue::lowered(name);
+        match &self.live {
+            _ if lower != name => format!(": names of queues are in lower case, {lower:?}"),
+            Err(why) => format!(", and whether a placement rule has made it is not known: {why}"),
+            Ok(_) => String::new(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `create` of reviews: it answers and stores nothing.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Query, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Memory, caller, warn};
+use crate::controller::published::Published;
+use crate::server::ServerState;
+use crate::server::api_error::ApiError;
+use crate::server::audit::AuditRecord;
+use crate::server::permission::{Permission, Scope};
+use go_compat::diag::quoted;
+use queuewarden_api::aggregated_api::review::{
+    InvalidReview, QueueAccessReviewKind, QueueAccessReviewStatus, ReviewRequest, answered, read,
+};
+use queuewarden_api::aggregated_api::{GROUP, VERSION};
+use queuewarden_api::answer::Answers;
+use yunikorn::identity::{Identity, Refusal};
+use yunikorn_access::decide::explain;
+use yunikorn_access::review::path_of;
+
+/// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct CreateParameters {
+    field_validation: String,
+}
+
+/// `POST …/queueaccessreviews` and `POST …/selfqueueaccessreviews`
+pub(super) async fn create(
+    State(state): State<Arc<ServerState>>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Extension(kind): Extension<QueueAccessReviewKind>,
+    Query(parameters): Query<CreateParameters>,
+    parts: Parts,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let caller = caller(&state, &memory, &parts).await?;
+    let (resource, name) = (kind.plural(), String::new());
+    let permission = Permission { verb: "create", group: GROUP, version: VERSION, resource, name };
+    state.permissions.demand(&caller, &permission).await?;
+    let document = document(&parts, &body)?;
+    let request = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
+    let warnings = parameters.unknown(&request)?;
+    let published = state.published();
+    let access = request.access(&caller.identity);
+    let queues = published.as_deref().and_then(|published| published.queues.as_ref().ok());
+    let tree = queues.and_then(|queues| queues.tree(access.partition));
+    let scope = state
+        .permissions
+        .scope(&caller, &access, (tree, &request.queue), QueueAccessReviewKind::Own.name())
+        .await;
+    let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, access.user)));
+    let (word, clause, reason) = match &answer {
+        Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
+        Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
+    };
+    let decision = AuditRecord {
+        verb: access.action.verb(),
+        decision: word,
+        clause,
+        refused: answer.is_err(),
+        by: &caller.identity.user,
+        user: &access.user.user,
+        queue: &request.queue,
+        object: "",
+        reason,
+    };
+    memory.audit.note(&state.health, &decision);
+    let status = match answer? {
+        // The name alone decides, not the configuration.
+        (Scope::Whole, (status, _)) | (Scope::Own, (status, IDENTITY)) => status,
+        (Scope::Own, (status, _)) => status.brief(&request, &caller.identity),
+    };
+    let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
+    warn(&mut response, &warnings);
+    Ok(response)
+}
+
+fn document(parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
+    let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
+    let media = media.and_then(|media| media.split(';').next()).map(str::trim);
+    if media.is_some_and(|media| media != "application/json") {
+        let message = "the body of the request is application/json, and no other media type is understood";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
+    }
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))
+}
+
+fn refused(kind: QueueAccessReviewKind, wrong: InvalidReview) -> ApiError {
+    match wrong {
+        InvalidReview::Malformed(why) => {
+            ApiError::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
+        }
+        InvalidReview::Invalid(field, why) => {
+            let message = format!("{}.{GROUP} is invalid: {field} {why}", kind.name());
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        }
+    }
+}
+
+impl CreateParameters {
+    /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
+    fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, ApiError> {
+        let unknown = request.unknown.iter().map(|field| format!("unknown field {field:?}"));
+        let unknown: Vec<String> = unknown.collect();
+        match self.field_validation.as_str() {
+            "Ignore" => Ok(Vec::new()),
+            "Strict" if !unknown.is_empty() => {
+                Err(ApiError::bad_request(format!("strict decoding error: {}", unknown.join(", "))))
+            }
+            "" | "Warn" | "Strict" => Ok(unknown),
+            other => {
+                let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
+                Err(ApiError::bad_request(message))
+            }
+        }
+    }
+}
+
+/// The clause of an answer that follows from the name of the user alone.
+const IDENTITY: &str = "identity";
+
+/// Returns the answer to a review, and the rule that decided, one of a few words.
+fn answer(
+    published: Option<&Published>,
+    request: &ReviewRequest,
+    about: &Identity,
+) -> (QueueAccessReviewStatus, &'static str) {
+    let undecided = |clause, why: &str| (QueueAccessReviewStatus::undecided(why), clause);
+    let refused = |clause, why| (QueueAccessReviewStatus::refused(why), clause);
+    let Some(published) = published else {
+        return undecided("configuration", "not everything was read yet; ask again");
+    };
+    let queues = match &published.queues {
+        Ok(queues) => queues,
+        Err(why) => return undecided("configuration", why),
+    };
+    let Some(tree) = queues.tree(&request.partition) else {
+        return refused("no_queue", format!("there is no partition {}", quoted(&request.partition)));
+    };
+    let identity = match tree.identify(about, queues.resolver.here(), published.conf.version) {
+        Ok(identity) => identity,
+        Err(Refusal::Undecided(why)) => return undecided(IDENTITY, &why),
+        Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
+    };
+    match path_of(tree, &request.queue) {
+        Ok(path) => {
+            let decision = explain(tree, request.right, &path, &identity);
+            let answer = Answers { source: &published.source, tree }.decision(&decision);
+            (QueueAccessReviewStatus::decided(answer), decision.clause())
+        }
+        Err(why) => refused("no_queue", why),
+    }
+}

@@ -1,0 +1,174 @@
+//! The base: the text with the queue tree, into which ACLs are rendered.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::conditions::{Finding, Reason, Type};
+use crate::effective::claim::managed_keys;
+use crate::effective::config::EffectiveConfig;
+use crate::effective::header;
+use crate::effective::merged::{is_queues_key, queues_key, text_in};
+use crate::effective::parse_cache::{ParseCache, ParsedConfig};
+use crate::planted::{PlantedFault, is_planted};
+use crate::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
+use go_compat::diag::Diagnostic;
+use yunikorn::config::{BUILT_IN, Config, Flattened, contains_checksum_marker};
+use yunikorn_access::alias;
+
+/// The most diagnostics of a base that a condition shows.
+const SHOWN: usize = 3;
+/// The source of a base that nobody wrote.
+const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
+
+/// A base that ACLs can be rendered into.
+#[derive(Debug, Clone)]
+pub(crate) struct Base {
+    /// Its text, without a header of ours, and its queues.
+    pub read: Arc<ParsedConfig>,
+    /// Its source, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
+    pub source: String,
+    /// Its queues.
+    pub tree: Arc<Config>,
+    /// The number of lines above the text: its header.
+    pub above: usize,
+    /// Condition `BaseResolved`.
+    pub finding: Finding,
+}
+
+/// Finds and reads the base; the error is condition `BaseResolved`.
+pub(crate) fn resolve(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    env: &EffectiveConfig,
+    cache: &mut ParseCache,
+) -> Result<Base, Finding> {
+    let key = spec.base_key.as_deref().unwrap_or(&env.key);
+    let map = spec.base_name();
+    if let Some(text) = snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
+        let body = header::strip(&text);
+        let above = text.strip_suffix(body).map_or(0, |header| header.matches('\n').count());
+        return read((body, above), format!("{map}, key {key}"), None, cache);
+    }
+    let missing = match &snapshot.base {
+        None => format!("{map} does not exist"),
+        Some(_) => format!("{map} has no key `{key}`"),
+    };
+    let no =
+        |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
+    if spec.base_config_map != YUNIKORN_DEFAULTS {
+        return no("create it, or set spec.base to where the queue tree is");
+    }
+    if had_another(snapshot) {
+        return no(
+            "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
+        );
+    }
+    read((BUILT_IN, 0), BUILT_IN_SOURCE.into(), Some(&missing), cache)
+}
+
+/// Returns the queues of the base as it is now, without a fallback. `flat` has the merged ConfigMaps.
+pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, cache: &mut ParseCache) -> Option<Arc<Config>> {
+    let spec = snapshot.spec()?;
+    let (key, _) = queues_key(snapshot, flat);
+    let text = text_in(snapshot.base.as_deref()?, spec.base_key.as_deref().unwrap_or(&key))?;
+    cache.parse_live(&text).tree.clone()
+}
+
+/// Reads the last base from which a full text was written, for use while there is no other.
+pub(crate) fn last(snapshot: &Snapshot, cache: &mut ParseCache) -> Option<Base> {
+    let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
+    read((text, 0), source.clone(), None, cache).ok()
+}
+
+/// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
+/// built-in default must not replace such a base: it has no queues and lets everyone in.
+fn had_another(snapshot: &Snapshot) -> bool {
+    if is_planted(PlantedFault::BuiltInDefault) {
+        return false;
+    }
+    if let Some(last) = &snapshot.last_base {
+        return last.source != BUILT_IN_SOURCE;
+    }
+    let output = snapshot.output.as_deref();
+    let texts = output.into_iter().flat_map(|output| output.data.values());
+    let origins: Vec<&str> = texts.filter_map(|text| header::split(text)).map(|parts| parts.origin).collect();
+    if !origins.is_empty() {
+        return origins.iter().any(|origin| *origin != header::origin(BUILT_IN_SOURCE));
+    }
+    snapshot.config_status().is_some_and(|status| status.revision.is_some())
+        || output.is_some_and(|output| managed_keys(output).iter().any(|key| is_queues_key(key)))
+}
+
+impl Base {
+    /// Returns whether it equals the stored one. Each plan calls this, so the text is compared and not
+    /// copied.
+    pub(crate) fn is(&self, kept: Option<&LastBase>) -> bool {
+        kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
+    }
+
+    /// Returns the form in which it is stored for [`last`].
+    pub(crate) fn to_last(&self) -> LastBase {
+        LastBase { source: self.source.clone(), text: self.read.text.clone(), loaded: None }
+    }
+}
+
+/// Reads the text of the base, which has so many lines `above` it, or its substitute while the base is
+/// `missing`.
+fn read(
+    (text, above): (&str, usize),
+    source: String,
+    missing: Option<&str>,
+    cache: &mut ParseCache,
+) -> Result<Base, Finding> {
+    let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
+    if contains_checksum_marker(text) {
+        let message = format!(
+            "{source} contains the text `checksum: `, which hides what follows it from the scheduler's comparison of \
+             configurations; remove it, also from comments"
+        );
+        return Err(invalid(message));
+    }
+    let read = cache.read(text);
+    let located = |diagnostic: &Diagnostic| located(diagnostic, text, above);
+    let (errors, warnings): (Vec<_>, Vec<_>) = read.diagnostics.iter().partition(|d| d.is_error());
+    let tree = match (&read.tree, &read.refusal) {
+        (Some(tree), None) => Arc::clone(tree),
+        (_, refusal) => {
+            let why =
+                if errors.is_empty() { refusal.clone().unwrap_or_default() } else { shown(&errors, located) };
+            return Err(invalid(format!("{source}: {why}")));
+        }
+    };
+    if let Some(found) = alias::named_in(&tree).first() {
+        return Err(invalid(format!("{source}: {}", located(found))));
+    }
+    let mut message = format!("the queue tree comes from {source}");
+    if let Some(missing) = missing {
+        let _ = write!(message, ", because {missing}");
+    }
+    if !warnings.is_empty() {
+        message.push_str("; ");
+        message.push_str(&shown(&warnings, located));
+    }
+    let reason = if missing.is_some() { Reason::BuiltInDefault } else { Reason::BaseResolved };
+    Ok(Base { read, above, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+}
+
+/// Formats a diagnostic with its line in the base, which has so many lines `above` this text.
+pub(crate) fn located(diagnostic: &Diagnostic, text: &str, above: usize) -> String {
+    let line = diagnostic.span.and_then(|span| span.line_in(text));
+    line.map_or_else(
+        || diagnostic.to_string(),
+        |line| format!("line {}: {diagnostic}", line.saturating_add(above)),
+    )
+}
+
+/// Formats the first few diagnostics in one line.
+fn shown(diagnostics: &[&Diagnostic], located: impl Fn(&Diagnostic) -> String) -> String {
+    let shown = diagnostics.iter().take(SHOWN).map(|diagnostic| located(diagnostic));
+    let mut text = shown.collect::<Vec<_>>().join("; ");
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = write!(text, "; and {more} more (`queuewarden validate` shows all)");
+    }
+    text
+}

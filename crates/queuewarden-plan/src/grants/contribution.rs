@@ -1,0 +1,183 @@
+//! One `QueueAcl` after it was resolved: the ACLs that it contributes, or why it is refused.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::conditions::Reason;
+use crate::effective::acl::acl_of;
+use crate::planted::{PlantedFault, is_planted};
+use crate::snapshot::{BaseAcl, QueueAclEntry, QueueAclInForce};
+use go_compat::diag::Diagnostic;
+use yunikorn::acl::Acl;
+use yunikorn::config::{Config, Queue};
+use yunikorn::identity::Identity;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+use yunikorn_access::alias;
+
+/// The ACLs that an object sets, by right as in [`Right::ALL`].
+pub(crate) type Acls = [Option<Acl>; Right::ALL.len()];
+
+/// The ACLs that one object adds to one queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contribution {
+    /// Normalised partition name.
+    pub partition: Arc<str>,
+    /// The queue, which exists.
+    pub queue: QueuePath,
+    /// Its position in the tree that the object was resolved against.
+    pub position: u32,
+    /// The ACLs that the object sets.
+    pub by_right: Acls,
+    /// The choice of keeping or replacing the base's own ACL.
+    pub base_acl: BaseAcl,
+    /// The time from which on it grants nothing.
+    pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it is written.
+    pub delegated_by: Option<Identity>,
+    /// The aliases that are left out, because nothing writes them into the pods.
+    pub left_out: Acl,
+}
+
+impl Contribution {
+    /// Returns the ACL that it sets for `right`.
+    pub(crate) fn grant(&self, right: Right) -> Option<&Acl> {
+        self.by_right.get(right as usize)?.as_ref()
+    }
+
+    /// Returns the ACLs that it sets.
+    pub(crate) fn acls(&self) -> impl Iterator<Item = (Right, &Acl)> {
+        Right::ALL.into_iter().filter_map(|right| Some((right, self.grant(right)?)))
+    }
+
+    /// Finds the queue in a tree.
+    pub(crate) fn queue_in<'t>(&self, tree: &'t Config) -> Option<&'t Queue> {
+        tree.partition(&self.partition)?.queue_near(self.position, &self.queue)
+    }
+
+    /// Returns the same with empty ACLs: an object that is suspended or being deleted grants nothing, and
+    /// still replaces the base's ACLs.
+    pub(crate) fn closing(self) -> Self {
+        Self { by_right: self.by_right.map(|acl| acl.map(|_| Acl::nobody())), ..self }
+    }
+
+    /// Returns the same without the aliases, after `before` was in force; `None` if nothing is left of it. A
+    /// right that only aliases hold is left alone, so that nobody loses access to a grant that nobody gets.
+    /// If it was in force, it stays set: the base's own ACL must not come back.
+    pub(super) fn without_aliases(self, before: Option<&QueueAclInForce>) -> Option<Self> {
+        if !self.acls().any(|(_, acl)| alias::may_name(acl.groups().as_str())) {
+            return Some(self);
+        }
+        let before = before.filter(|before| {
+            *self.partition == *before.partition
+                && self.queue.as_str() == before.queue
+                && (before.base_acl == BaseAcl::Replace || self.base_acl == BaseAcl::Extend)
+        });
+        let mut left_out = Acl::nobody();
+        let by_right = Right::ALL.map(|right| {
+            let acl = self.grant(right)?;
+            let aliases: Vec<_> = acl.groups().iter().filter(|group| alias::is_alias(group)).collect();
+            let aliases = Acl::named(&[""; 0], &aliases).unwrap_or_default();
+            left_out = left_out.union(&aliases);
+            let rest = acl.lost(&aliases);
+            let was_set = before.is_some_and(|before| before.acl(right).is_some());
+            let was_set = (was_set || is_planted(PlantedFault::AliasesReplace))
+                && !is_planted(PlantedFault::AliasesForget);
+            (aliases.is_nobody() || !rest.is_nobody() || was_set).then_some(rest)
+        });
+        by_right.iter().any(Option::is_some).then_some(Self { by_right, left_out, ..self })
+    }
+
+    /// Returns the same, limited to what `tree` grants at the queue.
+    pub(crate) fn limited_to(self, tree: Option<&Config>) -> Self {
+        let queue = tree.and_then(|tree| self.queue_in(tree));
+        let by_right = Right::ALL.map(|right| {
+            let acl = self.grant(right)?;
+            Some(queue.map_or_else(Acl::nobody, |queue| acl_of(queue, right).intersection(acl)))
+        });
+        Self { by_right, ..self }
+    }
+
+    /// Returns whether the status records exactly this.
+    pub(crate) fn is(&self, memory: &QueueAclInForce) -> bool {
+        self.grants(memory)
+            && self.expires_at == memory.expires_at
+            && self.delegated_by == memory.delegated_by
+    }
+
+    /// Returns whether both grant the same on the same queue.
+    pub(crate) fn grants(&self, memory: &QueueAclInForce) -> bool {
+        let same = |right, text: &Option<String>| match (self.grant(right), text) {
+            (Some(acl), Some(text)) => acl.is_explicit(text),
+            (acl, text) => acl.is_none() && text.is_none(),
+        };
+        *self.partition == *memory.partition
+            && self.queue.as_str() == memory.queue
+            && same(Right::Submit, &memory.submit)
+            && same(Right::Admin, &memory.admin)
+            && self.base_acl == memory.base_acl
+    }
+
+    /// Returns the form in which the status records it.
+    pub(crate) fn in_force(&self) -> QueueAclInForce {
+        let [submit, admin] = Right::ALL.map(|right| self.grant(right).map(Acl::explicit));
+        QueueAclInForce {
+            partition: self.partition.to_string(),
+            queue: self.queue.to_string(),
+            submit,
+            admin,
+            base_acl: self.base_acl,
+            expires_at: self.expires_at,
+            delegated_by: self.delegated_by.clone(),
+        }
+    }
+}
+
+/// The reason why an object is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObjectRefusal {
+    /// The reason of `Accepted=False`.
+    pub reason: Reason,
+    /// The message, which explains the cause.
+    pub message: String,
+}
+
+/// The result of resolving one object.
+#[derive(Debug)]
+pub(crate) struct Resolved<'a> {
+    /// The object.
+    pub entry: &'a QueueAclEntry,
+    /// The object's contribution, or the reason why it is refused.
+    pub outcome: Result<Contribution, ObjectRefusal>,
+    /// The version that stays in force although the object is refused: the last valid one of an invalid
+    /// object, and the replacement of the base's ACLs by a suspended one.
+    pub last_valid: Option<Box<Contribution>>,
+    /// The grants that an object outside its time window would make within it.
+    pub lapsed: Option<Box<Contribution>>,
+    /// Warnings about an object that is accepted all the same.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Resolved<'_> {
+    /// Returns what it adds to the plan: its current version, or else the last valid one.
+    pub(crate) fn contribution(&self) -> Option<&Contribution> {
+        self.outcome.as_ref().ok().or(self.last_valid.as_deref())
+    }
+
+    /// Refuses it, so that nothing of it stays in force.
+    pub(crate) fn refuse(&mut self, refusal: ObjectRefusal) {
+        self.outcome = Err(refusal);
+        self.last_valid = None;
+    }
+}
+
+/// Refuses an object because of these errors in it.
+pub(crate) fn invalid(diagnostics: &[Diagnostic]) -> ObjectRefusal {
+    ObjectRefusal { reason: Reason::Invalid, message: joined(diagnostics) }
+}
+
+/// Returns the diagnostics as one message.
+pub(crate) fn joined<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+    diagnostics.into_iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,178 @@
+//! The RBAC mirror: a copy of the ACLs in force as `ClusterRole`s and their bindings, so that Kubernetes' own
+//! authorizer answers `kubectl auth can-i submit queues.queuewarden.dev/root.prod`, even where nobody may
+//! configure an authorization webhook.
+//!
+//! Each ACL becomes a role with the queues it reaches as `resourceNames`, and a binding of the same name with
+//! the people it names as subjects. The mirror is narrower than the ACLs where RBAC cannot express them, and
+//! never wider:
+//! * a queue that the configuration does not name (one that a placement rule will make) has no name to be
+//!   listed;
+//! * the wildcard is `system:authenticated`, because Kubernetes has no wider group of users;
+//! * names are compared with their case, and only the partition `default` is mirrored: a resource has no
+//!   partition;
+//! * a text that the scheduler is not yet known to run grants only what the text that it was last known to
+//!   run grants too. A scheduler that does not answer, and was never known to run any, is assumed to follow
+//!   the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
+//!
+//! * [`desired`]: the desired objects.
+//! * [`steps`]: the next writes, chosen so that no moment grants more than before or after.
+
+mod desired;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use desired::Desired;
+
+use crate::conditions::{Finding, Reason, Type, find};
+use crate::effective::config::EffectiveConfig;
+use crate::effective::parse_cache::ParseCache;
+use crate::effective::read::ReadState;
+use crate::effective::scheduler::UNSEEN;
+use crate::snapshot::{Mirror, MirrorObject, Snapshot, WriteFailure};
+use crate::write::applied::rejection;
+use go_compat::diag::plural;
+use yunikorn_access::Tree;
+use yunikorn_access::alias::Aliased;
+
+pub use steps::{MirrorAction, MirrorStep, TargetState, target_states};
+
+/// Instructions for removing a mirror that queuewarden may not remove.
+const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
+/// The partition that is mirrored.
+const PARTITION: &str = "default";
+
+/// The next changes of the mirror.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MirrorChanges {
+    /// `metadata.uid` of the `YuniKornConfig`, which owns all objects of the mirror: they go with it.
+    pub owner: String,
+    /// The next steps, in this order; after them there may be more.
+    pub steps: Vec<MirrorStep>,
+}
+
+/// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
+pub(crate) fn plan(
+    read: &ReadState<'_>,
+    aliased: &Arc<Aliased>,
+    cache: &mut ParseCache,
+) -> (MirrorChanges, Option<Finding>) {
+    let ReadState { snapshot, config, spec, env, .. } = read;
+    let Some(mirror) = &snapshot.mirror else {
+        return (MirrorChanges::default(), None);
+    };
+    let owner = config.meta.uid.to_string();
+    let desired =
+        if spec.rbac_mirror { desired(snapshot, env, aliased, cache) } else { Ok(Desired::default()) };
+    let steps = match &desired {
+        Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),
+        _ => Vec::new(),
+    };
+    let reports = spec.rbac_mirror || find(&config.meta.conditions, Type::Mirrored).is_some();
+    let failure = snapshot.observed.mirror_failure.as_ref();
+    let mirrored = finding(spec.rbac_mirror, mirror, &desired, steps.len(), failure);
+    (MirrorChanges { owner, steps }, mirrored.filter(|_| reports))
+}
+
+/// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
+/// stay as it is.
+fn desired(
+    snapshot: &Snapshot,
+    env: &EffectiveConfig,
+    aliased: &Arc<Aliased>,
+    cache: &mut ParseCache,
+) -> Result<Desired, String> {
+    env.runs.as_ref().map_err(String::clone)?;
+    let observed = &snapshot.observed;
+    // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
+    let another = observed.reported().is_some_and(|reported| *reported != env.checksum);
+    if another && !observed.reports_loaded_text() {
+        return Err(UNSEEN.to_owned());
+    }
+    let running = observed.loaded_text.as_deref().filter(|running| *running != env.text);
+    let running = running.and_then(|text| queues(text, cache).ok());
+    let (tree, running) = match (queues(&env.text, cache), running) {
+        (Ok(tree), running) => (tree, running),
+        // The text of the ConfigMaps does not come into force, and the former one stays in use.
+        (Err(_), Some(running)) => (running, None),
+        (Err(why), None) => return Err(why),
+    };
+    Ok(match (tree, running) {
+        // A partition that is not in both is not mirrored.
+        (None, _) | (_, Some(None)) => Desired::default(),
+        (Some(mut tree), running) => {
+            tree.name_aliases(Arc::clone(aliased));
+            desired::from_trees(&tree, running.flatten().as_ref())
+        }
+    })
+}
+
+/// Returns the condition; none once there is neither a mirror nor to be one. `on` is true if there is to
+/// be one, `steps` are left to the desired one, and `failure` is why the last one failed.
+fn finding(
+    on: bool,
+    mirror: &Mirror,
+    desired: &Result<Desired, String>,
+    steps: usize,
+    failure: Option<&WriteFailure>,
+) -> Option<Finding> {
+    let no = |reason, message: String| Some(Finding::no(Type::Mirrored, reason, message));
+    if let Some(problem) = &mirror.problem {
+        let hint = if on { "apply manifests/rbac-mirror, or set rbacMirror: Disabled" } else { BY_HAND };
+        let message =
+            format!("queuewarden may not read ClusterRoles and ClusterRoleBindings; {hint}: {problem}");
+        return no(Reason::Forbidden, message);
+    }
+    if !mirror.synced {
+        let message = "the ClusterRoles and ClusterRoleBindings of the mirror are being read";
+        return Some(Finding::unknown(Type::Mirrored, Reason::Pending, message));
+    }
+    match failure {
+        Some(WriteFailure::Forbidden(message)) => {
+            let hint = if on { "apply manifests/rbac-mirror" } else { BY_HAND };
+            return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
+        }
+        Some(WriteFailure::Rejected(message)) => return no(rejection(message), message.clone()),
+        Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
+        None => {}
+    }
+    match desired {
+        Err(why) => {
+            let message = format!("the mirror stays as it is: {why}");
+            Some(Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, message))
+        }
+        Ok(_) if steps > 0 => {
+            no(Reason::Pending, if on { "the mirror is being written" } else { "it is being removed" }.into())
+        }
+        Ok(_) if !on => None,
+        Ok(Desired { left_out: Some(first), .. }) => {
+            let message = format!(
+                "the mirror is full: {first} and those after it are not in it, so Kubernetes says no where they say yes"
+            );
+            no(Reason::TooLarge, message)
+        }
+        Ok(Desired { pairs, left_out: None }) => {
+            let roles = plural(pairs.len(), "ClusterRole");
+            let message = format!("the ACLs of partition `default` stand in {roles}");
+            Some(Finding::yes(Type::Mirrored, Reason::Mirrored, message))
+        }
+    }
+}
+
+/// The queues of the mirrored partition, if a text has that partition.
+///
+/// # Errors
+/// The message for a text that a scheduler does not take over.
+fn queues(text: &str, cache: &mut ParseCache) -> Result<Option<Tree>, String> {
+    let config = cache.parse_accepted(text)?;
+    let partition = config.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(PARTITION));
+    partition.map(Tree::new).transpose().map_err(|error| error.to_string())
+}
+
+/// Returns whether an object may be changed or removed: only the mirror gives such names. A label can be put
+/// on anything.
+fn is_ours(object: &MirrorObject) -> bool {
+    object.name.starts_with(desired::PREFIX)
+}

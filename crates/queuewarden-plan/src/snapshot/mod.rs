@@ -1,0 +1,133 @@
+//! The input of `plan`: everything it reads, as plain data, gathered at one moment.
+//!
+//! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a
+//! Kubernetes type, and the clock is a field, so that the same snapshot always gives the same plan.
+//!
+//! * [`spec`]: the specs of our kinds; [`status`]: what the status of the `YuniKornConfig` remembers.
+//! * [`entry`]: one object with its metadata.
+//! * [`config_map`] and [`mirror`]: what is written, as it is in the cluster.
+//! * [`observed`]: what the operator remembers and observes.
+//! * [`release`]: the version of the scheduler.
+
+mod names;
+pub mod release;
+mod spec;
+mod status;
+
+mod entry;
+
+mod config_map;
+mod mirror;
+mod observed;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use release::Release;
+
+use crate::conditions::{self, Reason, Type};
+use yunikorn::version::Version;
+use yunikorn_access::alias::Aliased;
+
+pub use config_map::*;
+pub use entry::*;
+pub use mirror::*;
+pub use names::*;
+pub use observed::*;
+pub use spec::*;
+pub use status::*;
+
+/// Everything the plan depends on.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// The moment the plan is made for.
+    pub now: Timestamp,
+    /// The `YuniKornConfig` named `default`; `None` when there is none.
+    pub config: Option<ConfigEntry>,
+    /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the
+    /// same in the next snapshot.
+    pub queue_acls: Vec<Arc<QueueAclEntry>>,
+    /// All `AdmissionPolicy` objects, in any order.
+    pub policies: Vec<PolicyEntry>,
+    /// All `QueueAccessTest` objects, in any order.
+    pub access_tests: Vec<AccessTestEntry>,
+    /// `yunikorn-defaults` in the configured namespace.
+    pub defaults: Option<Arc<ConfigMapState>>,
+    /// The base ConfigMap (often the same object as `defaults`).
+    pub base: Option<Arc<ConfigMapState>>,
+    /// The output ConfigMap (`yunikorn-configs`).
+    pub output: Option<Arc<ConfigMapState>>,
+    /// The last base from which a full text was written, as the operator stored it; `None` if nothing is
+    /// stored.
+    pub last_base: Option<LastBase>,
+    /// The RBAC mirror in the cluster; `None` if it was not read.
+    pub mirror: Option<Mirror>,
+    /// The operator's observations of the outside world since it started.
+    pub observed: Observed,
+}
+
+impl Snapshot {
+    /// Returns the snapshot of a cluster without any objects.
+    pub fn empty(now: Timestamp) -> Self {
+        Self { now, ..Self::default() }
+    }
+
+    /// Returns the settings of the installation, if they can be read.
+    pub(crate) fn spec(&self) -> Option<&ConfigSpec> {
+        self.config.as_ref()?.spec.as_ref().ok()
+    }
+
+    /// Returns the version of the scheduler. One that does not answer is the one that it was, by the status.
+    pub fn release(&self) -> Release {
+        let chosen = self.spec().and_then(|spec| spec.version);
+        let answer = self.observed.read_back.as_ref().map(|read_back| &read_back.checksum);
+        let answers = answer.is_some_and(|answer| {
+            answer.as_ref().map_or_else(|error| error.reason == Reason::VersionUnproven, |_| true)
+        });
+        let before = || self.config_status()?.version.as_ref()?.reported.as_deref();
+        let now = self.observed.release.as_deref();
+        Release::new(chosen, if answers { now } else { now.or_else(before) })
+    }
+
+    /// Returns the line of releases of the scheduler.
+    pub fn version(&self) -> Version {
+        self.release().version
+    }
+
+    /// Returns the names in the specs of all `QueueAcl`s by their aliases.
+    pub fn aliased(&self) -> Aliased {
+        let mut aliased = Aliased::default();
+        let specs = self.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        for grant in specs.flat_map(|spec| [&spec.submit, &spec.admin]).flatten() {
+            if let Grant::Lists { users, groups } = grant {
+                aliased.add(users, groups);
+            }
+        }
+        aliased
+    }
+
+    /// Returns the last status of the `YuniKornConfig`.
+    pub(crate) fn config_status(&self) -> Option<&ConfigStatus> {
+        self.config.as_ref()?.in_force.as_ref()
+    }
+
+    /// Returns the checksum of the text that the scheduler was last known to run, by the status. With
+    /// another spec it may be another scheduler.
+    pub(crate) fn loaded_hash(&self) -> Option<&String> {
+        let Meta { conditions, generation, .. } = &self.config.as_ref()?.meta;
+        let current = conditions::find(conditions, Type::Loaded)?.observed_generation == *generation;
+        self.config_status().filter(|_| current)?.loaded_hash.as_ref()
+    }
+
+    /// Returns whether an older write may still be accepted, or was accepted and is not observed yet: then
+    /// another text may be in force.
+    pub(crate) fn is_fenced(&self) -> bool {
+        let version = self.output.as_deref().map(|output| &output.resource_version);
+        version.is_some() && self.observed.fence.as_ref() == version
+    }
+
+    /// Returns the text in `data` of the output under a key.
+    pub(crate) fn output_text(&self, key: &str) -> Option<&String> {
+        self.output.as_deref()?.data.get(key)
+    }
+}

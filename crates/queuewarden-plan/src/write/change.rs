@@ -1,0 +1,69 @@
+//! The changes of ConfigMaps that a plan makes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::effective::merged::is_queues_key;
+use crate::grants::attribution::Attribution;
+use crate::snapshot::{ConfigMapState, FIELD_MANAGER, QueueAclInForce};
+
+/// A ConfigMap to create.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+pub struct NewConfigMap {
+    /// `metadata.name`, in the configured namespace.
+    pub name: String,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// `data`
+    pub data: BTreeMap<String, String>,
+}
+
+/// A change of the output ConfigMap; keys that are not named stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+pub struct Write {
+    /// Name of the ConfigMap.
+    pub name: String,
+    /// The precondition: `None` creates the ConfigMap and fails if there is one.
+    pub resource_version: Option<String>,
+    /// `data` keys to set (`Some`) or to remove (`None`).
+    pub data: BTreeMap<String, Option<String>>,
+    /// `metadata.annotations` to set.
+    pub annotations: BTreeMap<String, String>,
+    /// The annotation [`IN_FORCE`](crate::snapshot::IN_FORCE) to set; `None` leaves it.
+    pub in_force: Option<BTreeMap<String, Option<QueueAclInForce>>>,
+    /// True if it puts back a key that someone else changed: such writes are limited in rate.
+    pub repair: bool,
+    /// True if it writes the same text again with a new revision, because the scheduler did not load it.
+    pub reassert: bool,
+    /// True if it grants somebody more than the current text does: such writes are limited in rate.
+    pub widens: bool,
+    /// True if its text is the current one with nothing but withdrawals applied, and not the full text.
+    pub partial: bool,
+    /// The objects that make the difference, and other reasons for its text, for the history.
+    pub causes: Vec<String>,
+    /// Which objects decide which ACLs of the full text, with the ends of their grants.
+    pub contributions: Arc<[Attribution]>,
+}
+
+impl Write {
+    /// Returns the queue tree that it sets, with its key.
+    pub(crate) fn queue_tree(&self) -> Option<(&String, &String)> {
+        let mut set = self.data.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        set.find(|(key, _)| is_queues_key(key))
+    }
+
+    /// Returns the access keys of the admission controller that it sets or removes.
+    pub(crate) fn admission(&self) -> impl Iterator<Item = (&String, Option<&String>)> {
+        let keys = self.data.iter().filter(|(key, _)| yunikorn::admission::KEYS.contains(&key.as_str()));
+        keys.map(|(key, value)| (key, value.as_ref()))
+    }
+
+    /// Returns the other managers that own its keys in `map`, each once.
+    pub(crate) fn other_writers(&self, map: Option<&ConfigMapState>) -> Vec<String> {
+        let owners = map.into_iter().flat_map(|map| self.data.keys().filter_map(|key| map.owners.get(key)));
+        let managers = owners.flatten().map(|owner| owner.manager.as_str());
+        let others: BTreeSet<_> = managers.filter(|manager| *manager != FIELD_MANAGER).collect();
+        others.into_iter().map(str::to_owned).collect()
+    }
+}

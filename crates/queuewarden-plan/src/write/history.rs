@@ -1,0 +1,228 @@
+//! The history of the output: the revision that a write becomes, and the revisions that make room for it.
+//!
+//! A revision is a text of queuewarden's with the number in its header, so that status, text and history
+//! count alike. Beside it are the access keys of the admission controller: a write of those alone is a
+//! revision with the number of the text that stays. Its name has a checksum of both and
+//! the time: what is recorded again, or twice at the same time, is found there.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+pub use super::causes::is_put_back;
+
+use crate::conditions::cut;
+use crate::effective::header;
+use crate::effective::merged::is_queues_key;
+use crate::write::Write;
+use crate::write::causes::few;
+use yunikorn::admission;
+use yunikorn::config::checksum;
+
+/// The most revisions that are stored.
+pub const MAX_REVISIONS: usize = 100;
+/// The most bytes of all of them, as they are stored: a five-hundredth of what etcd holds by default, 2 GiB.
+pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// The beginning of the name of each revision.
+pub const PREFIX: &str = "queuewarden-";
+/// The most bytes of the sentence about access.
+const MAX_ACCESS: usize = 1000;
+
+/// A text that was written, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// The number in the header of the text.
+    pub number: u64,
+    /// The time of the write, or when the text was found.
+    pub at: Timestamp,
+    /// The objects that made the difference, and other reasons; none if they are unknown.
+    pub causes: Vec<String>,
+    /// One line on who gained and who lost access by it; `None` if that is unknown.
+    pub access: Option<String>,
+    /// The text.
+    pub text: String,
+    /// The access keys of the admission controller beside it.
+    pub admission: BTreeMap<String, String>,
+}
+
+impl Revision {
+    /// Makes the revision of a write after which the output has this `data`; `gone` are the objects that the
+    /// text before was made from, and that do not exist any more. `None` if it wrote neither queues nor
+    /// access keys, or the text is none of queuewarden's.
+    pub fn of_write(
+        write: &Write,
+        data: &BTreeMap<String, String>,
+        at: Timestamp,
+        access: Option<&str>,
+        gone: &[Arc<str>],
+    ) -> Option<Self> {
+        let is_text = |(key, text): &(&String, &String)| is_queues_key(key) && number(text).is_some();
+        let beside = || data.iter().find(is_text).filter(|_| write.admission().next().is_some());
+        let tree = write.queue_tree();
+        let (_, text) = tree.or_else(beside)?;
+        let gone = gone.iter().filter(|_| tree.is_some());
+        let gone = few(gone.map(|name| format!("QueueAcl/{name} deleted")).collect());
+        let causes = write.causes.iter().cloned().chain(gone).collect();
+        let access = access.map(|access| cut(access, MAX_ACCESS).into_owned());
+        Some(Self { number: number(text)?, at, causes, access, text: text.clone(), admission: keys(data) })
+    }
+
+    /// Returns the name under which it is stored: its number, what it is, and its time in milliseconds.
+    pub fn name(&self) -> String {
+        let keys = self.admission.iter().map(|(key, value)| format!("{key}\n{value}\n"));
+        let hash = checksum(&std::iter::once(self.text.clone()).chain(keys).collect::<String>());
+        let hash = hash.to_ascii_lowercase();
+        let time = self.at.as_millisecond();
+        format!("{PREFIX}{}-{}-{time}", self.number, hash.get(..10).unwrap_or(&hash))
+    }
+}
+
+/// Splits the name of a revision into what it is and its time.
+fn parts(name: &str) -> (&str, i64) {
+    let (what, time) = name.rsplit_once('-').unwrap_or((name, ""));
+    (what, time.parse().unwrap_or_default())
+}
+
+/// Returns the number in the header of a text of queuewarden's.
+pub fn number(text: &str) -> Option<u64> {
+    header::split(text).map(|parts| parts.revision)
+}
+
+/// Returns the access keys of the admission controller in the output.
+pub(crate) fn keys(data: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let set = data.iter().filter(|(key, _)| admission::KEYS.contains(&key.as_str()));
+    set.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// A stored revision, as far as it has to be known to make room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its name.
+    pub name: String,
+    /// Its uid, so that no other object of the name is removed.
+    pub uid: String,
+    /// The time of its creation, by the API server's clock.
+    pub created: Option<Timestamp>,
+    /// Its number.
+    pub number: u64,
+    /// Its size in bytes.
+    pub bytes: usize,
+}
+
+/// The changes that record a revision, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryChanges {
+    /// The revisions to remove first.
+    pub remove: Vec<Stored>,
+    /// True if the revision is to be created, and not there already.
+    pub create: bool,
+}
+
+/// Decides which revisions make room for one of this name and size: the oldest ones. They are removed before
+/// it is created, so that there is room even if one of the two fails for ever. What the newest one is, too,
+/// is not created again.
+pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChanges {
+    stored.retain(|revision| revision.name.starts_with(PREFIX));
+    // Numbers may begin again, and anybody may choose one; nobody but the API server says when it was
+    // created.
+    stored
+        .sort_by_cached_key(|revision| Reverse((revision.created, revision.number, parts(&revision.name).1)));
+    let newest = stored.first().map(|revision| parts(&revision.name).0);
+    let create = newest != Some(parts(name).0) && !stored.iter().any(|revision| revision.name == name);
+    let (mut count, mut sum) = if create { (1_usize, bytes) } else { (0, 0) };
+    let fits = |revision: &&Stored| {
+        count = count.saturating_add(1);
+        sum = sum.saturating_add(revision.bytes);
+        count <= MAX_REVISIONS && sum <= MAX_BYTES
+    };
+    let fitting = stored.iter().take_while(fits).count();
+    let mut remove = stored.split_off(fitting);
+    // One that is recorded now is not removed for having been created before others.
+    remove.retain(|revision| revision.name != name);
+    remove.reverse();
+    HistoryChanges { remove, create }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Revisions from 1 to `count`, of this size each.
+    fn stored(count: u64, bytes: usize) -> Vec<Stored> {
+        (1..=count)
+            .map(|number| Stored {
+                name: format!("{PREFIX}{number}-x"),
+                uid: format!("uid-{number}"),
+                created: Timestamp::from_second(i64::try_from(number).unwrap()).ok(),
+                number,
+                bytes,
+            })
+            .collect()
+    }
+
+    /// The numbers that make room for a new revision of this size.
+    fn removed(stored: Vec<Stored>, bytes: usize) -> Vec<u64> {
+        let changes = changes(stored, "queuewarden-999-x", bytes);
+        assert!(changes.create);
+        changes.remove.into_iter().map(|revision| revision.number).collect()
+    }
+
+    #[test]
+    fn a_hundredth_revision_has_room_and_the_next_one_takes_that_of_the_oldest() {
+        assert_eq!(removed(stored(99, 10), 10), [0_u64; 0]);
+        assert_eq!(removed(stored(100, 10), 10), [1]);
+        assert_eq!(removed(stored(103, 10), 10), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn bytes_of_all_together_are_bounded_and_the_oldest_go_first() {
+        const MIB: usize = 1024 * 1024;
+        assert_eq!(removed(stored(3, MIB), MIB), [0_u64; 0]);
+        assert_eq!(removed(stored(4, MIB), MIB), [1]);
+        assert_eq!(removed(stored(4, MIB), MIB + 1), [1, 2]);
+        assert_eq!(removed(stored(4, usize::MAX), 1), [1, 2, 3, 4]);
+        let mut with_a_large_one = stored(6, 10);
+        with_a_large_one[2].bytes = MAX_BYTES;
+        assert_eq!(removed(with_a_large_one, 10), [1, 2, 3], "none is skipped");
+    }
+
+    #[test]
+    fn a_text_that_is_there_adds_nothing_and_is_not_removed() {
+        let changes = |count, number: u64| changes(stored(count, 10), &format!("{PREFIX}{number}-x"), 10);
+        assert_eq!(changes(3, 3), HistoryChanges { remove: Vec::new(), create: false });
+        assert_eq!(changes(3, 1), HistoryChanges { remove: Vec::new(), create: false });
+        let over = changes(101, 1);
+        assert_eq!((over.create, over.remove), (false, Vec::new()));
+    }
+
+    /// Within a second the API server's clock does not tell which revision is the newest.
+    #[test]
+    fn keys_that_change_and_change_back_are_three_revisions() {
+        let mut all = stored(2, 10);
+        for (revision, name) in all.iter_mut().zip(["queuewarden-1-aa-5", "queuewarden-1-bb-6"]) {
+            *revision = Stored { name: name.to_owned(), number: 1, created: None, ..revision.clone() };
+        }
+        assert!(changes(all.clone(), "queuewarden-1-aa-7", 10).create);
+        assert!(!changes(all, "queuewarden-1-bb-7", 10).create, "it is the newest already");
+    }
+
+    /// The API server's clock decides, because everybody chooses a number.
+    #[test]
+    fn a_number_does_not_keep_a_revision() {
+        let mut all = stored(100, 10);
+        all[0].number = u64::MAX;
+        let made = changes(all, "queuewarden-999-x", 10);
+        assert_eq!(made.remove.first().map(|revision| revision.uid.as_str()), Some("uid-1"));
+    }
+
+    #[test]
+    fn an_object_of_another_name_is_not_touched() {
+        let mut all = stored(100, MAX_BYTES);
+        for object in &mut all {
+            object.name = format!("web-{}", object.number);
+        }
+        assert_eq!(removed(all, 10), [0_u64; 0]);
+    }
+}
