@@ -15,8 +15,8 @@ use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, verdict};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
-use yunikorn_access::{Origin, TextLocation};
 use yunikorn_access::subject::Subject;
+use yunikorn_access::{Origin, TextLocation};
 
 /// The answer to `what-can --all`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -119,8 +119,7 @@ fn with_own_groups(session: &Session, names: &Names) -> Names {
 impl Found {
     /// Returns the location of an entry.
     pub fn written_in(&self, Entry { place, until, .. }: &Entry) -> Origin {
-        let object =
-            |kind, name: &str| Origin::Object { kind, name: name.to_owned(), until: *until };
+        let object = |kind, name: &str| Origin::Object { kind, name: name.to_owned(), until: *until };
         match place {
             Place::QueueAcl { name, .. } => object("QueueAcl", name),
             Place::Policy { name, .. } => object("AdmissionPolicy", name),

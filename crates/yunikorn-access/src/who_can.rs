@@ -57,8 +57,8 @@ pub fn who_can(tree: &Tree, right: Right, queue: &str) -> WhoCan {
 
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee> {
     let mut found: HashMap<Match<'_>, Found, RandomState> = HashMap::default();
-    let steps = checked(tree, right, id)
-        .flat_map(|(_, node)| right.acls().iter().map(move |acl| (node, *acl)));
+    let steps =
+        checked(tree, right, id).flat_map(|(_, node)| right.acls().iter().map(move |acl| (node, *acl)));
     for (step, (node, acl)) in steps.enumerate() {
         let Grants { acl: in_force, parts, .. } = node.grants(acl);
         for (origin, part) in parts {
@@ -109,6 +109,7 @@ mod tests {
     use crate::decide::{Step, explain};
     use crate::reach::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
+    use crate::tree::Origin;
     use crate::tree::{GrantingEntry, TextLocation};
     use proptest::prelude::*;
     use yunikorn::acl;
@@ -132,7 +133,8 @@ mod tests {
     fn agree(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Result<(), String> {
         let decision = explain(tree, right, queue, identity);
         let who = who_can(tree, right, queue);
-        let ours: Vec<_> = who.grantees.iter().filter(|grantee| is(identity, grantee.subject.entry())).collect();
+        let ours: Vec<_> =
+            who.grantees.iter().filter(|grantee| is(identity, grantee.subject.entry())).collect();
         let same = |holds: bool, what: &str| {
             let reported =
                 || format!("{what}: {right:?} {queue} {identity:?}\n{tree:?}\n{decision:?}\n{who:?}");
@@ -156,8 +158,10 @@ mod tests {
             "where",
         )?;
         // The nearest grant of any name of this person is that of the entry.
-        let of_granting =
-            ours.iter().find(|grantee| grantee.subject.entry() == granting.entry).and_then(|of| of.grants.first());
+        let of_granting = ours
+            .iter()
+            .find(|grantee| grantee.subject.entry() == granting.entry)
+            .and_then(|of| of.grants.first());
         same(of_granting.is_some_and(granted), "the nearest")
     }
 
@@ -259,7 +263,10 @@ mod tests {
         tree.attribute(&QueuePath::root(), Right::Submit, object("all"), &acl::parse("*").unwrap());
         tree.attribute(&QueuePath::root(), Right::Submit, object("one"), &acl::parse("sue").unwrap());
         let who = who_can(&tree, Right::Submit, "root");
-        assert_eq!(who.grantees.iter().map(|grantee| grantee.subject.entry()).collect::<Vec<_>>(), [Match::Everyone]);
+        assert_eq!(
+            who.grantees.iter().map(|grantee| grantee.subject.entry()).collect::<Vec<_>>(),
+            [Match::Everyone]
+        );
         assert_eq!(who.grantees[0].grants[0].origins, [object("all")]);
     }
 
@@ -276,7 +283,10 @@ mod tests {
             assert_eq!(who_can(&tree, Right::Admin, queue).grantees.len(), 2, "{queue}");
         }
         let who = who_can(&tree, Right::Submit, "root.@recovery@.sub");
-        assert_eq!(who.grantees.iter().map(|of| of.subject.entry()).collect::<Vec<_>>(), [Match::User("zoe")]);
+        assert_eq!(
+            who.grantees.iter().map(|of| of.subject.entry()).collect::<Vec<_>>(),
+            [Match::User("zoe")]
+        );
         assert_eq!(who_can(&tree, Right::Submit, "prod").denial, Some(Denial::NoQueue));
     }
 }

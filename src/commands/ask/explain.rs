@@ -9,7 +9,6 @@ use crate::source::request;
 use crate::source::session::{DEFAULT_PARTITION, EXIT_CODES};
 use go_compat::diag::listed;
 use queuewarden_api::answer::{About, Answers, DecisionAnswer, until};
-use yunikorn::identity::Identity;
 use yunikorn_access::decide::{Decision, Step};
 use yunikorn_access::{Origin, Remedy, Tree, remedies};
 

@@ -14,7 +14,7 @@ use crate::source::input::source::shown;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::report::{ReportCluster, Made, ReportAnswer};
+use queuewarden_api::answer::report::{Made, ReportAnswer, ReportCluster};
 use queuewarden_api::answer::{Answers, until};
 use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -25,7 +25,6 @@ use queuewarden_plan::view::Locate as _;
 use queuewarden_plan::{ResourceKind, admission_settings, risks};
 use queuewarden_report::{Beside, changes, diagram, outside, page, without_effect};
 use yunikorn::right::Right;
-use yunikorn_access::subject::Subject;
 use yunikorn_access::{Origin, Tree, who_can};
 
 /// The file if none is given.

@@ -107,7 +107,7 @@ fn table(answer: &WhatCan, wide: bool) -> Table {
     for RightOn { queue, leaf, verb, entry, by, until: end } in &answer.rights {
         let (entry, origins) = (entry.to_string(), Origin::list(&by.origins));
         let kind = if *leaf { "leaf" } else { "parent" };
-        let row = [queue, verb.verb(), &entry, &by.queue, by.acl.as_str(), &origins, kind];
+        let row = [queue, verb.verb(), &entry, by.queue.as_str(), by.acl.key(), &origins, kind];
         table.row(row.into_iter().take(columns).chain([until(*end).as_str()]));
     }
     table

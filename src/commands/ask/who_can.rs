@@ -7,8 +7,8 @@ use crate::source::request;
 use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
 use queuewarden_api::answer::{Answers, WhoCanAnswer, until};
 use yunikorn::right::Right;
-use yunikorn_access::decide::Denial;
 use yunikorn_access::Origin;
+use yunikorn_access::decide::Denial;
 use yunikorn_access::who_can::{Grantee, WhoCan, who_can};
 
 /// List everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where

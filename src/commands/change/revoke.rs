@@ -21,6 +21,7 @@ use queuewarden_plan::snapshot::QueueAclEntry;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
+use yunikorn_access::Origin;
 use yunikorn_access::subject::Subject;
 use yunikorn_access::who_can::who_can;
 

@@ -18,6 +18,7 @@ use queuewarden_api::convert;
 use queuewarden_plan::snapshot::{Grant, Meta, QueueAclEntry, QueueAclSpec};
 use queuewarden_plan::{ObjectRef, ResourceKind, grant_acl};
 use yunikorn::right::Right;
+use yunikorn_access::Origin;
 use yunikorn_access::decide::in_words;
 
 /// Help text on the sections and the exit codes.

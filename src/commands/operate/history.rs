@@ -128,12 +128,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    fn list(
-        &self,
-        mut revisions: Vec<Revision>,
-        namespace: &str,
-        console: Console,
-    ) -> Result<Exit, Failure> {
+    fn list(&self, mut revisions: Vec<Revision>, namespace: &str, console: Console) -> Result<Exit, Failure> {
         revisions.iter_mut().for_each(Revision::shorten);
         let answer = HistoryAnswer { version: VERSION, revisions };
         self.print(&answer, console)?;
@@ -376,8 +371,7 @@ REVISION   WRITTEN                CAUSE           ACCESS
             let (at, causes, access) = (Timestamp::UNIX_EPOCH, Vec::new(), None);
             answer(&pack(&Revision { number, at, causes, access, text, admission }).unwrap().0)
         };
-        let broken =
-            Revision { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
+        let broken = Revision { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
         let all = vec![
             revision(1, "ann", keys("false")),
             revision(2, "ann,bob", keys("false")),
@@ -407,8 +401,7 @@ REVISION   WRITTEN                CAUSE           ACCESS
         let name = |object: &ControllerRevision| object.metadata.name.clone().unwrap();
         let (first, second) = (object(1, None), object(2, None));
         let again = object(2, Some("nobody gains or loses access"));
-        let all =
-            [answer(&first), answer(&second), Revision { name: "again".into(), ..answer(&again) }];
+        let all = [answer(&first), answer(&second), Revision { name: "again".into(), ..answer(&again) }];
         assert_eq!(find(&all, "1").unwrap().name, name(&first));
         assert_eq!(find(&all, "2").unwrap().name, "again", "the newest of a number");
         assert_eq!(find(&all, &name(&second)).unwrap().access, None);

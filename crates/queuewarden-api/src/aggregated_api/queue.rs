@@ -10,8 +10,8 @@ use crate::answer::Answers;
 use yunikorn::right::Right;
 use yunikorn_access::decide::Denial;
 use yunikorn_access::placement::Live;
-use yunikorn_access::tree::{Located, Node, QueueId, Tree};
 use yunikorn_access::subject::Subject;
+use yunikorn_access::tree::{Located, Node, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::who_can::Grantee;
 

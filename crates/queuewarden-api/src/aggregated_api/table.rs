@@ -13,8 +13,8 @@ use super::queue::{Effective, Queue};
 use crate::extended;
 use go_compat::diag::cut;
 use yunikorn::right::Right;
-use yunikorn_access::decide::Denial;
 use yunikorn_access::Origin;
+use yunikorn_access::decide::Denial;
 use yunikorn_access::subject::Subject;
 use yunikorn_access::who_can::Grantee;
 
@@ -102,8 +102,8 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
 fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
     let words = subject.subject.to_string();
     let Some(nearest) = subject.grants.first() else { return words };
-    let admin = right == Right::Submit && nearest.acl.as_str() == Right::Admin.key();
-    match (nearest.queue == queue, admin) {
+    let admin = right == Right::Submit && nearest.acl == Right::Admin;
+    match (nearest.queue.as_str() == queue, admin) {
         (true, false) => words,
         (true, true) => format!("{words} (admin)"),
         (false, false) => format!("{words} ({})", nearest.queue),

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use super::{About, DecisionAnswer, RemedyAnswer, RemedyKind, VERSION};
-use yunikorn_access::decide::in_words;
 use yunikorn_access::decide::Decision;
+use yunikorn_access::decide::in_words;
 use yunikorn_access::subject::Subject;
-use yunikorn_access::tree::{Origin, QueueId, Tree};
+use yunikorn_access::tree::{Origin, Tree};
 use yunikorn_access::{How, Remedy, remedies, sentence, until};
 
 /// Turns the evaluator's results into answers about one configuration.
@@ -28,11 +28,6 @@ impl Answers<'_> {
         }
     }
 
-    /// Returns the path of a queue.
-    pub fn path(&self, id: QueueId) -> String {
-        self.tree.node(id).map(|node| node.path.to_string()).unwrap_or_default()
-    }
-
     /// Converts a decision with its trace.
     pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
         let until = self.until(decision);
@@ -40,7 +35,7 @@ impl Answers<'_> {
             about: self.about(),
             verb: decision.right,
             queue: decision.path.clone(),
-            nearest_queue: decision.located.nearest().map(|id| self.path(id)),
+            nearest_queue: decision.located.nearest().map(|id| self.tree.path(id).to_string()),
             user: decision.identity.user.clone(),
             groups: decision.identity.groups.clone(),
             allowed: decision.allowed(),

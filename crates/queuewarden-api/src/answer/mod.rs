@@ -15,11 +15,11 @@ use serde::Serialize;
 
 pub use answers::Answers;
 use yunikorn::right::{AclKey, Right};
-use yunikorn_access::{Origin, in_words};
 use yunikorn_access::decide::{Denial, Step};
 use yunikorn_access::reach::GrantedBy;
 use yunikorn_access::subject::Subject;
 use yunikorn_access::who_can::Grantee;
+use yunikorn_access::{Origin, in_words};
 
 /// Returns an end as a cell of a table; empty if there is none.
 pub fn until(end: Option<Timestamp>) -> String {

@@ -9,8 +9,8 @@ mod near_miss;
 mod sentence;
 mod until;
 
-pub(crate) use near_miss::in_another_case;
 pub use near_miss::NearMiss;
+pub(crate) use near_miss::in_another_case;
 use near_miss::near_misses;
 pub use sentence::sentence;
 pub(crate) use sentence::{below_leaf, visible, yes};

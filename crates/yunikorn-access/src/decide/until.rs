@@ -27,7 +27,6 @@ pub fn in_words(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subject::Subject;
     use crate::testing::tree;
     use crate::tree::Origin;
     use crate::who_can::who_can;

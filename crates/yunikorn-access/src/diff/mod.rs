@@ -40,11 +40,11 @@ use periods::{Span, Spans};
 
 use super::decide::decide;
 use super::decide::until;
-use super::reach::GrantedBy;
 use super::queue_set::{QueueSet, reach};
+use super::reach::GrantedBy;
 use super::subject::Subject;
 use super::tree::GrantingEntry;
-use super::tree::{Node, Origin, Tree};
+use super::tree::{Node, Tree};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
@@ -240,13 +240,7 @@ impl<'t> Side<'t> {
     }
 
     /// The entry at the top of an extent: if it were further up, the queue above would have changed as well.
-    fn reached(
-        self,
-        right: Right,
-        subject: Match<'_>,
-        extent: Extent,
-        until: Option<Timestamp>,
-    ) -> Reached {
+    fn reached(self, right: Right, subject: Match<'_>, extent: Extent, until: Option<Timestamp>) -> Reached {
         let id = self.tree.find(&extent.queue);
         let node = id.and_then(|id| self.tree.node(id));
         let granting = self.who.and_then(|(who, _)| GrantingEntry::find(self.tree, right, id?, who));
@@ -447,10 +441,10 @@ impl<'t> Between<'_, 't> {
     ) -> Option<Change> {
         let (_, _, span) = parts.first()?;
         let queues = QueueSet::new(parts.iter().flat_map(|(_, part, _)| part.ranges().to_vec()).collect());
-        let unchanged =
-            if subject == Match::Everyone { self.unchanged(spans, &queues) } else { Vec::new() };
+        let unchanged = if subject == Match::Everyone { self.unchanged(spans, &queues) } else { Vec::new() };
         let side = self.to.0.get(span.first)?;
-        let until = periods.after.filter(|_| self.direction == Direction::Gains).and_then(|after| after.until);
+        let until =
+            periods.after.filter(|_| self.direction == Direction::Gains).and_then(|after| after.until);
         let reached = |(extent, _, span): (Extent, QueueSet, Span)| {
             Some(self.to.0.get(span.first)?.reached(self.right, subject, extent, until))
         };

@@ -193,7 +193,8 @@ fn the_entry_that_makes_the_difference_is_reported() {
     let old = tree(&[("root", "", ""), ("root.a", "", "sue")]);
     let new = tree(&[("root", "", ""), ("root.a", "", "")]);
     let diff = diff(&old, &new);
-    let by: Vec<_> = diff.kept.changes.iter().map(|change| (change.right, change.extents[0].by.acl)).collect();
+    let by: Vec<_> =
+        diff.kept.changes.iter().map(|change| (change.right, change.extents[0].by.acl)).collect();
     assert_eq!(by, [(Right::Submit, Right::Admin), (Right::Admin, Right::Admin)]);
     assert_eq!(diff.kept.changes[0].extents[0].by.origins.len(), 1);
 }

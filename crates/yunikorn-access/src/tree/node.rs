@@ -52,10 +52,10 @@ pub struct Grants {
     pub parts: Vec<(Origin, Acl)>,
 }
 
-/// The source in which a grant is written.
+/// The location of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(into = "WrittenIn")]
-#[schemars(with = "WrittenIn")]
+#[schemars(with = "WrittenIn", rename = "WrittenIn")]
 pub enum Origin {
     /// An object of queuewarden: `QueueAcl/name`.
     Object {

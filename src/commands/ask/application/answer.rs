@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use queuewarden_api::answer::About;
 use yunikorn::right::Right;
-use yunikorn_access::decide;
 use yunikorn_access::application::{Clause, List, Need, Remedy, Requirement, Step, Verb};
+use yunikorn_access::decide;
 use yunikorn_access::subject::Subject;
 
 /// The answer to `can-i` and `explain` about an application.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::answer::{OutcomeKind, PlaceAnswer, RuleResult, number};
 use crate::commands::ask::explain;
 use crate::output::format::{Table, visible, wrapped};
-use yunikorn_access::{Origin, TextLocation};
 use yunikorn_access::placement::{RuleName, RuleStep, Step};
+use yunikorn_access::{Origin, TextLocation};
 
 /// Formats the whole answer; the steps are those of its rules.
 pub fn text(answer: &PlaceAnswer, steps: &[Step], width: Option<usize>) -> String {

@@ -1,6 +1,6 @@
 //! Sentences of an answer.
 
-use super::answer::{Context, Refused, TriedRule, RuleResult, number};
+use super::answer::{Context, Refused, RuleResult, TriedRule, number};
 use yunikorn::queue::ROOT;
 use yunikorn_access::decide::{Decision, Denial};
 use yunikorn_access::placement::{
@@ -113,7 +113,7 @@ fn denied(decision: &Decision) -> String {
     let way = if nearest == ROOT { "of root".to_owned() } else { format!("from {nearest} up to root") };
     let near = decision.steps.iter().find_map(|step| {
         let miss = step.near_misses.first()?;
-        Some(format!("; the {} of {} is close: {}", step.right.key(), step.queue, miss.message))
+        Some(format!("; the {} of {} is close: {}", step.acl.key(), step.queue, miss.message))
     });
     format!("no ACL {way} names the user or a group{}", near.unwrap_or_default())
 }

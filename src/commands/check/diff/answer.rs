@@ -16,10 +16,7 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
 use yunikorn_access::decide::explain;
-use yunikorn_access::diff::{
-    Change, Diff, PartitionDiff, Timeline, between_for, same, unmoved,
-};
-use yunikorn_access::subject::Subject;
+use yunikorn_access::diff::{Change, Diff, PartitionDiff, Timeline, between_for, same, unmoved};
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -197,7 +194,8 @@ impl Compared<'_> {
         let [old, new] = [self.old, self.new].map(|of| {
             risks(&of.rendered.context.settled).into_iter().map(|(_, risk)| risk).collect::<Vec<_>>()
         });
-        let is_old = |new: &Diagnostic| old.iter().any(|old| (old.code, &old.message) == (new.code, &new.message));
+        let is_old =
+            |new: &Diagnostic| old.iter().any(|old| (old.code, &old.message) == (new.code, &new.message));
         new.into_iter().filter(|risk| !is_old(risk)).collect()
     }
 }

@@ -12,8 +12,7 @@ const MAX_REFUSED: usize = 20;
 /// Returns a heading with counts, the table, and what is refused and noted as a list.
 pub(super) fn text(answer: &DiffAnswer, table: &Table, notes: &[String]) -> String {
     let count = |direction, moved| {
-        let of =
-            |change: &&Change| change.direction == direction && change.periods.is_moved() == moved;
+        let of = |change: &&Change| change.direction == direction && change.periods.is_moved() == moved;
         answer.changes().filter(of).count()
     };
     let of = answer.user.as_ref().map(|user| format!(" of {}", code(user))).unwrap_or_default();

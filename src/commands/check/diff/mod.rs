@@ -20,7 +20,7 @@ use crate::source::rendered::ObjectChange;
 use crate::source::request;
 use crate::source::session::{ClusterArgs, DEFAULT_PARTITION};
 use crate::source::times;
-use answer::{Compared, DiffAnswer, ChangedSetting, UnmovedRight};
+use answer::{ChangedSetting, Compared, DiffAnswer, UnmovedRight};
 use go_compat::diag::{plural, quoted};
 use queuewarden_plan::timeline::unknown;
 use queuewarden_plan::{ObjectRef, ResourceKind};
