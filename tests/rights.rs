@@ -69,7 +69,7 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "create leases",
-        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process.rs", &["Api<Lease>"])],
+        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process/mod.rs", &["Api<Lease>"])],
     },
     Use {
         manifest: "rbac.yaml",

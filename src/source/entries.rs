@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::output::Failure;
 use crate::output::format::{Table, UNTIL, visible};
-use crate::source::rendered::Evidence;
+use crate::source::configuration::Evidence;
 use crate::source::session::{DEFAULT_PARTITION, Session, SourceArgs};
 use go_compat::diag::quoted;
 use queuewarden_api::answer::{About, until};

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::configuration::{ClusterContext, Configuration, Refused, RenderedText, Text};
-use super::rendered::{self, Evidence, ObjectChange};
-use crate::commands::check::render;
+use super::configuration::{
+    self, ClusterContext, Configuration, Evidence, ObjectChange, Refused, RenderedText, Text,
+};
+use super::schema;
 use crate::output::findings::{self, plural};
 use crate::output::{Console, Failure, diagnostic};
 use crate::source::assemble::{Assembled, assemble, namespaces};
-use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
+use crate::source::input::{Inputs, SourceDiagnostic};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::simulate::{enforced, settle};
@@ -57,21 +58,21 @@ fn warn(refused: &Refused, console: Console) {
 
 /// The input files, read and assembled.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct FileSource {
     /// The inputs.
     pub inputs: Inputs,
     /// What the operator would read.
     pub assembled: Assembled,
 }
 
-impl Given {
+impl FileSource {
     /// Assembles what was read, and prints everything that is wrong with it.
     ///
     /// # Errors
     /// When a part of them cannot be read.
     pub fn from_inputs(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
-        let found = render::unreadable(&inputs, &assembled);
+        let found = unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs.sources, &found, console.look_err()));
         let mut unread = assembled.findings.iter().chain(&inputs.alternatives);
         if unread.any(|finding| finding.diagnostic.is_error()) {
@@ -143,7 +144,7 @@ impl Given {
         let snapshot = settle(enforced(&self.assembled.snapshot)).snapshot;
         let spec = self.assembled.spec.clone();
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
-        let base = rendered::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
         Evidence { spec, snapshot, base }
     }
 
@@ -188,7 +189,7 @@ impl Given {
         {
             return self.current(notes);
         }
-        match rendered::written(snapshot, &self.assembled.spec, located, notes) {
+        match configuration::written(snapshot, &self.assembled.spec, located, notes) {
             // Without objects to write, the ConfigMaps decide.
             Err(Failure::Undecided(why))
                 if snapshot.queue_acls.is_empty() && snapshot.policies.is_empty() =>
@@ -204,7 +205,7 @@ impl Given {
     fn current(&self, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         let snapshot = &self.assembled.snapshot;
         let text =
-            rendered::current(&merged(snapshot), |map, key, text| self.text_in(map, key, text), notes)?;
+            configuration::current(&merged(snapshot), |map, key, text| self.text_in(map, key, text), notes)?;
         let context = self.context();
         context.note_refused(notes);
         Ok(RenderedText { context, ..RenderedText::alone(text, snapshot.version()) })
@@ -270,4 +271,15 @@ impl Given {
             None => Text::whole(format!("{map}/{key}"), text),
         }
     }
+}
+
+/// Returns findings on the files as such; problems of the objects are in their conditions.
+pub(crate) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
+    let mut found = assembled.findings.clone();
+    found.extend(inputs.alternatives.iter().cloned());
+    for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
+        found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
+    }
+    findings::sort(&mut found);
+    found
 }

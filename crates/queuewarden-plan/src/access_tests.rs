@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::grants::contribution::joined;
+use crate::grants::joined;
 use crate::object::ResourceKind;
 use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
-use crate::status::events;
-use crate::status::{AccessTestStatus, Event, ObjectStatus};
+use crate::status::{AccessTestStatus, Event, ObjectStatus, events};
 use crate::view::AccessView;
 use go_compat::diag::cut;
 use yunikorn::config::Config;

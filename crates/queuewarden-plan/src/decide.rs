@@ -3,20 +3,18 @@
 use jiff::Timestamp;
 
 use crate::conditions::Reason;
-use crate::effective::base::Base;
 use crate::effective::loaded::PATIENCE;
-use crate::effective::parse_cache::ParseCache;
 use crate::effective::read::read;
 use crate::effective::scheduler::LOADING;
+use crate::effective::{Base, ParseCache};
 use crate::evaluation::{Evaluation, write};
 use crate::grants::agreement::combine;
 use crate::grants::objects::resolve;
 use crate::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::status::{config, policy, queue_acl};
-use crate::write::Write;
-use crate::write::decide::WriteDecision;
 use crate::write::size::room;
+use crate::write::{Write, WriteDecision};
 use crate::{access_tests, waiting};
 
 /// Makes the plan.

@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use crate::conditions::Finding;
-use crate::effective::parse_cache::ParseCache;
-use crate::effective::read::ReadState;
-use crate::grants::agreement::Combined;
-use crate::grants::attribution::{self, Attribution};
-use crate::grants::objects::ResolvedObjects;
+use crate::effective::{ParseCache, ReadState};
+use crate::grants::{Attribution, Combined, ResolvedObjects, attribution};
 use crate::rbac_mirror::{self, MirrorChanges};
-use crate::write::context::WriteContext;
-use crate::write::decide::{WriteDecision, decide};
+use crate::write::decide::decide;
+use crate::write::{WriteContext, WriteDecision};
 use yunikorn::config::Config;
 
 /// Everything that was decided.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::effective::claim::KeyClaim;
-use crate::grants::attribution::Attribution;
+use crate::effective::KeyClaim;
+use crate::grants::Attribution;
 use crate::rbac_mirror;
 use crate::snapshot::{ConfigStatus, LastBase, Mode, OutputText, Snapshot};
 use crate::status::{AccessTestStatus, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus};
-use crate::write::history::{Revision, keys, number};
-use crate::write::{NewConfigMap, Write};
+use crate::write::history::{keys, number};
+use crate::write::{NewConfigMap, Revision, Write};
 
 /// The writes to make and the statuses and events to publish. Apply the steps in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

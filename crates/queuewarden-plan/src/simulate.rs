@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::conditions::{Condition, Reason, Status, Type, find};
 use crate::decide::plan_again;
-use crate::effective::merged::text_in_force;
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::{ParseCache, text_in_force};
 use crate::plan::Plan;
 use crate::snapshot::{
     ConfigMapState, FIELD_MANAGER, KeyOwner, Mode, OutputText, ReadBack, Snapshot, YUNIKORN_DEFAULTS,

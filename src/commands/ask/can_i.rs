@@ -80,7 +80,12 @@ impl RequestArgs {
     }
 
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
-        let queue = request::only_queue(&self.target, &self.application)?;
+        if self.application.is_given() {
+            let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
+                view, modify, kill, logs, move";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        let queue = request::queue(&self.target).map_err(Failure::Usage)?;
         let session = match self.past.open(&self.source, console) {
             Err(failure @ Failure::Forbidden(_)) if !self.past.is_given() => {
                 return self.about_oneself(right, failure, show, console);

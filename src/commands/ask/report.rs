@@ -16,10 +16,6 @@ use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::report::{Made, ReportAnswer, ReportCluster};
 use queuewarden_api::answer::{Answers, until};
-use queuewarden_api::convert;
-use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_client::call::call;
-use queuewarden_client::objects::api;
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::view::Locate as _;
 use queuewarden_plan::{ResourceKind, admission_settings, risks};
@@ -204,11 +200,9 @@ fn made(args: &Args, session: &Session, tree: &Tree) -> Made {
 
 /// Returns whether the operator has verified that the scheduler runs the written text, and the reason.
 fn verified(cluster: &Cluster, notes: &mut Vec<String>) -> (Option<bool>, String) {
-    let read = cluster
-        .run(async |client| call(api(ResourceKind::YuniKornConfig, client.clone()).get(SINGLETON)).await);
-    let meta = match read {
-        Ok(object) => convert::yunikorn_config(&object).meta,
-        Err(error) if error.is_not_found() => {
+    let meta = match cluster.config() {
+        Ok(Some(config)) => config.meta,
+        Ok(None) => {
             let why = "there is no YuniKornConfig, so nothing compares this with the scheduler";
             return (None, why.to_owned());
         }

@@ -9,7 +9,7 @@ use crate::output::format::{Table, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::{Cluster, seen};
 use crate::source::configuration::Configuration;
-use crate::source::rendered::ObjectChange;
+use crate::source::configuration::ObjectChange;
 use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
 use crate::source::times::whole_seconds;

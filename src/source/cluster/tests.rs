@@ -193,7 +193,8 @@ fn errors_of_a_connection_are_in_plain_words() {
 #[test]
 fn a_rejected_login_and_a_lost_connection_are_in_plain_words() {
     let cluster = cluster("");
-    let rejected = call::Error::Refused { code: 401, message: "Unauthorized".to_owned() };
+    let rejected =
+        queuewarden_client::call::CallError::Refused { code: 401, message: "Unauthorized".to_owned() };
     let failure = cluster.failure(SETTINGS, &rejected).to_string();
     assert!(failure.contains("the API server rejected the token"), "{failure}");
     let refused = std::io::Error::from_raw_os_error(111);

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use super::config_maps::{Pair, other_trees};
 use crate::output::findings::Found;
+use crate::source::configuration;
 use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::input::object::{Kind, Object};
 use crate::source::input::source::Source;
 use crate::source::input::{Inputs, SourceDiagnostic};
-use crate::source::rendered;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::Answers;
 use queuewarden_plan::{admission_settings, field_of as setting_of, risks};
@@ -29,7 +29,7 @@ struct Configured<'i> {
 
 /// Returns all findings about the trees in files, and the number of their queues. A text that is not among
 /// the sources is added to them.
-pub fn of_files(given: &Given, known: &Known, sources: &mut Vec<Source>) -> (Vec<Found>, usize) {
+pub fn of_files(given: &FileSource, known: &Known, sources: &mut Vec<Source>) -> (Vec<Found>, usize) {
     let inputs = &given.inputs;
     let pairs = Pair::all(inputs, &given.assembled);
     let objects = inputs.objects.iter().map(|object| (object.label(), object)).collect();
@@ -84,7 +84,7 @@ pub fn of_cluster(configuration: &Configuration, known: &Known, sources: &mut Ve
 /// Returns the configurations in files: the one that the operator would write, and each other text of queues
 /// by itself.
 fn configured<'i>(
-    given: &'i Given,
+    given: &'i FileSource,
     pairs: &[Pair<'i>],
     objects: &'i HashMap<String, &'i Object>,
 ) -> Vec<Configured<'i>> {
@@ -93,7 +93,7 @@ fn configured<'i>(
     let here = pairs.iter().position(|pair| pair.here);
     let located = |map: &str, key: &str, text| given.text_in(map, key, text);
     // If the operator would write nothing, the ConfigMaps are checked as they are.
-    let as_it_is = || rendered::current(&given.merged(), located, &mut Vec::new());
+    let as_it_is = || configuration::current(&given.merged(), located, &mut Vec::new());
     let main = given.written(&mut Vec::new()).or_else(|_| {
         let context = given.context();
         as_it_is().map(|text| RenderedText { context, ..RenderedText::alone(text, version) })
@@ -108,7 +108,7 @@ fn configured<'i>(
                 |object| Text::inside(inputs, &object.document, key, text),
             )
         };
-        let text = rendered::current(&pair.flat, located, &mut Vec::new()).ok()?;
+        let text = configuration::current(&pair.flat, located, &mut Vec::new()).ok()?;
         let context = ClusterContext::unchanged(pair.snapshot.clone());
         Some((RenderedText { context, ..RenderedText::alone(text, version) }, Some(number)))
     });

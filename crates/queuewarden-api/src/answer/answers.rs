@@ -43,7 +43,7 @@ impl Answers<'_> {
             denial: decision.denial,
             until,
             trace: decision.steps.clone(),
-            remedies: remedies(self.tree, decision).iter().map(|remedy| self.remedy(remedy)).collect(),
+            remedies: remedies(self.tree, decision).iter().map(Self::remedy).collect(),
         }
     }
 
@@ -65,7 +65,7 @@ impl Answers<'_> {
         until(self.tree, decision.right, decision.located.decides()?, &decision.identity)
     }
 
-    fn remedy(&self, remedy: &Remedy) -> RemedyAnswer {
+    fn remedy(remedy: &Remedy) -> RemedyAnswer {
         let nothing = RemedyAnswer { message: remedy.to_string(), ..RemedyAnswer::default() };
         match remedy {
             Remedy::Grant { queue, right, subject, how, opens } => {

@@ -258,7 +258,7 @@ impl<'a> Answers<'a> {
             rights: self.rights(&subjects),
             subjects,
             findings: findings(self.tree, beside),
-            admission: beside.admission.iter().map(|setting| self.setting(setting)).collect(),
+            admission: beside.admission.iter().map(Self::setting).collect(),
             changes: beside.changes.iter().map(|change| self.changed(change)).collect(),
             outside: beside.outside.iter().filter_map(|object| self.outside(object)).collect(),
             without_effect: beside
@@ -295,7 +295,7 @@ impl<'a> Answers<'a> {
         })
     }
 
-    fn setting(&self, (key, value, origin): &(&str, String, Origin)) -> ReportSetting {
+    fn setting((key, value, origin): &(&str, String, Origin)) -> ReportSetting {
         ReportSetting { key: (*key).to_owned(), value: value.clone(), written_in: Some(origin.clone()) }
     }
 

@@ -19,8 +19,8 @@ pub(super) const MAX_ENTRIES: usize = 10_000;
 /// Most values of an object that is read as a whole.
 const MAX_VALUES: usize = 50_000;
 
-/// Bytes in memory of one value as [`ValueCounter`] counts them, at most: a mapping of one entry is counted twice,
-/// and takes 656 bytes, a node of a `BTreeMap<String, Value>` with a name.
+/// Bytes in memory of one value as [`ValueCounter`] counts them, at most: a mapping of one entry is counted
+/// twice, and takes 656 bytes, a node of a `BTreeMap<String, Value>` with a name.
 pub const VALUE: usize = 336;
 
 /// The entries of an object by their names, or of a list by their numbers.

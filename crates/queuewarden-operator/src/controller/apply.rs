@@ -7,7 +7,7 @@ use serde_json::json;
 
 use queuewarden_api::API_VERSION;
 use queuewarden_api::config_map::annotations;
-use queuewarden_client::call::{Error, WRITE, call, call_within};
+use queuewarden_client::call::{CallError, WRITE, call, call_within};
 use queuewarden_plan::machine::WriteOutcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
 use queuewarden_plan::{NewConfigMap, ResourceKind, Write};
@@ -73,7 +73,7 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
 ///
 /// # Errors
 /// When the API server does not answer.
-pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, Error> {
+pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, CallError> {
     call(maps(client, namespace).get_opt(name)).await
 }
 
@@ -125,15 +125,15 @@ fn no_namespace(namespace: &str) -> WriteFailure {
 /// Separates failures that pass by themselves from lasting ones. The refusal of an admission webhook, or of a
 /// policy, is recognized by its text, because it chooses its status code freely; 400 and 403 are usual
 /// (apiserver `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
-pub(super) fn failure(error: &Error) -> WriteFailure {
+pub(super) fn failure(error: &CallError) -> WriteFailure {
     let message = error.to_string();
     let webhook = message.contains("admission webhook") && message.contains("denied the request");
     let policy = message.contains("AdmissionPolicy") && message.contains("denied request");
     match error {
-        Error::Refused { code: 400..=499, .. } if webhook || policy => WriteFailure::Rejected(message),
-        Error::Refused { code: 403, .. } => WriteFailure::Forbidden(message),
-        Error::Refused { code: 401 | 404 | 408 | 409 | 429, .. } => WriteFailure::Transient(message),
-        Error::Refused { code: 400..=499, .. } => WriteFailure::Rejected(message),
+        CallError::Refused { code: 400..=499, .. } if webhook || policy => WriteFailure::Rejected(message),
+        CallError::Refused { code: 403, .. } => WriteFailure::Forbidden(message),
+        CallError::Refused { code: 401 | 404 | 408 | 409 | 429, .. } => WriteFailure::Transient(message),
+        CallError::Refused { code: 400..=499, .. } => WriteFailure::Rejected(message),
         _ => WriteFailure::Transient(message),
     }
 }
@@ -142,8 +142,8 @@ pub(super) fn failure(error: &Error) -> WriteFailure {
 mod tests {
     use super::*;
 
-    fn refused(code: u16, message: &str) -> Error {
-        Error::Refused { code, message: message.into() }
+    fn refused(code: u16, message: &str) -> CallError {
+        CallError::Refused { code, message: message.into() }
     }
 
     #[test]
@@ -172,6 +172,6 @@ mod tests {
             assert!(!refused(code, "perhaps").is_definite(), "{code}");
         }
         assert_eq!(failure(&refused(500, broken)), WriteFailure::Transient(broken.into()));
-        assert!(matches!(failure(&Error::Timeout(WRITE)), WriteFailure::Transient(_)));
+        assert!(matches!(failure(&CallError::Timeout(WRITE)), WriteFailure::Transient(_)));
     }
 }

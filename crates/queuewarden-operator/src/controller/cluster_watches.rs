@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::cache::{Cache, Cached, Moment};
 use super::clock;
-use super::current_object::{CurrentObject, Object, keep};
+use super::current_object::{CachedObject, CurrentObject, to_cached};
 use super::identity_webhook::IdentityWebhookWatches;
 use super::mirror::MirrorWatches;
 use super::watch::{Progress, Watch};
@@ -37,13 +37,13 @@ use yunikorn_access::user_info::Mode;
 /// The most objects in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 32;
 
-type Objects<S, M> = Watch<Object<Entry<S, M>>>;
+type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
 
 /// All watches, and those that are about to replace them.
 ///
 /// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
-/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all of them
-/// have listed. Until then the endpoints use the current data.
+/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all
+/// of them have listed. Until then the endpoints use the current data.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ClusterWatches {
     current: Watches,
@@ -58,7 +58,7 @@ struct Watches {
     changed: Arc<Notify>,
     queue_acls: Objects<QueueAclSpec, Arc<QueueAclInForce>>,
     policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
-    configs: Watch<Object<ConfigEntry>>,
+    configs: Watch<CachedObject<ConfigEntry>>,
     access_tests: Objects<AccessTestSpec, ()>,
     maps: Option<Maps>,
     mirror: Option<MirrorWatches>,
@@ -82,8 +82,8 @@ impl ClusterWatches {
         Self { current: Watches::start(client, changed), relisting: false, next: None }
     }
 
-    /// Reads everything again with lists started after `since`; [`ClusterWatches::relisted`] reports when that is
-    /// done.
+    /// Reads everything again with lists started after `since`; [`ClusterWatches::relisted`] reports when
+    /// that is done.
     pub fn relist(&mut self, since: Instant) {
         self.relisting = true;
         let Watches { client, changed, begun, .. } = &self.current;
@@ -92,8 +92,8 @@ impl ClusterWatches {
         changed.notify_one();
     }
 
-    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on nothing older
-    /// is observed.
+    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on
+    /// nothing older is observed.
     pub fn relisted(&mut self) -> bool {
         let watches = self.next.as_mut().unwrap_or(&mut self.current);
         if !self.relisting || watches.snapshot(clock::now()).is_none() {
@@ -143,10 +143,10 @@ impl ClusterWatches {
     pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            ResourceKind::QueueAcl => queue_acls.cache().learn_status(keep_queue_acl(object)),
-            ResourceKind::AdmissionPolicy => policies.cache().learn_status(keep_policy(object)),
-            ResourceKind::YuniKornConfig => configs.cache().learn_status(keep_config(object)),
-            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(keep_access_test(object)),
+            ResourceKind::QueueAcl => queue_acls.cache().learn_status(queue_acl_to_cached(object)),
+            ResourceKind::AdmissionPolicy => policies.cache().learn_status(policy_to_cached(object)),
+            ResourceKind::YuniKornConfig => configs.cache().learn_status(config_to_cached(object)),
+            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(access_test_to_cached(object)),
         }
     }
 
@@ -162,7 +162,7 @@ impl ClusterWatches {
 
     /// Stores a ConfigMap that our request, made after `moment`, returned.
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
-        let map = keep_config_map(map);
+        let map = config_map_to_cached(map);
         if let Some((watch, moment)) = self.map(&map.name).zip(moment) {
             watch.cache().learn(map, moment);
         }
@@ -205,10 +205,10 @@ impl ClusterWatches {
 impl Watches {
     fn start(client: Client, changed: Arc<Notify>) -> Self {
         Self {
-            queue_acls: objects(&client, ResourceKind::QueueAcl, keep_queue_acl, &changed),
-            policies: objects(&client, ResourceKind::AdmissionPolicy, keep_policy, &changed),
-            configs: objects(&client, ResourceKind::YuniKornConfig, keep_config, &changed),
-            access_tests: objects(&client, ResourceKind::QueueAccessTest, keep_access_test, &changed),
+            queue_acls: objects(&client, ResourceKind::QueueAcl, queue_acl_to_cached, &changed),
+            policies: objects(&client, ResourceKind::AdmissionPolicy, policy_to_cached, &changed),
+            configs: objects(&client, ResourceKind::YuniKornConfig, config_to_cached, &changed),
+            access_tests: objects(&client, ResourceKind::QueueAccessTest, access_test_to_cached, &changed),
             maps: None,
             mirror: None,
             identity_webhook: None,
@@ -337,7 +337,7 @@ impl Maps {
             watches.entry(name.to_owned()).or_insert_with(|| {
                 let api = |client| Api::<ConfigMap>::namespaced(client, &namespace);
                 let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-                Watch::start(client, api, config, keep_config_map, label, changed)
+                Watch::start(client, api, config, config_map_to_cached, label, changed)
             });
         }
         Self { namespace, base, output, watches }
@@ -369,40 +369,42 @@ impl Maps {
 fn objects<T: Send + Sync + 'static>(
     client: &Client,
     kind: ResourceKind,
-    keep: fn(DynamicObject) -> Cached<T>,
+    convert: fn(DynamicObject) -> Cached<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
     let config = watcher::Config::default().page_size(PAGE);
-    Watch::start(client, |client| api(kind, client), config, keep, kind.plural(), changed)
+    Watch::start(client, |client| api(kind, client), config, convert, kind.plural(), changed)
 }
 
-fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {
+fn entries<E: Clone>(cache: &Cache<CachedObject<E>>) -> Vec<E> {
     cache.objects().map(|object| (*object.entry).clone()).collect()
 }
 
-fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
+fn shared<E>(cache: &Cache<CachedObject<E>>) -> Vec<Arc<E>> {
     cache.objects().map(|object| Arc::clone(&object.entry)).collect()
 }
 
-fn keep_queue_acl(object: DynamicObject) -> Cached<Object<QueueAclEntry>> {
-    keep::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
+fn queue_acl_to_cached(object: DynamicObject) -> Cached<CachedObject<QueueAclEntry>> {
+    to_cached::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
 }
 
-fn keep_policy(object: DynamicObject) -> Cached<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
-    keep::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
+fn policy_to_cached(
+    object: DynamicObject,
+) -> Cached<CachedObject<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
+    to_cached::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
-fn keep_config(object: DynamicObject) -> Cached<Object<ConfigEntry>> {
-    keep::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
+fn config_to_cached(object: DynamicObject) -> Cached<CachedObject<ConfigEntry>> {
+    to_cached::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
-fn keep_access_test(object: DynamicObject) -> Cached<Object<Entry<AccessTestSpec, ()>>> {
-    keep::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
+fn access_test_to_cached(object: DynamicObject) -> Cached<CachedObject<Entry<AccessTestSpec, ()>>> {
+    to_cached::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
 /// Converts a ConfigMap. Every change matters, including a change of an owner.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep_config_map(map: ConfigMap) -> Cached<ConfigMapState> {
+fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
     Cached {
         name: state.name.clone(),

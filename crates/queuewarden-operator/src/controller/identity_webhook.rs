@@ -35,7 +35,7 @@ impl IdentityWebhookWatches {
         let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
         let watch = |kind: &ApiResource, name: &str, label: &'static str| {
             let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-            Watch::start(client, |client| Api::all_with(client, kind), config, keep, label, changed)
+            Watch::start(client, |client| Api::all_with(client, kind), config, to_cached, label, changed)
         };
         Self {
             mutating: watch(&mutating, MUTATING, "mutatingwebhookconfigurations-user-info"),
@@ -89,7 +89,7 @@ impl IdentityWebhookWatches {
 
 /// Converts a configuration for the cache.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep(object: DynamicObject) -> Cached<Vec<Webhook>> {
+fn to_cached(object: DynamicObject) -> Cached<Vec<Webhook>> {
     let resource_version = object.resource_version().unwrap_or_default();
     Cached {
         name: object.name_any(),

@@ -146,7 +146,7 @@ impl Metered {
             if !response.status().is_success() {
                 return Ok(response.map(body::Body::new));
             }
-            let (head, body) = response.into_parts();
+            let (front, body) = response.into_parts();
             let Some((parts_of_page, bytes)) = timeout(ANSWER, self.read(body, most)).await?? else {
                 if limit == 1 {
                     return Err(TooLarge.into());
@@ -158,7 +158,7 @@ impl Metered {
             let next = if bytes <= PAGE / 3 { limit.saturating_mul(2).min(MOST) } else { limit };
             (*lock(&self.limit), *lock(&self.page)) = (Some(next), Some(held));
             let parts = stream::iter(parts_of_page.into_iter().map(Ok::<_, BoxError>));
-            return Ok(Response::from_parts(head, body::Body::from_stream(parts)));
+            return Ok(Response::from_parts(front, body::Body::from_stream(parts)));
         }
     }
 
@@ -377,7 +377,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_event_that_is_too_large_ends_the_watch() {
-        let parts = (0..LARGEST / 3 / MIB + 1).map(|_| "x".repeat(MIB)).collect();
+        let parts = (0..=LARGEST / 3 / MIB).map(|_| "x".repeat(MIB)).collect();
         let (watch, memory, body) = watching(parts).await;
         let error = body.collect().await.unwrap_err();
         assert!(format!("{error:?}").contains("TooLarge"), "{error:?}");

@@ -36,7 +36,7 @@ pub struct MirrorWatches {
 
 /// The result of a step that did not fail.
 #[derive(Debug)]
-pub enum Answer {
+pub enum StepResult {
     /// The object was written; this is its current version.
     Written(MirrorKind, MirrorObject),
     /// Someone else changed the object first; this is its current version.
@@ -53,7 +53,7 @@ impl MirrorWatches {
             client,
             Api::<ClusterRole>::all,
             config(),
-            |role| keep(mirror::current_role(role)),
+            |role| to_cached(mirror::current_role(role)),
             "clusterroles",
             changed,
         );
@@ -61,7 +61,7 @@ impl MirrorWatches {
             client,
             Api::<ClusterRoleBinding>::all,
             config(),
-            |binding| keep(mirror::current_binding(binding)),
+            |binding| to_cached(mirror::current_binding(binding)),
             "clusterrolebindings",
             changed,
         );
@@ -98,14 +98,14 @@ impl MirrorWatches {
     }
 
     /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
-    pub fn learn(&self, answer: Answer, moments: &BTreeMap<MirrorKind, Moment>) {
+    pub fn learn(&self, answer: StepResult, moments: &BTreeMap<MirrorKind, Moment>) {
         match answer {
-            Answer::Written(kind, object) | Answer::Stale(kind, object) => {
+            StepResult::Written(kind, object) | StepResult::Stale(kind, object) => {
                 if let Some(moment) = moments.get(&kind) {
-                    self.watch(kind).cache().learn(keep(object), *moment);
+                    self.watch(kind).cache().learn(to_cached(object), *moment);
                 }
             }
-            Answer::Removed(kind, name) => self.watch(kind).cache().forget(&name),
+            StepResult::Removed(kind, name) => self.watch(kind).cache().forget(&name),
         }
     }
 
@@ -125,7 +125,7 @@ fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, boo
 }
 
 /// Converts an object for the cache. Every change matters, because nobody else should write here.
-fn keep(object: MirrorObject) -> Cached<MirrorObject> {
+fn to_cached(object: MirrorObject) -> Cached<MirrorObject> {
     Cached {
         name: object.name.clone(),
         resource_version: object.resource_version.clone(),
@@ -140,13 +140,13 @@ pub async fn carry_out(
     client: &Client,
     changes: &MirrorChanges,
     may_write: impl Fn() -> bool,
-) -> Vec<Result<Answer, WriteFailure>> {
+) -> Vec<Result<StepResult, WriteFailure>> {
     let steps = changes.steps.iter().take_while(|_| may_write());
     let requests = steps.map(|step| take(client, step, &changes.owner));
     futures::stream::iter(requests).buffered(CONCURRENCY).collect().await
 }
 
-async fn take(client: &Client, step: &MirrorStep, owner: &str) -> Result<Answer, WriteFailure> {
+async fn take(client: &Client, step: &MirrorStep, owner: &str) -> Result<StepResult, WriteFailure> {
     let version = step.last.as_ref().map(|(_, version)| version.as_str());
     match (&step.action, step.kind) {
         (MirrorAction::Rules(rules), _) => {
@@ -171,7 +171,7 @@ async fn write<K>(
     step: &MirrorStep,
     object: Option<K>,
     current: fn(K) -> MirrorObject,
-) -> Result<Answer, WriteFailure>
+) -> Result<StepResult, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
 {
@@ -189,7 +189,7 @@ where
         }
     };
     let written = match written {
-        Ok(Some(object)) => return Ok(Answer::Written(*kind, current(object))),
+        Ok(Some(object)) => return Ok(StepResult::Written(*kind, current(object))),
         // Read it past every cache.
         Err(error) if error.is_conflict() => call(api.get_opt(name)).await,
         Err(error) if error.is_not_found() && last.is_some() => Ok(None),
@@ -201,7 +201,7 @@ where
              queuewarden's to change; remove it",
             kind.name()
         ))),
-        Some(object) => Ok(Answer::Stale(*kind, current(object))),
-        None => Ok(Answer::Removed(*kind, name.clone())),
+        Some(object) => Ok(StepResult::Stale(*kind, current(object))),
+        None => Ok(StepResult::Removed(*kind, name.clone())),
     }
 }

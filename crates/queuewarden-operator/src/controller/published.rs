@@ -29,7 +29,8 @@ pub struct Published {
     pub snapshot: Arc<Snapshot>,
     /// The queues that the scheduler runs, or the reason why they are unknown.
     pub queues: Result<Arc<AccessView>, String>,
-    /// The name of the text that they are written in. Positions in it would not help, because it is generated.
+    /// The name of the text that they are written in. Positions in it would not help, because it is
+    /// generated.
     pub source: Arc<str>,
     /// The configuration of `YuniKorn`'s admission controller.
     pub conf: Conf,
@@ -171,7 +172,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 /// Publishes the state to the endpoints.
 pub type Publisher = watch::Sender<Option<Arc<Published>>>;
 /// Reads the current state; `None` until everything was read once.
-pub type Knows = watch::Receiver<Option<Arc<Published>>>;
+pub type PublishedReceiver = watch::Receiver<Option<Arc<Published>>>;
 
 #[cfg(test)]
 mod tests {

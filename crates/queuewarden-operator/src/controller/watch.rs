@@ -34,7 +34,7 @@ const LENGTH: u32 = 60;
 pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 /// Longest silence within a response: five seconds more than [`LENGTH`], after which the server ends a
 /// working watch.
-pub(super) const SILENCE: Duration = Duration::from_secs(65);
+pub(crate) const SILENCE: Duration = Duration::from_secs(65);
 
 /// The state of a watch: when it last got a response, and why it fails.
 #[derive(Debug)]

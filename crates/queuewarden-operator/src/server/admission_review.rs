@@ -5,7 +5,8 @@ use axum::extract::{self, FromRequest};
 
 use super::api_error::ApiError;
 use super::bounds::Cut;
-use super::shares::Guest;
+use super::listener::guest;
+use super::room::Guest;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
 use queuewarden_api::review::envelope::{AdmissionRequest, Unreadable};
@@ -28,7 +29,7 @@ impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
 
     async fn from_request(request: extract::Request, state: &S) -> Result<Self, ApiError> {
         let cut = request.extensions().get::<Cut>().copied();
-        let from = Guest::of(request.extensions());
+        let from = guest(request.extensions());
         let body = Bytes::from_request(request, state).await;
         let body = body.map_err(|error| ApiError::bad_request(error.body_text()))?;
         let Unreadable { request, why } = match AdmissionRequest::read(&body) {

@@ -13,13 +13,13 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::HeaderMap;
+use axum::http::{Extensions, HeaderMap};
 use axum::response::IntoResponse as _;
 use futures::FutureExt as _;
 use hyper::body::Incoming;
@@ -36,8 +36,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use super::api_error::ApiError;
-use super::room::Requests;
-use super::shares::{Guest, Joint, Shares};
+use super::room::{Guest, Joint, Requests, Shares};
 use crate::controller::health::Health;
 use crate::controller::lock;
 use crate::memory::MIB;
@@ -108,6 +107,12 @@ impl Peer {
     pub fn new(address: SocketAddr, certificates: Arc<[CertificateDer<'static>]>) -> Self {
         Self { address, certificates, guest: Guest::Stranger(address.ip()), unread: None }
     }
+}
+
+/// Returns the client of a request.
+pub(super) fn guest(extensions: &Extensions) -> Guest {
+    let unknown = Guest::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    extensions.get::<Peer>().map_or(unknown, |peer| peer.guest)
 }
 
 /// Decides by the certificates of a client whether it is an API server.
@@ -485,8 +490,6 @@ impl Drop for Busy {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use tokio::time::advance;
 
     use super::*;

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ACTIVATION, Response, one_line};
-use crate::effective::base;
-use crate::effective::config::{EffectiveConfig, TextSource};
-use crate::effective::merged::{config_map_of, merged, text_in, text_in_force};
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::merged::merged;
+use crate::effective::{
+    EffectiveConfig, ParseCache, TextSource, base, config_map_of, text_in, text_in_force,
+};
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
 use go_compat::yaml::parse::within;

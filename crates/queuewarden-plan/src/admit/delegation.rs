@@ -7,9 +7,8 @@
 
 use super::{QueueAcl, Versions};
 use crate::decide::evaluate;
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::delegation::{Administrators, content, granted, not_administered, shown};
-use crate::grants::resolve;
+use crate::effective::ParseCache;
+use crate::grants::{Administrators, content, granted, not_administered, resolve, shown};
 use crate::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use go_compat::diag::quoted;
 use yunikorn::identity::Identity;

@@ -18,11 +18,9 @@ use std::sync::Arc;
 use crate::access_tests;
 use crate::conditions::{Finding, Reason, Status};
 use crate::decide::evaluate;
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::ParseCache;
 use crate::evaluation::Evaluation;
-use crate::grants::attribution;
-use crate::grants::contribution::joined;
-use crate::grants::policy::{self, Keys};
+use crate::grants::{Keys, attribution, joined, policy};
 use crate::snapshot::{
     AccessTestEntry, AdmissionPolicySpec, ConfigEntry, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };

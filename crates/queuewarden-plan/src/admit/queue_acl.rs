@@ -8,14 +8,12 @@ use super::{
 use crate::access_tests::broken;
 use crate::conditions::Reason;
 use crate::decide::evaluate;
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::ParseCache;
 use crate::evaluation::Evaluation;
-use crate::grants::attribution::returning;
-use crate::grants::contribution::Resolved;
 use crate::grants::delegation::{NoSpace, Promise, check_space};
-use crate::grants::resolve;
+use crate::grants::{Resolved, resolve, returning};
 use crate::snapshot::Snapshot;
-use crate::status::queue_acl::without_effect;
+use crate::status::without_effect;
 use yunikorn::acl::codes::DROPS;
 
 /// The refusal of a change that has no space beside others.

@@ -9,9 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
-use crate::effective::claim::{KeyClaim, claim};
-use crate::effective::merged::{merged, text_in_force};
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::claim::claim;
+use crate::effective::merged::merged;
+use crate::effective::{KeyClaim, ParseCache, text_in_force};
 use crate::machine::{Action, Event, State, WriteOutcome, step};
 use crate::plan::Plan;
 use crate::snapshot::ConfigStatus;

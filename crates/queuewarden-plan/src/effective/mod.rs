@@ -24,3 +24,13 @@ pub(crate) mod base;
 pub(crate) mod loaded;
 
 pub(crate) mod read;
+
+pub(crate) use acl::{AclDecision, AclDecisions, AclLocation, acl_of, text_of};
+pub(crate) use base::Base;
+pub(crate) use claim::{KeyClaim, managed_keys, queue_operator};
+pub(crate) use config::{EffectiveConfig, TextSource, missing_partition};
+pub(crate) use loaded::SchedulerQueues;
+pub(crate) use merged::{config_map_of, is_queues_key, text_in, text_in_force};
+pub(crate) use parse_cache::{ParseCache, ParsedConfig};
+pub(crate) use read::ReadState;
+pub(crate) use scheduler::UNSEEN;

@@ -7,10 +7,7 @@ use super::contribution::Resolved;
 use super::objects::ResolvedObjects;
 use super::{delegation, render, resolve};
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::acl::AclDecisions;
-use crate::effective::base::{self, Base};
-use crate::effective::parse_cache::{ParseCache, ParsedConfig};
-use crate::effective::read::ReadState;
+use crate::effective::{AclDecisions, Base, ParseCache, ParsedConfig, ReadState, base};
 use yunikorn::config::Config;
 
 /// The most rounds in which objects are refused because their ACLs cannot be written, before the base is

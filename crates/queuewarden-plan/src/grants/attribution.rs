@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::effective::acl::{AclDecisions, AclLocation, acl_of};
+use crate::effective::{AclDecisions, AclLocation, acl_of};
 use crate::grants::combine::ByObject;
 use crate::grants::contribution::Resolved;
 use crate::grants::people::people;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::effective::acl::{AclDecision, AclDecisions, acl_of};
+use crate::effective::{AclDecision, AclDecisions, acl_of};
 use crate::grants::contribution::{Contribution, Resolved};
 use crate::snapshot::BaseAcl;
 use yunikorn::acl::Acl;

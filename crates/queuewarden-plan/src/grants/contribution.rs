@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::conditions::Reason;
-use crate::effective::acl::acl_of;
+use crate::effective::acl_of;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{BaseAcl, QueueAclEntry, QueueAclInForce};
 use go_compat::diag::Diagnostic;

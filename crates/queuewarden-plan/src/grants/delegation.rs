@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::Reason;
-use crate::effective::acl::{AclDecisions, acl_of};
+use crate::effective::{AclDecisions, acl_of};
 use crate::grants::combine;
 use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved};
 use crate::planted::{PlantedFault, is_planted};

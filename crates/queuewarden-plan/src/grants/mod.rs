@@ -26,3 +26,14 @@ pub(crate) mod agreement;
 
 pub mod attribution;
 pub mod entries;
+
+pub(crate) use agreement::Combined;
+pub(crate) use attribution::{Attribution, opens_root, returning, trees};
+pub(crate) use contribution::{Contribution, ObjectRefusal, Resolved, joined};
+pub(crate) use delegation::{Administrators, content, granted, not_administered, shown};
+pub(crate) use effect::open_root;
+pub(crate) use objects::ResolvedObjects;
+pub(crate) use people::{push, push_people};
+pub(crate) use policy::{Keys, ResolvedPolicy, field_of, former};
+pub(crate) use record::InForceRecord;
+pub(crate) use resolve::{dropped, grant_acl};

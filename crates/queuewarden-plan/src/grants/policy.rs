@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::KeyClaim;
-use crate::effective::merged::{config_map_of, merged};
+use crate::effective::merged::merged;
+use crate::effective::{KeyClaim, config_map_of};
 use crate::grants::contribution::{ObjectRefusal, invalid};
 use crate::snapshot::ConfigStatus;
 use crate::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};

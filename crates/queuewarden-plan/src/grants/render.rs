@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::effective::acl::{AclDecision, AclDecisions, AclLocation};
-use crate::effective::base::Base;
-use crate::effective::parse_cache::{ParseCache, ParsedConfig};
+use crate::effective::{AclDecision, AclDecisions, AclLocation, Base, ParseCache, ParsedConfig};
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::config::Config;

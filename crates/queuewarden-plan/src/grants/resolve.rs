@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::conditions::Reason;
-use crate::effective::acl::AclLocation;
+use crate::effective::AclLocation;
 use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved, invalid};
 use crate::grants::record::InForceRecord;
 use crate::planted::{PlantedFault, is_planted};

@@ -40,7 +40,7 @@ use backoff::{Backoff, Data};
 use jiff::{SignedDuration, Timestamp};
 use memory::Memory;
 
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::ParseCache;
 use crate::planted::{PlantedFault, is_planted};
 use crate::rbac_mirror::TargetState;
 use crate::snapshot::{LastBase, SchedulerAddress, WriteFailure};

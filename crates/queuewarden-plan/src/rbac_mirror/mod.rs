@@ -27,12 +27,9 @@ use std::sync::Arc;
 use desired::Desired;
 
 use crate::conditions::{Finding, Reason, Type, find};
-use crate::effective::config::EffectiveConfig;
-use crate::effective::parse_cache::ParseCache;
-use crate::effective::read::ReadState;
-use crate::effective::scheduler::UNSEEN;
+use crate::effective::{EffectiveConfig, ParseCache, ReadState, UNSEEN};
 use crate::snapshot::{Mirror, MirrorObject, Snapshot, WriteFailure};
-use crate::write::applied::rejection;
+use crate::write::rejection;
 use go_compat::diag::plural;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::Aliased;

@@ -2,15 +2,9 @@
 
 use super::events;
 use crate::conditions::{self, Finding, Reason, Status, Type};
-use crate::effective::claim::KeyClaim;
-use crate::effective::config::{EffectiveConfig, TextSource};
-use crate::effective::header;
-use crate::effective::loaded::SchedulerQueues;
-use crate::effective::read::ReadState;
+use crate::effective::{EffectiveConfig, KeyClaim, ReadState, SchedulerQueues, TextSource, header};
 use crate::evaluation::Evaluation;
-use crate::grants::attribution::Attribution;
-use crate::grants::attribution::opens_root;
-use crate::grants::effect::open_root;
+use crate::grants::{Attribution, open_root, opens_root};
 use crate::object::ResourceKind;
 use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, Snapshot, config_map};
 use crate::status::{Event, ObjectStatus};
@@ -27,19 +21,19 @@ pub(crate) fn status_of(
     contributions: &[Attribution],
     events: &mut Vec<Event>,
 ) -> ObjectStatus<ConfigStatus> {
-    let ReadState { snapshot, spec, env, .. } = &evaluation.context.read;
+    let ReadState { snapshot, config, spec, env, loaded, runs, .. } = &evaluation.context.read;
     let policies = &evaluation.context.resolved.policies;
-    let meta = &evaluation.context.read.config.meta;
+    let meta = &config.meta;
     let key_written = snapshot.output_text(&env.key).is_some();
     let accepts_open = accepts_open(evaluation);
     let opened_by = || opened_by(evaluation, contributions);
     let fail_open = fail_open(env, key_written, accepts_open, opened_by);
     let fail_open = fail_open.unwrap_or_else(|| {
         let was = conditions::current(&meta.conditions, Type::FailOpen);
-        runs_open(env, &evaluation.context.read.runs, was.as_ref(), &evaluation.context.read.loaded.finding)
+        runs_open(env, runs, was.as_ref(), &loaded.finding)
     });
     let findings = findings(
-        [evaluation.base().clone(), applied(evaluation), evaluation.context.read.loaded.finding.clone()],
+        [evaluation.base().clone(), applied(evaluation), loaded.finding.clone()],
         evaluation.mirror.1.clone().map(|finding| (finding, spec.rbac_mirror)),
         fail_open,
         accepts_open,
@@ -47,7 +41,7 @@ pub(crate) fn status_of(
     );
     let about = ResourceKind::YuniKornConfig.object(meta.name.clone());
     events.extend(events::transitions(&about, &meta.conditions, &findings));
-    let memory = evaluation.context.read.config.in_force.as_ref();
+    let memory = config.in_force.as_ref();
     let admission_policy = policies.remembered(memory);
     let rest = status(snapshot, spec, env, admission_policy);
     let counted = memory.and_then(|memory| memory.admission_policy.as_deref());

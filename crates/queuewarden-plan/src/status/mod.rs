@@ -8,6 +8,8 @@ pub(crate) mod queue_acl;
 
 pub(crate) mod replacement;
 
+pub(crate) use queue_acl::{Report, without_effect};
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,9 +17,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::{Condition, Finding, Reason, Type, merge};
-use crate::effective::config::TextSource;
+use crate::effective::TextSource;
+use crate::effective::read::ReadState;
 use crate::evaluation::Evaluation;
-use crate::grants::contribution::ObjectRefusal;
+use crate::grants::ObjectRefusal;
 use crate::snapshot::{Meta, Mode, YUNIKORN_DEFAULTS, config_map};
 use go_compat::diag::Diagnostic;
 
@@ -166,22 +169,17 @@ fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
 
 /// The output that objects are written to, called `output` in messages.
 pub(crate) fn target<'a>(evaluation: &'a Evaluation<'_>, output: &'a str) -> OutputTarget<'a> {
-    let loaded =
-        evaluation.context.read.uncertain.as_ref().unwrap_or(&evaluation.context.read.loaded.finding);
-    OutputTarget {
-        mode: evaluation.context.read.spec.mode,
-        applied: &evaluation.output.applied,
-        output,
-        loaded,
-    }
+    let ReadState { spec, loaded, uncertain, .. } = &evaluation.context.read;
+    let loaded = uncertain.as_ref().unwrap_or(&loaded.finding);
+    OutputTarget { mode: spec.mode, applied: &evaluation.output.applied, output, loaded }
 }
 
 /// The text in force, as messages name it.
-pub(crate) fn source(evaluation: &Evaluation<'_>, output: &str) -> String {
-    match (evaluation.context.read.env.source, &evaluation.context.read.env.shadow) {
+pub(crate) fn source(ReadState { env, spec, .. }: &ReadState<'_>, output: &str) -> String {
+    match (env.source, &env.shadow) {
         (TextSource::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
         (TextSource::Output | TextSource::OutputBinary, _) => output.to_owned(),
-        (TextSource::Defaults, _) => config_map(evaluation.context.read.spec, YUNIKORN_DEFAULTS),
+        (TextSource::Defaults, _) => config_map(spec, YUNIKORN_DEFAULTS),
         (TextSource::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
     }
 }

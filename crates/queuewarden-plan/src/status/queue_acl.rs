@@ -9,27 +9,25 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{OutputTarget, with_warnings};
-use super::{events, source, target};
+use super::{OutputTarget, events, source, target, with_warnings};
 use crate::conditions::{Finding, Reason, Status, Type, current, find};
-use crate::effective::acl::{AclDecision, AclDecisions, acl_of};
-use crate::effective::config::{EffectiveConfig, TextSource};
-use crate::effective::loaded::SchedulerQueues;
-use crate::effective::read::ReadState;
+use crate::effective::{
+    AclDecision, AclDecisions, EffectiveConfig, ReadState, SchedulerQueues, TextSource, acl_of,
+};
 use crate::evaluation::Evaluation;
-use crate::grants::attribution::Attribution;
 use crate::grants::attribution::left;
 use crate::grants::combine::decide;
-use crate::grants::contribution::{Contribution, ObjectRefusal, Resolved};
 use crate::grants::effect::redundant;
-use crate::grants::people::{people, push, push_people};
-use crate::grants::record;
-use crate::grants::resolve::{dropped, grant_acl};
+use crate::grants::people::people;
+use crate::grants::{
+    Attribution, Contribution, ObjectRefusal, Resolved, ResolvedObjects, dropped, grant_acl, push,
+    push_people, record,
+};
 use crate::object::ResourceKind;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
 use crate::status::{Event, ObjectStatus};
-use crate::write::context::WriteContext;
+use crate::write::WriteContext;
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
@@ -72,8 +70,10 @@ pub struct QueueAclStatus {
 
 /// The input of the conditions besides the object.
 pub(crate) struct AclFacts<'a> {
-    /// The moment of the plan.
-    pub now: Timestamp,
+    /// What was read.
+    pub read: &'a ReadState<'a>,
+    /// All objects.
+    pub resolved: &'a ResolvedObjects<'a>,
     /// The output to write to, and its conditions.
     pub target: OutputTarget<'a>,
     /// The configuration as `YuniKorn` reads it.
@@ -92,14 +92,6 @@ pub(crate) struct AclFacts<'a> {
     pub desired: Option<&'a Config>,
     /// The grants of the objects without the base, which count where there is no desired text.
     pub granted: &'a AclDecisions,
-    /// True if the ACLs were decided by the base, and not by the text in force instead.
-    pub by_base: bool,
-    /// The text that the scheduler runs.
-    pub runs: &'a SchedulerQueues,
-    /// The reason why pods get no aliases.
-    pub no_aliases: &'a str,
-    /// The names of the objects by their aliases.
-    pub aliased: &'a Aliased,
 }
 
 /// The conditions and status of one object.
@@ -130,64 +122,54 @@ pub(crate) fn statuses(
         None => decide(objects, &Config::default()),
     };
     let planted = is_planted(PlantedFault::DataAlone).then(|| EffectiveConfig {
-        tree: evaluation.context.read.current.as_ref().and_then(|current| current.tree.clone()),
+        tree: read.current.as_ref().and_then(|current| current.tree.clone()),
         source: TextSource::Output,
         shadow: None,
         ..env.clone()
     });
-    let (target, source) = (target(evaluation, &name), source(evaluation, &name));
+    let (target, source) = (target(evaluation, &name), source(read, &name));
     let facts = AclFacts {
-        now: snapshot.now,
+        read,
+        resolved,
         target,
         env: planted.as_ref().unwrap_or(env),
         source: &source,
         programmed: super::programmed(&source, true),
         effective: super::effective(),
         ready: target.ready(),
-        hidden: env.shadow.as_ref().and_then(|_| evaluation.context.read.current_tree()),
+        hidden: env.shadow.as_ref().and_then(|_| read.current_tree()),
         desired: desired.as_deref(),
         granted: &granted,
-        by_base: evaluation.context.read.from.is_some(),
-        runs: &evaluation.context.read.runs,
-        no_aliases: evaluation.context.resolved.no_aliases.as_deref().unwrap_or_default(),
-        aliased: &evaluation.context.resolved.aliased,
     };
     let objects = objects.iter().enumerate();
     objects
         .map(|(index, object)| {
             let entry = object.entry;
             let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
-            let decided = evaluation
-                .context
-                .combined
-                .by_object
-                .decisions(&evaluation.context.combined.decisions, index);
-            let found = if evaluation.context.read.queues().is_ok() {
+            let decided = combined.by_object.decisions(&combined.decisions, index);
+            let made = if read.queues().is_ok() {
                 report(object, &decided, noted, &facts)
             } else {
                 let why = "there is no queue tree to write it into";
-                waiting(object, why, &evaluation.context.resolved.aliased)
+                waiting(object, why, &resolved.aliased)
             };
-            let (meta, findings) = (&entry.meta, &found.findings);
+            let (meta, findings) = (&entry.meta, &made.findings);
             let about = || ResourceKind::QueueAcl.object(meta.name.clone());
-            let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
-            if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &found.status.in_force) {
-                let changed = changed_in_words(before, now, &evaluation.context.resolved.aliased);
+            let newly = made.status.in_force != entry.in_force && made.status.in_force.is_some();
+            if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &made.status.in_force) {
+                let changed = changed_in_words(before, now, &resolved.aliased);
                 events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
             }
-            if found.takes && (newly || is_unconfirmed(meta)) {
-                let taken = taken_in_words(&decided, &evaluation.context.resolved.aliased);
+            if made.takes && (newly || is_unconfirmed(meta)) {
+                let taken = taken_in_words(&decided, &resolved.aliased);
                 events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
             }
-            if let (Some(end), Some(contribution)) = (found.expiring, object.contribution()) {
-                let note = format!(
-                    "ends at {}: {}",
-                    in_words(end),
-                    ending(evaluation, contribution, end, contributions)
-                );
+            if let (Some(end), Some(contribution)) = (made.expiring, object.contribution()) {
+                let lost = ending(evaluation, contribution, end, contributions);
+                let note = format!("ends at {}: {lost}", in_words(end));
                 events.push(events::event(&about(), false, events::EXPIRING, &note));
             }
-            let status = ObjectStatus::new(meta, findings, found.status, snapshot.now);
+            let status = ObjectStatus::new(meta, findings, made.status, snapshot.now);
             // Conditions that stay are shared. So it is for nearly all objects.
             if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
                 events.extend(events::transitions(&about(), &meta.conditions, findings));
@@ -225,7 +207,7 @@ pub(crate) fn report(
 ) -> Report {
     let entry = object.entry;
     let before = entry.in_force.as_deref();
-    let takes = facts.by_base && taken(decided).next().is_some();
+    let takes = facts.read.from.is_some() && taken(decided).next().is_some();
     let contribution = object.contribution();
     let is_outdated = |it: &&QueueAclInForce| !contribution.is_some_and(|contribution| contribution.is(it));
     let outdated = before.filter(is_outdated);
@@ -276,7 +258,7 @@ pub(crate) fn report(
         _ => entry.in_force.clone(),
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
-    let (submit, admin) = columns(object, facts.aliased);
+    let (submit, admin) = columns(object, &facts.resolved.aliased);
     let active = match (&withdrawal, &object.outcome) {
         (Some(Withdrawal { by: GrantedBy::PerhapsRunning, .. }), _) => Status::Unknown,
         (Some(_), _) => Status::True,
@@ -330,7 +312,7 @@ fn is_valid(object: &Resolved<'_>) -> bool {
 fn ended(object: &Resolved<'_>, refusal: &ObjectRefusal, facts: &AclFacts<'_>) -> Finding {
     let target = &facts.target;
     let reported = was_ready(object.entry, refusal.reason) || is_planted(PlantedFault::UnprovenEnd);
-    let seen = match facts.runs {
+    let seen = match &facts.read.runs {
         SchedulerQueues::InForce => true,
         SchedulerQueues::Other { .. } => reported,
         SchedulerQueues::Unknown => false,
@@ -431,15 +413,18 @@ impl<'a> Withdrawal<'a> {
             let left: Vec<String> = withdrawn.iter().filter_map(left).collect();
             (!left.is_empty()).then(|| Self { by, left: left.join(" and ") })
         };
-        let left = |by, tree| found(by, &|part| part.left(tree, former, facts.aliased));
+        let left = |by, tree| found(by, &|part| part.left(tree, former, &facts.resolved.aliased));
         let unknown = || {
-            let all =
-                || found(GrantedBy::PerhapsRunning, &|part| part.named(&part.acl, former, facts.aliased));
+            let all = || {
+                found(GrantedBy::PerhapsRunning, &|part| {
+                    part.named(&part.acl, former, &facts.resolved.aliased)
+                })
+            };
             was_written.then(all).flatten()
         };
         left(GrantedBy::Written(facts.source), facts.env.tree.as_deref())
             .or_else(|| left(GrantedBy::Written(facts.target.output), facts.hidden))
-            .or_else(|| match facts.runs {
+            .or_else(|| match &facts.read.runs {
                 SchedulerQueues::InForce => None,
                 SchedulerQueues::Other { tree, reported } => {
                     let certain = facts.target.loaded.status == Status::False;
@@ -536,7 +521,7 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &AclDecision)], facts: &AclF
     message.push_str("grants");
     for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(contribution.acls()) {
         push(&mut message, &[separator, right.field(), " to "]);
-        push_people(&mut message, acl, facts.aliased);
+        push_people(&mut message, acl, &facts.resolved.aliased);
     }
     push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
     if let Some(end) = contribution.expires_at {
@@ -544,14 +529,14 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &AclDecision)], facts: &AclF
     }
     for (right, acl) in taken(takes) {
         message.push_str("; ");
-        push_taken(&mut message, right, acl, facts.aliased);
+        push_taken(&mut message, right, acl, &facts.resolved.aliased);
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
 /// Returns the words about an end. They change once: when it is near, while grants end at all.
 fn until(end: Timestamp, facts: &AclFacts<'_>) -> String {
-    let near = facts.target.mode == Mode::Enforce && end.duration_since(facts.now) <= NEAR;
+    let near = facts.target.mode == Mode::Enforce && end.duration_since(facts.read.snapshot.now) <= NEAR;
     format!(" until {}{}", in_words(end), if near { IS_NEAR } else { "" })
 }
 
@@ -647,7 +632,7 @@ fn runs(
     decided: &[(Right, &AclDecision)],
     facts: &AclFacts<'_>,
 ) -> bool {
-    match facts.runs {
+    match &facts.read.runs {
         _ if is_planted(PlantedFault::UnprovenReady) => true,
         SchedulerQueues::InForce => true,
         SchedulerQueues::Unknown => false,
@@ -684,7 +669,11 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &AclFact
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
     }
     if !contribution.left_out.is_nobody() {
-        let message = dropped(&contribution.left_out, facts.aliased, facts.no_aliases);
+        let message = dropped(
+            &contribution.left_out,
+            &facts.resolved.aliased,
+            facts.resolved.no_aliases.as_deref().unwrap_or_default(),
+        );
         return Finding::no(Type::Effective, Reason::IdentityWebhookMissing, message);
     }
     let Some(tree) = tree else {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::attribution::trees;
-use crate::grants::attribution::{self, Attribution};
+use crate::effective::ParseCache;
+use crate::grants::{Attribution, attribution, trees};
 use crate::object::ResourceKind;
 use crate::snapshot::{ConfigMapState, FIELD_MANAGER};
 use crate::status::Event;

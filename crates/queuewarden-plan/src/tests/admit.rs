@@ -338,6 +338,9 @@ enum Step {
     Show,
 }
 
+/// A change that may still be stored: its name, and both versions.
+type Open = (usize, Option<Object>, Object);
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..6_usize, 1..=4_usize).prop_map(|(name, parts)| Step::Write(name, parts)),
@@ -358,7 +361,7 @@ proptest! {
         let others = snapshot.queue_acls.clone();
         let mut stored: BTreeMap<usize, Object> = BTreeMap::new();
         // With what each change was decided against, as long as it may still be stored.
-        let mut changes: Vec<(Promise, Option<(usize, Option<Object>, Object)>)> = Vec::new();
+        let mut changes: Vec<(Promise, Option<Open>)> = Vec::new();
         for step in steps {
             match step {
                 Step::Write(name, parts) => {

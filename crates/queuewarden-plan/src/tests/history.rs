@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::simulate;
-use crate::write::Write;
-use crate::write::history::Revision;
+use crate::write::{Revision, Write};
 use yunikorn::admission::BYPASS_AUTH;
 
 /// Returns the write of the plan, and its revision.

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::conditions::Type;
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::ParseCache;
 use crate::machine::{Action, Event, FailingWatch, State, WriteOutcome, step};
 use crate::write::Write;
 use yunikorn::config::checksum;

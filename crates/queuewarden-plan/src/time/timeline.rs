@@ -11,9 +11,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::decide::evaluate;
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::attribution::{Attribution, trees};
+use crate::effective::ParseCache;
 use crate::grants::resolve::read;
+use crate::grants::{Attribution, trees};
 use crate::snapshot::{ConfigMapState, QueueAclEntry, QueueAclSpec, Snapshot};
 use crate::time::ahead::window;
 use yunikorn_access::Tree;

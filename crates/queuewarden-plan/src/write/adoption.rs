@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::{KeyClaim, names, queue_operator};
+use crate::effective::claim::names;
+use crate::effective::{KeyClaim, queue_operator};
 use crate::snapshot::{Adoption, IMPORTED_FROM, KeyOwner, Mode};
 use crate::write::NewConfigMap;
 use crate::write::applied::not_written;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::queue_operator;
+use crate::effective::queue_operator;
 use crate::snapshot::WriteFailure;
 use crate::write::context::WriteContext;
 use crate::write::size::{MAX_BYTES, WARN_BYTES, size_after};

@@ -2,7 +2,7 @@
 
 use super::change::Write;
 use super::context::WriteContext;
-use crate::grants::record::InForceRecord;
+use crate::grants::InForceRecord;
 use go_compat::diag::{listed, quoted};
 use yunikorn::config::Config;
 

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use crate::conditions::Finding;
-use crate::effective::base::Base;
-use crate::effective::parse_cache::ParsedConfig;
-use crate::effective::read::ReadState;
-use crate::grants::agreement::Combined;
-use crate::grants::objects::ResolvedObjects;
+use crate::effective::{Base, ParsedConfig, ReadState};
+use crate::grants::{Combined, ResolvedObjects};
 
 /// The results of the steps before: what the decision is made from.
 pub(crate) struct WriteContext<'a> {

@@ -8,12 +8,9 @@ use jiff::Timestamp;
 
 use crate::budget;
 use crate::conditions::{Finding, Reason};
-use crate::effective::claim::{KeyClaim, managed_keys};
-use crate::effective::config::missing_partition;
-use crate::effective::header;
-use crate::effective::merged::is_queues_key;
-use crate::effective::parse_cache::{ParseCache, ParsedConfig};
-use crate::effective::read::ReadState;
+use crate::effective::{
+    KeyClaim, ParseCache, ParsedConfig, ReadState, header, is_queues_key, managed_keys, missing_partition,
+};
 use crate::grants::record;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, OutputText, QUEUES_KEY};

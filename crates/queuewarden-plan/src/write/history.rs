@@ -14,8 +14,7 @@ use jiff::Timestamp;
 pub use super::causes::is_put_back;
 
 use crate::conditions::cut;
-use crate::effective::header;
-use crate::effective::merged::is_queues_key;
+use crate::effective::{header, is_queues_key};
 use crate::write::Write;
 use crate::write::causes::few;
 use yunikorn::admission;

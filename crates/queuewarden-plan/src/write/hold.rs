@@ -4,8 +4,7 @@ use jiff::Timestamp;
 
 use crate::budget;
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::config::missing_partition;
-use crate::effective::header;
+use crate::effective::{header, missing_partition};
 use crate::snapshot::{CONFIRM_REMOVAL, OBJECTS};
 use crate::write::context::{WriteContext, live_text, repairs, to_narrow};
 use crate::write::withdraw;

@@ -9,8 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::effective::acl::{acl_of, text_of};
-use crate::effective::parse_cache::{ParseCache, ParsedConfig};
+use crate::effective::{ParseCache, ParsedConfig, acl_of, text_of};
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Partition, Queue};

@@ -62,7 +62,7 @@ pub struct Finding {
     pub origin: Option<Origin>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+#[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde hands a reference over")]
 fn acl_key<S: Serializer>(right: &Option<Right>, serializer: S) -> Result<S::Ok, S::Error> {
     right.map(AclKey::from).serialize(serializer)
 }
@@ -118,7 +118,7 @@ impl Findings {
             diagnostic.span = location.span;
         }
         let (queue, right, origin) = (Some(acl.id), Some(acl.right), Some(origin.clone()));
-        self.0.push(Finding { queue, right, origin, diagnostic });
+        self.0.push(Finding { diagnostic, queue, right, origin });
     }
 
     fn sorted(mut self) -> Vec<Finding> {

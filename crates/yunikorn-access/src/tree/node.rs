@@ -246,6 +246,7 @@ impl Grants {
         // Nearly all ACLs are those of the base.
         if let ([(origin @ Origin::Text(_), part)], Origin::Text(_)) = (self.parts.as_mut_slice(), &object)
             && part == granted
+            && !granted.is_nobody()
         {
             *origin = object;
             return;

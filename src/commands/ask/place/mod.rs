@@ -16,8 +16,8 @@ pub mod workload;
 
 use crate::output::format::AnswerFormat;
 use crate::output::{Console, Exit, Failure};
-use crate::source::arguments::reads_standard_input_once;
 use crate::source::identity::{IdentityArgs, unresolved};
+use crate::source::session::reads_standard_input_once;
 use crate::source::session::{Session, SourceArgs};
 use answer::{Context, Refused};
 use submitter::{Mended, Named, Question, resolver_is_not_asked};

@@ -14,7 +14,7 @@ use crate::output::format::AnswerFormat;
 use crate::output::manifest::{object, to_yaml};
 use crate::output::{Console, Exit, Failure};
 use crate::source::configuration::Configuration;
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::Kind;
 use crate::source::input::source::Source;
@@ -23,10 +23,7 @@ use go_compat::diag::Diagnostic;
 use go_compat::yaml::EDIT;
 use go_compat::yaml::edit::{self, Edit};
 use queuewarden_api::answer::VERSION;
-use queuewarden_api::convert;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_client::call::call;
-use queuewarden_client::objects::api;
 use queuewarden_import::FileDiagnostic;
 use queuewarden_plan::snapshot::{BaseAcl, ConfigSpec, Mode, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ResourceKind, managed_keys, settings};
@@ -146,17 +143,10 @@ fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
             (spec.or_else(|| of_maps(given)), snapshot.output.clone())
         }
         From::Cluster(cluster) => {
-            let read = cluster.run(async |client| {
-                call(api(ResourceKind::YuniKornConfig, client.clone()).get(SINGLETON)).await
-            });
-            let spec = match read {
-                Ok(object) => match convert::yunikorn_config(&object).spec {
-                    Ok(spec) => Some(spec),
-                    // It may have been valid, and in force, before.
-                    Err(_) => return Ok(Found::Managed(managing())),
-                },
-                Err(error) if error.is_not_found() => None,
-                Err(error) => return Err(cluster.failure("the YuniKornConfig", &error)),
+            let config = cluster.config().map_err(|error| cluster.failure("the YuniKornConfig", &error))?;
+            // An invalid one may have been valid, and in force, before.
+            let Ok(spec) = config.map(|config| config.spec).transpose() else {
+                return Ok(Found::Managed(managing()));
             };
             if writes(spec.as_ref()) {
                 return Ok(Found::Managed(managing()));
@@ -188,12 +178,12 @@ fn writes(spec: Option<&ConfigSpec>) -> bool {
     spec.is_some_and(|spec| spec.mode == Mode::Enforce)
 }
 
-fn has_config(given: &Given) -> bool {
+fn has_config(given: &FileSource) -> bool {
     given.inputs.of_kind(ResourceKind::YuniKornConfig).next().is_some()
 }
 
 /// Returns settings with the namespace of `YuniKorn`'s ConfigMaps, if one of them names it.
-fn of_maps(given: &Given) -> Option<ConfigSpec> {
+fn of_maps(given: &FileSource) -> Option<ConfigSpec> {
     let maps = given.inputs.of_kind(Kind::ConfigMap);
     let mut own = maps.filter(|map| [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&map.name.as_str()));
     let namespace = own.find(|map| !map.namespace.is_empty())?.namespace.clone();
@@ -264,7 +254,7 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 fn with(text: &str, queue_acls: &[Value]) -> Result<Configuration, Failure> {
     let mut inputs = Inputs::new(vec![Source::new("imported.yaml", to_yaml(queue_acls))]);
     inputs.set_base(Source::new("queues.yaml", text));
-    Given::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
+    FileSource::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
 }
 
 /// Describes the first change of access, if there is one.

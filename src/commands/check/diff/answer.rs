@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::source::configuration::Configuration;
-use crate::source::rendered::ObjectChange;
+use crate::source::configuration::ObjectChange;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, VERSION};
 use queuewarden_plan::timeline::Course;

@@ -11,14 +11,14 @@ use jiff::Timestamp;
 
 use crate::output::format::{Format, FormatArgs, Table, visible};
 use crate::output::{Console, Exit, Failure};
-use crate::source::arguments::{FileArgs, yunikorn_version};
 use crate::source::cluster::Cluster;
 use crate::source::configuration::Configuration;
-use crate::source::files::Given;
+use crate::source::configuration::ObjectChange;
+use crate::source::files::FileSource;
 use crate::source::identity::IdentityArgs;
-use crate::source::rendered::ObjectChange;
 use crate::source::request;
 use crate::source::session::{ClusterArgs, DEFAULT_PARTITION};
+use crate::source::session::{FileArgs, yunikorn_version};
 use crate::source::times;
 use answer::{ChangedSetting, Compared, DiffAnswer, UnmovedRight};
 use go_compat::diag::{plural, quoted};
@@ -217,7 +217,7 @@ impl Args {
     ) -> Result<(Configuration, Configuration, ObjectChange), Failure> {
         let new = if self.new.is_empty() { None } else { Some(self.given(&self.new, console)?) };
         // `None` for a whole configuration.
-        let change = new.as_ref().map_or_else(|| Some(ObjectChange::default()), Given::change);
+        let change = new.as_ref().map_or_else(|| Some(ObjectChange::default()), FileSource::change);
         if change.is_none() && !self.delete.is_empty() {
             let why =
                 "--delete goes with QueueAcls and AdmissionPolicy objects, not with a whole configuration";
@@ -245,12 +245,12 @@ impl Args {
         Ok((before, after, change))
     }
 
-    fn given(&self, paths: &[PathBuf], console: Console) -> Result<Given, Failure> {
+    fn given(&self, paths: &[PathBuf], console: Console) -> Result<FileSource, Failure> {
         let Self { recursive, now, yunikorn_version, .. } = *self;
         let files = FileArgs { recursive, base: None, now, yunikorn_version };
         let namespace = self.cluster.cluster_namespace.as_deref();
         let inputs = files.read(paths, namespace, None, console)?;
-        Given::from_inputs(inputs, now, console)
+        FileSource::from_inputs(inputs, now, console)
     }
 }
 

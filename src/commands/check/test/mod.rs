@@ -10,11 +10,11 @@ use kube::core::DynamicObject;
 use crate::output::findings::{self, plural};
 use crate::output::format;
 use crate::output::{Console, Exit, Failure};
-use crate::source::arguments::InputArgs;
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::identity::GroupsArgs;
 use crate::source::input::object::Object;
 use crate::source::input::{Inputs, SourceDiagnostic};
+use crate::source::session::InputArgs;
 use crate::source::validate::objects;
 use answer::TestAnswer;
 use go_compat::diag::Diagnostic;
@@ -71,7 +71,8 @@ pub enum Format {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None, console)?;
     let suites = suites(&inputs, console)?;
-    let configuration = Given::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
+    let configuration =
+        FileSource::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
     configuration.note(None, console);
     let groups = args.groups.resolver(configuration.view.resolver, console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);

@@ -102,12 +102,12 @@ pub struct Reconciler {
     /// The functions that compute.
     pub functions: Functions,
     /// The data that a run leaves for the next one.
-    pub left: Left,
+    pub carryover: RunCarryover,
 }
 
 /// The data that a run leaves for the next one.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct RunCarryover {
     /// True if something has changed since the last run began.
     changed: Arc<AtomicBool>,
     /// The parse cache of the last plan.
@@ -203,7 +203,7 @@ fn causes(
     reconciler: &Reconciler,
 ) -> impl Stream<Item = Result<ReconcileRequest<Installation>, Infallible>> + Send + 'static {
     let start = stream::once(std::future::ready("start"));
-    let (notify, flag) = (Arc::clone(&reconciler.changed), Arc::clone(&reconciler.left.changed));
+    let (notify, flag) = (Arc::clone(&reconciler.changed), Arc::clone(&reconciler.carryover.changed));
     let changes = stream::unfold((notify, flag), async |(notify, flag)| {
         notify.notified().await;
         flag.store(true, Ordering::Relaxed);
@@ -223,7 +223,7 @@ fn causes(
 impl Reconciler {
     /// Performs one run, unless it is to stop.
     async fn reconcile(&mut self, is_stopping: impl Fn() -> bool) -> Result<Action, PlanFailed> {
-        let changed = self.left.changed.load(Ordering::Relaxed);
+        let changed = self.carryover.changed.load(Ordering::Relaxed);
         if changed {
             self.settle().await;
         }
@@ -236,10 +236,10 @@ impl Reconciler {
         let begin = Instant::now();
         let mut actions = self.news(changed).await;
         let (mut planned, mut due) = (false, clock::precise());
-        self.left.unplanned = None;
+        self.carryover.unplanned = None;
         while let Some(action) = actions.pop_front() {
             if self.has_lost() {
-                self.left.term = None;
+                self.carryover.term = None;
                 actions = self.feed(Event::LeadershipLost).await.into();
                 continue;
             }
@@ -250,11 +250,11 @@ impl Reconciler {
             let Some(event) = self.perform(action).await else { continue };
             planned |= matches!(event, Event::Observed(_));
             if matches!(event, Event::Unready) {
-                self.left.unplanned = Some(NoPlan::Unready);
+                self.carryover.unplanned = Some(NoPlan::Unready);
             }
             actions.extend(self.feed(event).await);
         }
-        if self.left.unplanned.is_some() {
+        if self.carryover.unplanned.is_some() {
             self.health.metrics.unplanned();
         }
         if planned {
@@ -263,7 +263,7 @@ impl Reconciler {
         // The objects may now name others, which need other watches.
         self.watches.follow_mirror();
         self.health.round(self.watches.progress());
-        match self.left.unplanned {
+        match self.carryover.unplanned {
             Some(NoPlan::Failed) => Err(PlanFailed { due }),
             Some(NoPlan::Unready) | None => Ok(requeue(due)),
         }
@@ -272,27 +272,27 @@ impl Reconciler {
     /// Waits until nothing has changed for [`QUIET`], but at most [`LATEST`].
     async fn settle(&self) {
         let latest = Instant::now() + LATEST;
-        while self.left.changed.swap(false, Ordering::Relaxed) && Instant::now() < latest {
+        while self.carryover.changed.swap(false, Ordering::Relaxed) && Instant::now() < latest {
             sleep(QUIET).await;
         }
-        self.left.changed.store(false, Ordering::Relaxed);
+        self.carryover.changed.store(false, Ordering::Relaxed);
     }
 
     /// Reports to the machine what has happened since the last run, and that one begins.
     async fn news(&mut self, changed: bool) -> VecDeque<machine::Action> {
         let mut news = Vec::new();
         let term = self.leadership.leads_since();
-        if self.left.term != term {
-            news.extend(self.left.term.map(|_| Event::LeadershipLost));
+        if self.carryover.term != term {
+            news.extend(self.carryover.term.map(|_| Event::LeadershipLost));
             news.extend(term.map(|_| Event::LeadershipWon));
-            self.left.term = term;
+            self.carryover.term = term;
         }
         if self.state.leads() && self.watches.relisted() {
             news.push(Event::Relisted);
         }
         let failing = self.watches.failing();
-        if self.left.failing != failing {
-            self.left.failing.clone_from(&failing);
+        if self.carryover.failing != failing {
+            self.carryover.failing.clone_from(&failing);
             news.push(Event::Watches(failing));
         }
         news.push(if changed { Event::Changed } else { Event::Due });
@@ -307,6 +307,6 @@ impl Reconciler {
 
     /// Returns whether this replica has lost the Lease since the machine was notified that it leads.
     fn has_lost(&self) -> bool {
-        self.left.term.is_some() && self.leadership.leads_since() != self.left.term
+        self.carryover.term.is_some() && self.leadership.leads_since() != self.carryover.term
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use jiff::Timestamp;
 
 use super::Reconciler;
-use crate::controller::mirror::{self, Answer, MirrorWatches};
+use crate::controller::mirror::{self, MirrorWatches, StepResult};
 use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::history::Revision;
@@ -21,7 +21,7 @@ impl Reconciler {
     pub(super) async fn perform(&mut self, action: Action) -> Option<Event> {
         Some(match action {
             Action::Relist => {
-                self.watches.relist(self.left.term?);
+                self.watches.relist(self.carryover.term?);
                 return None;
             }
             Action::ReadBase => Event::BaseRead(self.last_base.read().await.map_err(|e| e.to_string())),
@@ -34,7 +34,7 @@ impl Reconciler {
             }
             Action::ReadScheduler(address) => Event::Answered(self.read_back.answer(&address).await),
             Action::ReadUntilLoaded { scheduler, checksum } => {
-                let flag = Arc::clone(&self.left.changed);
+                let flag = Arc::clone(&self.carryover.changed);
                 let changed = || flag.load(Ordering::Relaxed);
                 Event::Answered(self.read_back.until_loaded(&scheduler, &checksum, changed).await)
             }
@@ -68,7 +68,7 @@ impl Reconciler {
         let created = apply::create(&self.client, namespace, new).await;
         if let Some(map) = created.inspect_err(|failure| self.log_failure(namespace, failure))? {
             tracing::info!(namespace, name = new.name, "Created a ConfigMap");
-            self.left.created = new.data.is_empty();
+            self.carryover.created = new.data.is_empty();
             self.watches.learn_config_map(map, moment);
         }
         Ok(())
@@ -112,14 +112,14 @@ impl Reconciler {
         let named =
             self.watches.snapshot(clock::now()).map(|snapshot| snapshot.aliased()).unwrap_or_default();
         // What is no longer granted was named before.
-        let mut aliased = std::mem::replace(&mut self.left.aliased, named.clone());
+        let mut aliased = std::mem::replace(&mut self.carryover.aliased, named.clone());
         aliased.extend(named);
-        let contributions = Arc::clone(&self.left.contributions);
+        let contributions = Arc::clone(&self.carryover.contributions);
         let replacement =
-            OutputReplacement::new(write, replaced, contributions, aliased, &mut self.left.known);
+            OutputReplacement::new(write, replaced, contributions, aliased, &mut self.carryover.known);
         // Two writes of a second are two revisions.
         let now = clock::precise();
-        let repaired = write.repair && !self.left.created;
+        let repaired = write.repair && !self.carryover.created;
         // With large configurations it takes long.
         let described = tokio::task::spawn_blocking(move || {
             (replacement.access(now), repaired.then(|| replacement.put_back(SINGLETON.into())))
@@ -136,9 +136,9 @@ impl Reconciler {
         if let Some((event, config)) = event.zip(config) {
             self.events.publish(&event, &config.uid);
         }
-        self.left.failure = None;
+        self.carryover.failure = None;
         self.health.metrics.applied("applied");
-        let created = std::mem::take(&mut self.left.created);
+        let created = std::mem::take(&mut self.carryover.created);
         if write.repair {
             let kind = if created { "deleted" } else { "external_edit" };
             self.health.metrics.drifted(kind);
@@ -147,7 +147,7 @@ impl Reconciler {
 
     /// Returns the objects that contributed to the text before and do not exist any more.
     fn gone(&self) -> Vec<Arc<str>> {
-        let parts = self.left.contributions.iter().flat_map(|one| &one.objects);
+        let parts = self.carryover.contributions.iter().flat_map(|one| &one.objects);
         let names: BTreeSet<&Arc<str>> = parts.map(|part| &part.name).collect();
         let gone = names
             .into_iter()
@@ -163,9 +163,9 @@ impl Reconciler {
             WriteFailure::Transient(message) => ("error", message),
         };
         self.health.metrics.applied(result);
-        if self.left.failure.as_ref() != Some(failure) {
+        if self.carryover.failure.as_ref() != Some(failure) {
             tracing::warn!(namespace, result, message, "Could not write");
-            self.left.failure = Some(failure.clone());
+            self.carryover.failure = Some(failure.clone());
         }
     }
 
@@ -186,8 +186,8 @@ impl Reconciler {
         let (mut failure, mut conflict) = (None, false);
         for answer in mirror::carry_out(&self.client, changes, || self.leadership.holds()).await {
             let result = match &answer {
-                Ok(Answer::Written(..) | Answer::Removed(..)) => "written",
-                Ok(Answer::Stale(..)) => {
+                Ok(StepResult::Written(..) | StepResult::Removed(..)) => "written",
+                Ok(StepResult::Stale(..)) => {
                     conflict = true;
                     "conflict"
                 }

@@ -40,24 +40,24 @@ impl Reconciler {
     pub(super) async fn feed(&mut self, mut event: Event) -> Vec<Action> {
         let (now, step) = (clock::precise(), self.functions.step);
         if matches!(event, Event::Observed(_)) {
-            let (state, mut known) = (self.state.clone(), mem::take(&mut self.left.known));
+            let (state, mut known) = (self.state.clone(), mem::take(&mut self.carryover.known));
             let planned = tokio::task::spawn_blocking(move || {
                 let (state, actions) = step(state, now, event, &mut known);
                 (state, actions, known)
             });
             match planned.await {
                 Ok((state, actions, known)) => {
-                    (self.state, self.left.known) = (state, known);
+                    (self.state, self.carryover.known) = (state, known);
                     return actions;
                 }
                 Err(error) => {
                     tracing::error!(%error, "The plan could not be made");
-                    self.left.unplanned = Some(NoPlan::Failed);
+                    self.carryover.unplanned = Some(NoPlan::Failed);
                     event = Event::PlanFailed;
                 }
             }
         }
-        let (state, actions) = step(self.state.clone(), now, event, &mut self.left.known);
+        let (state, actions) = step(self.state.clone(), now, event, &mut self.carryover.known);
         self.state = state;
         actions
     }
@@ -76,7 +76,7 @@ impl Reconciler {
             self.health.metrics.applied("unchanged");
         }
         if plan.write.is_none() {
-            self.left.contributions = Arc::clone(&plan.contributions);
+            self.carryover.contributions = Arc::clone(&plan.contributions);
             self.find_revision(snapshot, plan);
         }
         self.health.metrics.planned(snapshot, plan);
@@ -98,7 +98,7 @@ impl Reconciler {
         }
         let (snapshot, plan, before) =
             (Arc::clone(snapshot), Arc::clone(plan), self.publisher.borrow().clone());
-        let (mut known, know) = (self.left.known.clone(), self.functions.know);
+        let (mut known, know) = (self.carryover.known.clone(), self.functions.know);
         let made =
             tokio::task::spawn_blocking(move || know(snapshot, &plan, &mut known, before.as_deref())).await;
         match made {
@@ -132,7 +132,7 @@ mod tests {
     use crate::controller::leader::Leadership;
     use crate::controller::published::Publisher;
     use crate::controller::read_back::ReadBack;
-    use crate::controller::reconcile::Left;
+    use crate::controller::reconcile::RunCarryover;
     use crate::controller::testing::{client, reply};
     use crate::telemetry::Logging;
     use queuewarden_client::scheduler::Connector;
@@ -164,12 +164,12 @@ mod tests {
             changed: Arc::clone(&changed),
             state: State::new(7),
             functions,
-            left: Left::default(),
+            carryover: RunCarryover::default(),
         };
         loop {
-            leader.left.changed.store(true, Ordering::Relaxed);
+            leader.carryover.changed.store(true, Ordering::Relaxed);
             let ended = leader.reconcile(|| false).await;
-            if leader.left.unplanned != Some(NoPlan::Unready) {
+            if leader.carryover.unplanned != Some(NoPlan::Unready) {
                 let counted =
                     leader.health.text().contains("queuewarden_reconcile_total{result=\"error\"} 1");
                 return (ended.is_err(), counted);

@@ -10,7 +10,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::accept::{AnswerFormat, accepted};
+use super::accept::{AnswerFormat, OBJECT, accepted};
 use super::{Memory, caller, warn};
 use crate::server::ServerState;
 use crate::server::api_error::ApiError;
@@ -27,9 +27,9 @@ use yunikorn_access::placement::Live;
 
 /// The formats of queues; `Some`: a table of this version.
 const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
-    (AnswerFormat::OBJECT, None),
-    (AnswerFormat::table("v1"), Some("v1")),
-    (AnswerFormat::table("v1beta1"), Some("v1beta1")),
+    (OBJECT, None),
+    (["Table", "meta.k8s.io", "v1"], Some("v1")),
+    (["Table", "meta.k8s.io", "v1beta1"], Some("v1beta1")),
 ];
 
 /// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).

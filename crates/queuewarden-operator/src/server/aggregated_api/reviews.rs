@@ -71,8 +71,8 @@ pub(super) async fn create(
         by: &caller.identity.user,
         user: &access.user.user,
         queue: &request.queue,
-        object: "",
         reason,
+        ..AuditRecord::default()
     };
     memory.audit.note(&state.health, &decision);
     let status = match answer? {

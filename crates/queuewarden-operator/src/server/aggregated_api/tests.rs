@@ -13,6 +13,7 @@ use super::testing::{certificate, data};
 use super::*;
 use crate::controller::testing::{Issuer, issuer};
 use crate::server::testing::{self, Got, client, defaults, not_found, reply};
+use queuewarden_plan::snapshot::Snapshot;
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 const ALL: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
@@ -79,10 +80,8 @@ impl AggregatedService {
     }
 
     fn knows(&self, queues: &str) {
-        self.fixture.learn(queuewarden_plan::snapshot::Snapshot {
-            defaults: Some(defaults("queues.yaml", queues)),
-            ..testing::snapshot()
-        });
+        self.fixture
+            .learn(Snapshot { defaults: Some(defaults("queues.yaml", queues)), ..testing::snapshot() });
     }
 
     async fn send(&self, user: &str, request: http::request::Builder, body: impl Into<Body>) -> Got {

@@ -65,8 +65,8 @@ pub enum Due {
     Certificate(usize),
 }
 
-/// Returns the change that is due now. The oldest authority is the first; `reported` is true if the API server
-/// has the bundle with all of them.
+/// Returns the change that is due now. The oldest authority is the first; `reported` is true if the API
+/// server has the bundle with all of them.
 pub fn due(authorities: &[Validity], shown: Option<Shown>, reported: bool, now: Timestamp) -> Due {
     let is_valid = |authority: &Validity| authority.holds(now);
     if let Some(expired) = authorities.iter().position(|authority| authority.until <= now) {

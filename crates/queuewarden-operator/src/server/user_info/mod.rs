@@ -118,9 +118,9 @@ fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision
         refused: decision.refusal(mode).is_some(),
         by: &request.by.user,
         user: &decision.user,
-        queue: "",
         object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
         reason: if decision.reason.is_empty() { &warnings } else { &decision.reason },
+        ..AuditRecord::default()
     };
     audit.note(&state.health, &decision);
 }

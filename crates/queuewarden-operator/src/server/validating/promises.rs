@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::memory::{Budget, Full, Held, MIB};
-use crate::server::shares::Guest;
+use crate::server::room::Guest;
 use queuewarden_plan::admit::Promise;
 
 /// API servers end a write 34 seconds after the request (apiserver `pkg/endpoints/handlers/rest.go`,
