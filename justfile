@@ -4,36 +4,6 @@
 default:
     @just --list
 
-# Everything CI does.
-ci:
-    .ci/run
-
-# Type-check everything.
-check:
-    cargo check --workspace --all-targets --locked
-
-# All tests, the end-to-end tests on a local control plane among them (needs Go).
-test:
-    cargo test --workspace --locked
-
-# The tests that need no Go and no servers.
-test-fast:
-    cargo test --workspace --exclude queuewarden-e2e --locked
-
-# Format.
-fmt:
-    cargo fmt --all
-
-# Lints, as CI has them.
-lint:
-    cargo fmt --all --check
-    cargo clippy --workspace --all-targets --locked -- -D warnings
-    shellcheck .ci/run .ci/size e2e/*.sh release/*.sh
-
-# The pure core without Kubernetes and without a runtime.
-pure:
-    cargo build --package yunikorn --package yunikorn-access --target wasm32-unknown-unknown --locked
-
 # Lines of code in each crate and folder: the table in docs/architecture.md.
 size:
     .ci/size
@@ -41,21 +11,6 @@ size:
 # Licences, sources and banned crates (needs cargo-deny).
 deny:
     cargo deny check
-
-# Write crds/ from the code.
-crds:
-    cargo run --locked -- crds --dir crds
-
-# Manual pages and the completion scripts into target/share.
-share:
-    cargo run --locked -- man --dir target/share/man1
-    for shell in bash zsh fish powershell elvish kubectl; do \
-        cargo run --quiet --locked -- completion $shell > target/share/queuewarden.$shell; \
-    done
-
-# The README's example: the ConfigMap and the conditions, without a cluster.
-demo:
-    cargo run --locked -- render -f examples/quickstart
 
 # Benchmarks of the pure core; `just bench decision` for those with this in their names.
 bench *args:
@@ -85,10 +40,6 @@ mutants *args:
 # How fast it is beside YuniKorn and Hadoop: the table in docs/speed.md (needs Go, Maven and a JDK).
 compare *rounds:
     cargo run --release --package queuewarden-compare --locked -- {{ rounds }}
-
-# The end-to-end tests alone.
-e2e *args:
-    cargo test --package queuewarden-e2e --locked -- {{ args }}
 
 # All faults, as long and as often as they are meant: API server, network, operator, scheduler, other writers. Above half an hour.
 chaos *filter:
@@ -135,10 +86,6 @@ random seconds="3600":
     QUEUEWARDEN_E2E_RANDOM={{ seconds }} QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" \
         cargo test --workspace --locked --test e2e -- random::seed_after_seed --ignored --nocapture
 
-# The end-to-end tests on a kind cluster with YuniKorn from Helm (needs docker, kind, kubectl, helm).
-kind-e2e:
-    e2e/kind.sh
-
 # The program for arm64, put to tests of the test cluster under QEMU (needs Debian's cross compiler and qemu-user-static).
 arm64 *filter:
     e2e/arm64.sh {{ filter }}
@@ -146,20 +93,3 @@ arm64 *filter:
 # Keep what this version leaves in a cluster, for the upgrade test of those that follow.
 record-upgrade version:
     VERSION={{ version }} cargo test --workspace --locked --test e2e -- upgrade::record --ignored
-
-# API documentation.
-docs:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
-
-# The container image.
-image tag="queuewarden:dev":
-    docker build --tag {{ tag }} .
-
-# What `kubectl apply -k manifests` installs.
-manifests:
-    kubectl kustomize manifests
-
-# Everything that is generated, written anew: CRDs, schemas, the chart's copies and golden files, snapshots. Look at the diff.
-generated:
-    UPDATE=1 TRYCMD=overwrite cargo test --package queuewarden --locked --test all
-    UPDATE=1 cargo test --workspace --locked --test e2e -- chart::

@@ -42,7 +42,7 @@ const USES: &[Use] = &[
         right: "get,list,watch configmaps yunikorn-defaults,yunikorn-configs,yunikorn-queues",
         uses: &[
             ("controller/apply.rs", &[".get_opt("]),
-            ("controller/world.rs", &["Api::<ConfigMap>"]),
+            ("controller/cluster_watches.rs", &["Api::<ConfigMap>"]),
             WATCH,
         ],
     },
@@ -69,7 +69,7 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "create leases",
-        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process.rs", &["Api<Lease>"])],
+        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process/mod.rs", &["Api<Lease>"])],
     },
     Use {
         manifest: "rbac.yaml",
@@ -87,7 +87,7 @@ const USES: &[Use] = &[
         right: "get secrets queuewarden-tls",
         uses: &[
             ("server/certificates/secret.rs", &["secrets.get_opt("]),
-            ("server/certificates/follower.rs", &["Api<Secret>"]),
+            ("server/certificates/loader.rs", &["Api<Secret>"]),
         ],
     },
     Use {
@@ -184,7 +184,7 @@ const USES: &[Use] = &[
     Use {
         manifest: "applications/rbac.yaml",
         right: "list,watch pods",
-        uses: &[("controller/applications.rs", &["Api::all,"]), WATCH],
+        uses: &[("server/applications.rs", &["Api::all,"]), WATCH],
     },
     Use {
         manifest: "scheduler-secret/rbac.yaml",

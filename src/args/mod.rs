@@ -18,16 +18,14 @@ use crate::commands::ask::{can_i, explain, matrix, place, report, what_can, who_
 use crate::commands::change::import;
 use crate::commands::change::{grant, revoke, suspend};
 use crate::commands::check::{acl, diff, render, review, test, validate};
-use crate::commands::operate::{
-    authorizer_config, certificates, check, crds, describe, history, run, status, user_info,
-};
+use crate::commands::operate::{authorizer_config, check, crds, describe, history, run, status, user_info};
 use crate::commands::other::{codes, completion, man, version};
 use crate::output::console::Color;
 use crate::output::format::visible;
 use crate::output::{Console, Exit, Failure};
 use crate::source::request;
 use go_compat::diag::is_obeyed;
-use queuewarden_operator::process::Options;
+use queuewarden_operator::process::{CertificatesOptions, RunOptions};
 
 /// Manage who may submit to, and who administers, the queues of Apache YuniKorn
 #[derive(Debug, Parser)]
@@ -97,9 +95,9 @@ enum Command {
     /// Print the files by which an API server uses queuewarden as an authorizer
     AuthorizerConfig(authorizer_config::Args),
     /// Run the operator
-    Run(Options),
+    Run(RunOptions),
     /// Issue and renew the certificate of the operator's HTTPS endpoints
-    Certificates(certificates::Args),
+    Certificates(CertificatesOptions),
     /// List the codes of all diagnostics, or explain one
     Codes(codes::Args),
     /// Print the script that completes commands in a shell
@@ -270,7 +268,7 @@ pub fn main() -> ExitCode {
         Command::Completion(args) => completion::run(args, console),
         Command::Man(args) => man::run(args, console),
         Command::Run(args) => run::run(args),
-        Command::Certificates(args) => certificates::run(args),
+        Command::Certificates(args) => run::certificates(args),
         Command::Version(args) => version::run(args, console),
     };
     match ended {

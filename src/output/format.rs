@@ -1,13 +1,14 @@
 //! Output formats of answers: tables as kubectl prints them, CSV, JSON and YAML.
 
-use std::fmt::Write as _;
 use std::iter;
 
 use serde::Serialize;
 
 use crate::output::console::{Emphasis, Look};
 use crate::output::{Console, Failure};
+pub use go_compat::diag::visible;
 use go_compat::diag::{cut, is_obeyed, plural, show};
+use go_compat::go_json;
 
 /// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -291,13 +292,6 @@ pub fn code(text: &str) -> String {
     if shown.is_empty() { shown } else { format!("`{}`", cut(&shown, MAX_CODE)) }
 }
 
-/// Escapes all invisible characters of a text.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    text.chars().for_each(|c| show(&mut shown, c));
-    shown
-}
-
 /// Maximum number of rows in Markdown. With cells of [`MAX_CODE`] a comment of GitHub, which has at most
 /// 65,536 characters, has room for them.
 const MAX_ROWS: usize = 40;
@@ -326,16 +320,7 @@ pub fn json(answer: &impl Serialize) -> Result<String, Failure> {
 
 /// Escapes the characters in a JSON text that a terminal would obey and JSON allows in strings.
 pub fn escaped_json(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_obeyed(c) && !matches!(c, '\n' | '\t') {
-            // All of them have four digits, and writing into a text does not fail.
-            _ = write!(escaped, "\\u{:04x}", u32::from(c));
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
+    go_json::escaped_json(json, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }
 
 /// Formats an answer as YAML.

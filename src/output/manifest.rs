@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::source::session::DEFAULT_PARTITION;
 use go_compat::diag::is_obeyed;
+use go_compat::go_json;
 use go_compat::yaml;
 use queuewarden_api::API_VERSION;
 use queuewarden_api::convert::LAST_APPLIED;
@@ -205,17 +206,9 @@ fn plain_or_quoted(text: &str) -> String {
     if starts && !reserved && text.chars().all(simple) {
         return text.to_string();
     }
-    let escaped = |c: char| match c {
-        // A byte order mark would be read as layout, and noncharacters would be rejected.
-        '\u{feff}' | '\u{fffe}' | '\u{ffff}' => escape(c),
-        c if is_obeyed(c) => escape(c),
-        c => c.to_string(),
-    };
-    Value::from(text).to_string().chars().map(escaped).collect()
-}
-
-fn escape(c: char) -> String {
-    format!("\\u{:04x}", u32::from(c))
+    // A byte order mark would be read as layout, and noncharacters would be rejected.
+    let is_escaped = |c| is_obeyed(c) || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+    go_json::escaped_json(&Value::from(text).to_string(), is_escaped)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::output::{Console, Failure};
 use crate::source::cluster::Cluster;
 use go_compat::diag::listed;
 use queuewarden_api::restorers::{COMMAND_LINE, restorers};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_client::objects::api;
 use queuewarden_plan::ObjectRef;
 
@@ -63,7 +63,7 @@ pub fn delete(cluster: &Cluster, object: &ObjectRef, old: &Value, console: Conso
 
 fn applied(
     object: &ObjectRef,
-    done: Result<DynamicObject, call::Error>,
+    done: Result<DynamicObject, CallError>,
     console: Console,
 ) -> Result<(), Failure> {
     done.map_err(|error| Failure::Output(format!("cannot apply {object}: {error}")))?;

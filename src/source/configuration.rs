@@ -1,147 +1,283 @@
-//! The configuration that questions are about: the queues that `YuniKorn` has, or would have, and who wrote
-//! their ACLs.
+//! The configuration that questions are about: the queues that `YuniKorn` has, or would have, the texts that
+//! they were read from, and locations in them (`queues.yaml:12:20`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::input::Inputs;
+use super::input::object::{Document, token};
+use super::input::scalar::ContentSpans;
+use super::input::source::Source;
 use super::request::suggestion;
-use super::texts::Text;
-use crate::output::{Console, Failure};
-use crate::source::input::source::Source;
+use crate::output::findings::plural;
+use crate::output::{Console, Failure, statuses};
 use go_compat::diag::{Diagnostic, Span};
-use queuewarden_api::answer::{Texts, WrittenIn};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_plan::conditions::{Reason, Status, Type, find};
-use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::simulate::{Settled, enforced, settle};
+use queuewarden_plan::snapshot::{ConfigSpec, Mode, PolicyEntry, QueueAclEntry, Snapshot};
 use queuewarden_plan::timeline::Later;
-use queuewarden_plan::{ResourceKind, admission_keys, admission_settings, merged, risks};
-use queuewarden_report::{Change, Outside, WithoutEffect, changes, outside, without_effect};
-use yunikorn::acl;
-use yunikorn::config::{BUILT_IN, Config, verdict};
+use queuewarden_plan::view::{AccessView, Locate, Writers};
+use queuewarden_plan::{ObjectRef, ParseCache, ResourceKind, config_map_of, grants, merged_alone};
+use yunikorn::config::{BUILT_IN, Config, Flattened};
 use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::alias::Aliased;
-use yunikorn_access::{Origin, Tree};
+use yunikorn_access::{Origin, TextLocation, Tree};
 
-/// A text, its base, and who wrote which part.
+/// A text, and its location if it is part of another.
 #[derive(Debug, Clone)]
-pub struct Written {
-    /// The text that the questions are about.
-    pub text: Text,
-    /// The text it was made from, if objects write ACLs into it.
-    pub base: Option<Text>,
-    /// The ACLs that objects write.
-    pub attributions: Arc<[Attribution]>,
-    /// The objects and settings beside it.
-    pub around: Around,
-    /// The version of `YuniKorn` that reads it.
-    pub version: Version,
-    /// The objects that make another text of it when they begin or end; `None` if it stays as it is.
-    pub over_time: Option<Arc<Snapshot>>,
+pub struct Text {
+    /// The text that `YuniKorn` reads.
+    pub text: String,
+    /// The file or key that holds it: `yunikorn-configs/queues.yaml`.
+    source: Source,
+    /// The bytes of a text that is a string inside the file.
+    inside: Option<ContentSpans>,
+    /// True if it was generated, so that its line numbers mean nothing.
+    made: bool,
 }
 
-/// The objects and settings beside the queues.
-#[derive(Debug, Clone, Default)]
-pub struct Around {
-    /// Known changes and their authors.
-    pub changes: Vec<Change>,
-    /// The objects outside their time.
-    pub outside: Vec<Outside>,
-    /// The objects that change nothing.
-    pub without_effect: Vec<WithoutEffect>,
-    /// The admission settings, with what they are written in.
-    pub admission: Vec<(&'static str, String, Origin)>,
-    /// Findings about the admission settings, with what they are written in.
-    pub risks: Vec<(Origin, Diagnostic)>,
-    /// The admission settings, by their keys.
-    pub settings: BTreeMap<String, String>,
-    /// The objects that are refused, as messages name them, with the reasons.
-    pub refused: BTreeMap<String, String>,
-    /// The objects of which a part is not in force because no webhook writes aliases, with the reasons.
-    pub without_webhook: Vec<String>,
-    /// The names in the objects by their aliases.
-    pub aliased: Arc<Aliased>,
-}
+impl Text {
+    /// Creates a text that is the whole of `name`.
+    pub fn whole(name: impl AsRef<str>, text: String) -> Self {
+        Self::of(&Source::new(name, text.as_str()), text)
+    }
 
-impl Around {
-    /// Takes what is beside the queues from what was read, and from what the operator makes of it.
-    pub fn new(read: &Snapshot, settled: &Snapshot) -> Self {
-        Self {
-            changes: changes(read),
-            outside: outside(read),
-            without_effect: without_effect(settled),
-            admission: admission_settings(settled),
-            risks: risks(settled),
-            settings: admission_keys(&merged(settled)),
-            refused: refused(settled),
-            without_webhook: without_webhook(settled),
-            aliased: Arc::new(read.aliased()),
+    /// Creates a generated text, of which only the name means something.
+    pub fn made(name: impl AsRef<str>, text: String) -> Self {
+        Self { made: true, ..Self::whole(name, text) }
+    }
+
+    /// Creates a text that is the whole of a source.
+    pub fn of(source: &Source, text: String) -> Self {
+        Self { source: source.clone(), text, inside: None, made: false }
+    }
+
+    /// Returns the name for people: a file, or `yunikorn-configs/queues.yaml`.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// Creates a text that is the value of a key of `data` in the manifest of a ConfigMap.
+    pub fn inside(inputs: &Inputs, document: &Document, key: &str, text: String) -> Self {
+        let content = inputs.content_spans(document, &format!("/data/{}", token(key)));
+        match (content, inputs.sources.get(document.source)) {
+            (Some(content), Some(source)) => {
+                Self { text, source: source.clone(), inside: Some(content), made: false }
+            }
+            // In `binaryData` it is encoded: it has lines, but they are not those of the file.
+            _ => Self::whole(format!("{}#{key}", inputs.name(document.source)), text),
         }
     }
 
-    /// Adds a note for each refused object, and for each that names what only an alias can.
-    pub fn note_refused(&self, notes: &mut Vec<String>) {
-        notes.extend(self.refused.iter().map(|(object, why)| format!("{object} grants nothing: {why}")));
-        notes.extend(self.without_webhook.iter().cloned());
+    /// Returns the source and the span on which to draw a finding about it.
+    pub fn shown(&self, span: Option<Span>) -> (&Source, Option<Span>) {
+        (&self.source, span.map(|span| self.at_home(span)))
+    }
+
+    /// Returns the span in that source.
+    pub fn at_home(&self, span: Span) -> Span {
+        self.inside.as_ref().map_or(span, |inside| inside.span(span))
+    }
+
+    /// Returns the location of a part of it.
+    pub fn locate(&self, span: Option<Span>) -> TextLocation {
+        let position = span.filter(|_| !self.made).map(|span| self.source.position(self.at_home(span).start));
+        let (line, column) = position.unzip();
+        TextLocation { name: self.name().into(), line, column, span }
     }
 }
 
-/// Returns the objects of a settled snapshot that are refused.
-fn refused(settled: &Snapshot) -> BTreeMap<String, String> {
-    let acls = settled.queue_acls.iter().map(|entry| (ResourceKind::QueueAcl, &entry.meta));
-    let policies = settled.policies.iter().map(|entry| (ResourceKind::AdmissionPolicy, &entry.meta));
-    let refused = acls.chain(policies).filter_map(|(kind, meta)| {
-        let accepted = find(&meta.conditions, Type::Accepted)?;
-        let why = (accepted.status != Status::True).then(|| accepted.message.clone())?;
-        Some((kind.object(meta.name.clone()).to_string(), why))
-    });
-    refused.collect()
+/// A text, and what it was made from.
+#[derive(Debug, Clone)]
+pub struct RenderedText {
+    /// The text that the questions are about.
+    pub text: Text,
+    /// The base, if objects write ACLs into it.
+    pub base: Option<Text>,
+    /// The ACLs that objects write.
+    pub attributions: Arc<[Attribution]>,
+    /// The objects and settings of the cluster.
+    pub context: ClusterContext,
+    /// The objects that make another text when they begin or end; `None` if it stays as it is.
+    pub over_time: Option<Arc<Snapshot>>,
+    /// The texts that were parsed to make it.
+    pub cache: ParseCache,
 }
 
-/// Names the `QueueAcl`s of which a part is not in force because no webhook writes aliases.
-fn without_webhook(settled: &Snapshot) -> Vec<String> {
-    let metas = settled.queue_acls.iter().map(|entry| &entry.meta);
-    let lacking = metas.filter_map(|meta| {
-        let effective = find(&meta.conditions, Type::Effective)?;
-        let lacks = effective.reason == Reason::IdentityWebhookMissing.as_str();
-        // A refused object is reported with the other refused ones.
-        let is_accepted = find(&meta.conditions, Type::Accepted)?.status == Status::True;
-        (lacks && is_accepted)
-            .then(|| format!("{}: {}", ResourceKind::QueueAcl.object(meta.name.clone()), effective.message))
-    });
-    lacking.collect()
-}
-
-impl Written {
+impl RenderedText {
     /// Wraps a text of which nothing else is known.
-    pub fn text_alone(text: Text, version: Version) -> Self {
-        let (attributions, around) = ([].into(), Around::default());
-        Self { text, base: None, attributions, around, version, over_time: None }
+    pub fn alone(text: Text, version: Version) -> Self {
+        Self {
+            text,
+            base: None,
+            attributions: [].into(),
+            context: ClusterContext::default(),
+            over_time: None,
+            cache: ParseCache::new(version),
+        }
     }
 }
 
-/// The queues of all partitions, with origins.
+impl Locate for RenderedText {
+    fn in_text(&self, span: Option<Span>) -> TextLocation {
+        self.text.locate(span)
+    }
+
+    fn in_base(&self, span: Option<Span>) -> TextLocation {
+        self.base.as_ref().unwrap_or(&self.text).locate(span)
+    }
+}
+
+/// The objects and settings of a cluster, or of files.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterContext {
+    /// What was read.
+    pub read: Arc<Snapshot>,
+    /// The same after everything that the operator does.
+    pub settled: Arc<Snapshot>,
+}
+
+impl ClusterContext {
+    /// Wraps what was read, if the operator has nothing to do.
+    pub fn unchanged(read: Snapshot) -> Self {
+        let read = Arc::new(read);
+        Self { settled: Arc::clone(&read), read }
+    }
+
+    /// Returns the objects that are refused, as messages name them, with the reasons.
+    pub fn refused(&self) -> BTreeMap<String, String> {
+        let acls = self.settled.queue_acls.iter().map(|entry| (ResourceKind::QueueAcl, &entry.meta));
+        let policies = self.settled.policies.iter().map(|entry| (ResourceKind::AdmissionPolicy, &entry.meta));
+        let refused = acls.chain(policies).filter_map(|(kind, meta)| {
+            let accepted = find(&meta.conditions, Type::Accepted)?;
+            let why = (accepted.status != Status::True).then(|| accepted.message.clone())?;
+            Some((kind.object(meta.name.clone()).to_string(), why))
+        });
+        refused.collect()
+    }
+
+    /// Adds a note for each refused object, and for each `QueueAcl` of which a part is not in force because
+    /// no webhook writes aliases.
+    pub fn note_refused(&self, notes: &mut Vec<String>) {
+        notes.extend(self.refused().iter().map(|(object, why)| format!("{object} grants nothing: {why}")));
+        let metas = self.settled.queue_acls.iter().map(|entry| &entry.meta);
+        notes.extend(metas.filter_map(|meta| {
+            let effective = find(&meta.conditions, Type::Effective)?;
+            let lacks = effective.reason == Reason::IdentityWebhookMissing.as_str();
+            // A refused object is reported with the other refused ones.
+            let is_accepted = find(&meta.conditions, Type::Accepted)?.status == Status::True;
+            (lacks && is_accepted).then(|| {
+                format!("{}: {}", ResourceKind::QueueAcl.object(meta.name.clone()), effective.message)
+            })
+        }));
+    }
+}
+
+/// Returns the text in the ConfigMaps that merge to `flat`, or else `YuniKorn`'s own configuration, which is
+/// in force then. `located` returns a text with its location, by the names of its ConfigMap and key.
+///
+/// # Errors
+/// When the text is ambiguous.
+pub fn current(
+    flat: &Flattened,
+    located: impl FnOnce(&str, &str, String) -> Text,
+    notes: &mut Vec<String>,
+) -> Result<Text, Failure> {
+    let key = flat.queues_key();
+    if flat.is_ambiguous(&key) {
+        return Err(Failure::Undecided(format!(
+            "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
+            random"
+        )));
+    }
+    let queues = flat.queues(&key);
+    if let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) {
+        return Ok(located(config_map_of(origin.source), &origin.key, queues.text.to_owned()));
+    }
+    notes.push(format!(
+        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \
+        everywhere"
+    ));
+    Ok(Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned()))
+}
+
+/// Returns what the operator would write. `located` returns a text with its location, by the names of its
+/// ConfigMap and key.
+///
+/// # Errors
+/// When it would write nothing.
+pub fn written(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    located: impl FnOnce(&str, &str, String) -> Text,
+    notes: &mut Vec<String>,
+) -> Result<RenderedText, Failure> {
+    let settled = settle(enforced(snapshot));
+    let Some(rendered) = settled.plan.rendered.as_ref().filter(|_| settled.applied()) else {
+        let observed = settle(snapshot.clone());
+        return Err(not_applied(if observed.only_observes() { &settled } else { &observed }));
+    };
+    if settled.written && spec.mode == Mode::Observe {
+        notes.push("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
+    }
+    let base = base(&settled.snapshot, spec, &rendered.key, located);
+    let name = base.as_ref().map_or("the built-in configuration", Text::name);
+    let name = match snapshot.queue_acls.len() {
+        0 => name.to_owned(),
+        count => format!("{name} with {}", plural(count, "QueueAcl")),
+    };
+    let attributions = Arc::clone(&settled.plan.contributions);
+    let text = Text::made(name, rendered.text.clone());
+    let context = ClusterContext { read: Arc::new(snapshot.clone()), settled: Arc::new(settled.snapshot) };
+    context.note_refused(notes);
+    let over_time = Some(Arc::clone(&context.settled));
+    Ok(RenderedText { text, base, attributions, context, over_time, cache: settled.cache })
+}
+
+/// Returns the text of the base.
+pub fn base(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    key: &str,
+    located: impl FnOnce(&str, &str, String) -> Text,
+) -> Option<Text> {
+    let map = snapshot.base.as_deref()?;
+    let alone = merged_alone(map);
+    let value = alone.get(spec.base_key.as_deref().unwrap_or(key)).filter(|value| !value.text.is_empty())?;
+    Some(located(&map.name, &value.origin.key, value.text.clone()))
+}
+
+fn not_applied(settled: &Settled) -> Failure {
+    let objects = statuses::objects(&settled.plan);
+    let config = objects.iter().filter(|object| object.kind == ResourceKind::YuniKornConfig);
+    let why =
+        config.flat_map(|object| object.problems().map(|(condition, _)| condition.message.clone())).next();
+    Failure::Undecided(format!(
+        "the operator would not write the ConfigMap: {}",
+        why.unwrap_or_else(|| "its plan gives no text".to_owned())
+    ))
+}
+
+/// A text as `YuniKorn` reads it.
 #[derive(Debug, Clone)]
 pub struct Configuration {
+    /// The queues of all partitions, with origins.
+    pub view: AccessView,
     /// The configuration as `YuniKorn` reads it.
-    pub config: Config,
+    pub config: Arc<Config>,
     /// The validators' findings on the text.
     pub diagnostics: Vec<Diagnostic>,
-    /// The objects and settings beside it.
-    pub around: Around,
-    /// The version of `YuniKorn` that reads it.
-    pub version: Version,
+    /// The text.
+    pub rendered: RenderedText,
     /// The notes about reading it.
     pub notes: Vec<String>,
-    /// The objects that change it when they begin or end; `None` if it stays as it is.
-    pub over_time: Option<Arc<Snapshot>>,
-    trees: Vec<Tree>,
-    text: Text,
-    base: Option<Text>,
-    attributions: Arc<[Attribution]>,
+    base: Option<Arc<Config>>,
+    aliased: Arc<Aliased>,
 }
 
 /// A text that `YuniKorn` does not accept.
@@ -162,8 +298,8 @@ impl Configuration {
     ///
     /// # Errors
     /// When a running `YuniKorn` would reject the text: then nobody knows what it runs.
-    pub fn from_written(written: Written) -> Result<Self, Box<Refused>> {
-        let (configuration, refused) = Self::at_start(written)?;
+    pub fn new(rendered: RenderedText) -> Result<Self, Box<Refused>> {
+        let (configuration, refused) = Self::at_start(rendered)?;
         refused.map_or(Ok(configuration), Err)
     }
 
@@ -172,30 +308,30 @@ impl Configuration {
     ///
     /// # Errors
     /// When it would not start, either.
-    pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
-        let Written { text, base, attributions, around, version, over_time } = written;
-        let verdict = verdict(&text.text, &[], version);
-        let refusal = verdict.refusal();
-        let refused = |reason: String, starts: bool| {
-            Box::new(Refused { reason, starts, diagnostics: verdict.diagnostics.clone(), text: text.clone() })
+    pub fn at_start(mut rendered: RenderedText) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
+        let parsed = rendered.cache.read(&rendered.text.text);
+        let refused = |reason: &str, starts| {
+            let (diagnostics, text) = (parsed.diagnostics.clone(), rendered.text.clone());
+            Box::new(Refused { reason: reason.to_owned(), starts, diagnostics, text })
         };
-        let Some(config) = verdict.config.filter(|_| verdict.starts.is_ok()) else {
-            return Err(refused(refusal.unwrap_or_default(), false));
+        let Some(config) = parsed.tree.clone().filter(|_| parsed.starts) else {
+            return Err(refused(parsed.refusal.as_deref().unwrap_or_default(), false));
         };
-        let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
-        let trees = trees.map_err(|error| refused(error.to_string(), false))?;
-        let refused = refusal.map(|reason| refused(reason, true));
-        let diagnostics = verdict.diagnostics;
-        let notes = Vec::new();
-        let mut configuration =
-            Self { config, diagnostics, around, version, notes, over_time, trees, text, base, attributions };
-        for tree in &mut configuration.trees {
-            attribution::mark(tree, &configuration.attributions, None);
-            tree.name_aliases(Arc::clone(&configuration.around.aliased));
-        }
-        let mut trees = std::mem::take(&mut configuration.trees);
-        configuration.attribute_base(&mut trees, &configuration.attributions);
-        Ok((Self { trees, ..configuration }, refused))
+        let view = AccessView::new(&config, rendered.cache.version());
+        let view = view.map_err(|error| refused(&error.to_string(), false))?;
+        let refused = parsed.refusal.as_deref().map(|reason| refused(reason, true));
+        let base = rendered.base.as_ref().and_then(|base| rendered.cache.read(&base.text).tree.clone());
+        let (diagnostics, notes) = (parsed.diagnostics.clone(), Vec::new());
+        let aliased = Arc::new(rendered.context.read.aliased());
+        let mut configuration = Self { view, config, diagnostics, rendered, notes, base, aliased };
+        let mut trees = std::mem::take(&mut configuration.view.trees);
+        configuration.writers(&configuration.rendered.attributions).attribute(&mut trees);
+        configuration.view.trees = trees;
+        Ok((configuration, refused))
+    }
+
+    fn writers<'a>(&'a self, attributions: &'a [Attribution]) -> Writers<'a> {
+        Writers { attributions, base: self.base.as_deref(), aliased: &self.aliased, texts: &self.rendered }
     }
 
     /// Returns the same with these notes about reading it.
@@ -210,31 +346,35 @@ impl Configuration {
         self.notes.iter().filter(is_new).for_each(|note| console.note(note));
     }
 
+    /// Returns the name of the text.
+    pub fn name(&self) -> &str {
+        self.rendered.text.name()
+    }
+
     /// Returns the queues of one partition; its name is matched without case.
     ///
     /// # Errors
     /// When there is no partition of this name.
     pub fn tree(&self, partition: &str) -> Result<&Tree, Failure> {
-        let tree = self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
-        tree.ok_or_else(|| {
-            let names: Vec<&str> = self.trees.iter().map(Tree::partition).collect();
+        self.view.tree(partition).ok_or_else(|| {
+            let names: Vec<&str> = self.view.trees.iter().map(Tree::partition).collect();
             let hint = suggestion(names.iter().copied(), partition);
             let only = match names.as_slice() {
                 [] => "none at all".to_owned(),
                 names => format!("only `{}`", names.join("`, `")),
             };
-            Failure::Undecided(format!("{} has no partition `{partition}`, {only}{hint}", self.text.name()))
+            Failure::Undecided(format!("{} has no partition `{partition}`, {only}{hint}", self.name()))
         })
     }
 
     /// Returns the text that the questions are about.
-    pub fn written(&self) -> &str {
-        &self.text.text
+    pub fn text(&self) -> &str {
+        &self.rendered.text.text
     }
 
     /// Returns whether it is `YuniKorn`'s built-in configuration, or was made of it.
     pub fn is_built_in(&self) -> bool {
-        self.base.as_ref().unwrap_or(&self.text).text == BUILT_IN
+        self.rendered.base.as_ref().unwrap_or(&self.rendered.text).text == BUILT_IN
     }
 
     /// Returns a user as the scheduler sees it.
@@ -242,24 +382,22 @@ impl Configuration {
     /// # Errors
     /// `YuniKorn`'s refusal, or that it cannot be known.
     pub fn identify(&self, of: &Identity, resolver: &dyn GroupResolver) -> Result<Identity, Refusal> {
-        let tree = self.trees.iter().find(|tree| tree.has_aliases()).or(self.trees.first());
+        let AccessView { trees, version, .. } = &self.view;
+        let tree = trees.iter().find(|tree| tree.has_aliases()).or(trees.first());
         tree.map_or_else(
-            || identify(Claim::from(of), resolver, self.version),
-            |tree| tree.identify(of, resolver, self.version),
+            || identify(Claim::from(of), resolver, *version),
+            |tree| tree.identify(of, resolver, *version),
         )
-    }
-
-    /// Returns the queues of each partition, in the order of the text.
-    pub fn trees(&self) -> &[Tree] {
-        &self.trees
     }
 
     /// Returns the source and the span on which to draw a finding about an origin; `None` for an object, and
     /// if the span is unknown.
     pub fn shown(&self, origin: &Origin) -> Option<(&Source, Option<Span>)> {
-        let Origin::Text(Some(span)) = origin else { return None };
-        let (text, span) = self.home(*span);
-        Some(text.shown(Some(span)))
+        let Origin::Text(TextLocation { name, line, span: Some(span), .. }) = origin else { return None };
+        let RenderedText { text, base, .. } = &self.rendered;
+        // A generated text may have the name of its base, but has no lines.
+        let base = base.as_ref().filter(|base| line.is_some() && base.name() == &**name);
+        Some(base.unwrap_or(text).shown(Some(*span)))
     }
 
     /// Returns the source on which to draw findings about the text, and the findings with their spans in it.
@@ -267,105 +405,111 @@ impl Configuration {
         &self,
         findings: impl Iterator<Item = Diagnostic>,
     ) -> (&Source, impl Iterator<Item = Diagnostic>) {
-        let moved = move |found: Diagnostic| Diagnostic {
-            span: found.span.map(|span| self.text.at_home(span)),
-            ..found
-        };
-        (self.text.shown(None).0, findings.map(moved))
-    }
-
-    /// Returns the text that contains a span, and the span in that text.
-    fn home(&self, span: Span) -> (&Text, Span) {
-        match span.start.checked_sub(self.behind()) {
-            Some(start) => {
-                let length = span.end.saturating_sub(span.start);
-                (self.base.as_ref().unwrap_or(&self.text), Span::new(start, start.saturating_add(length)))
-            }
-            None => (&self.text, span),
-        }
-    }
-
-    /// Returns the offset of spans in the base, which distinguishes them from spans in the text.
-    fn behind(&self) -> usize {
-        self.text.text.len().saturating_add(1)
+        let text = &self.rendered.text;
+        let moved =
+            |found: Diagnostic| Diagnostic { span: found.span.map(|span| text.at_home(span)), ..found };
+        (text.shown(None).0, findings.map(moved))
     }
 
     /// Describes each ACL of the base that objects replaced before and that none replaces now.
     pub fn returning(&self, before: &Self) -> Vec<String> {
-        let base = self.base_queues();
+        let [before, after] = [before, self].map(|of| &*of.rendered.attributions);
         // A text that no object writes into is a base by itself.
-        attribution::returning(
-            &before.attributions,
-            &self.attributions,
-            base.as_ref().unwrap_or(&self.config),
-        )
-    }
-
-    fn base_queues(&self) -> Option<Config> {
-        verdict(&self.base.as_ref()?.text, &[], self.version).config
+        attribution::returning(before, after, self.base.as_ref().unwrap_or(&self.config))
     }
 
     /// Returns its partitions at later moments, with each entry attributed to its writer.
     pub fn later(&self, moments: Vec<Later>) -> Vec<(Timestamp, Vec<Tree>)> {
         let attributed = |mut later: Later| {
-            for tree in &mut later.trees {
-                attribution::mark(tree, &later.attributions, None);
-            }
-            self.attribute_base(&mut later.trees, &later.attributions);
+            self.writers(&later.attributions).attribute(&mut later.trees);
             later.into_step()
         };
         moments.into_iter().map(attributed).collect()
     }
-
-    /// Attributes to the base all entries that no object writes.
-    fn attribute_base(&self, trees: &mut [Tree], attributions: &[Attribution]) {
-        let behind = self.behind();
-        let Some(base) = self.base_queues() else { return };
-        for tree in trees {
-            let Some(partition) = base.partition(tree.partition()) else { continue };
-            for queue in partition.queues() {
-                tree.name_at(&queue.path, queue.head.map(|head| head.shifted(behind)));
-            }
-            let replaced: BTreeSet<_> = attributions
-                .iter()
-                .filter(|part| !part.base_stays && part.partition.eq_ignore_ascii_case(&partition.name))
-                .map(|part| (&part.queue, part.right))
-                .collect();
-            for (queue, right) in partition.queues().flat_map(|queue| Right::ALL.map(|right| (queue, right)))
-            {
-                if replaced.contains(&(&queue.path, right)) {
-                    continue;
-                }
-                let written = queue.acl(right);
-                if let (Some(span), Ok(own)) = (written.span, acl::parse(&written.value)) {
-                    tree.attribute(&queue.path, right, Origin::Text(Some(span.shifted(behind))), &own);
-                }
-            }
-        }
-    }
 }
 
-impl Texts for Configuration {
-    fn name(&self) -> &str {
-        self.text.name()
+/// Everything that entries are looked for in.
+#[derive(Debug)]
+pub struct Evidence {
+    /// The settings.
+    pub spec: ConfigSpec,
+    /// The objects and ConfigMaps.
+    pub snapshot: Snapshot,
+    /// The text of the base.
+    pub base: Option<Text>,
+}
+
+/// Objects that are applied to those that are there, and objects that are deleted.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectChange {
+    /// The `QueueAcl`s to apply.
+    pub queue_acls: Vec<Arc<QueueAclEntry>>,
+    /// The `AdmissionPolicy` objects to apply.
+    pub policies: Vec<PolicyEntry>,
+    /// The objects to delete.
+    pub deleted: Vec<ObjectRef>,
+}
+
+impl ObjectChange {
+    /// Returns the objects to apply, as messages name them.
+    pub fn applied(&self) -> impl Iterator<Item = String> {
+        let acls = self.queue_acls.iter().map(|entry| (ResourceKind::QueueAcl, &entry.meta));
+        let policies = self.policies.iter().map(|entry| (ResourceKind::AdmissionPolicy, &entry.meta));
+        acls.chain(policies).map(|(kind, meta)| kind.object(meta.name.clone()).to_string())
     }
 
-    fn locate(&self, span: Option<Span>) -> WrittenIn {
-        match span.map(|span| self.home(span)) {
-            Some((text, span)) => text.locate(span),
-            None => WrittenIn::text(self.name(), None),
+    /// Returns the rights on queues of a partition that the objects to apply are to give a user.
+    pub fn naming(&self, partition: &str, who: &Identity) -> impl Iterator<Item = (String, Right)> {
+        let specs = self.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        let here = specs.filter(move |spec| spec.partition.eq_ignore_ascii_case(partition));
+        let rights = here.flat_map(|spec| {
+            [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)]
+                .map(|(right, grant)| (spec, right, grant))
+        });
+        let named = rights.filter(|(_, _, grant)| grant.as_ref().is_some_and(|grant| grants(grant, who)));
+        named.filter_map(|(spec, right, _)| Some((spec.target()?.1.to_string(), right)))
+    }
+
+    /// Makes the change. An object of the same name is replaced, but keeps its memory of what was in force.
+    ///
+    /// # Errors
+    /// When there is no object that is to be deleted.
+    pub fn apply(&self, snapshot: &mut Snapshot) -> Result<(), Failure> {
+        let Snapshot { queue_acls, policies, .. } = snapshot;
+        for object in &self.deleted {
+            let name = &object.name;
+            let count = queue_acls.len() + policies.len();
+            match object.kind {
+                ResourceKind::QueueAcl => queue_acls.retain(|entry| entry.meta.name != *name),
+                _ => policies.retain(|entry| entry.meta.name != *name),
+            }
+            if queue_acls.len() + policies.len() == count {
+                return Err(Failure::Usage(format!("there is no {object} to delete")));
+            }
         }
+        for entry in &self.queue_acls {
+            match queue_acls.iter_mut().find(|other| other.meta.name == entry.meta.name) {
+                Some(other) => {
+                    let in_force = other.in_force.clone();
+                    *other = Arc::new(QueueAclEntry { in_force, ..(**entry).clone() });
+                }
+                None => queue_acls.push(Arc::clone(entry)),
+            }
+        }
+        for entry in &self.policies {
+            match policies.iter_mut().find(|other| other.meta.name == entry.meta.name) {
+                Some(other) => *other = PolicyEntry { in_force: other.in_force.take(), ..entry.clone() },
+                None => policies.push(entry.clone()),
+            }
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewarden_api::answer::Answers;
-    use queuewarden_plan::attribution::Part;
-    use yunikorn::identity::Identity;
-    use yunikorn::queue::QueuePath;
-    use yunikorn_access::decide::explain;
+    use crate::source::input::object::Kind;
 
     fn queues(acl: &str) -> String {
         format!(
@@ -373,64 +517,58 @@ mod tests {
         )
     }
 
-    fn attribution(object: &str, acl: &str, base_stays: bool) -> Attribution {
-        Attribution {
-            partition: "default".into(),
-            queue: QueuePath::parse("root.a").unwrap(),
-            right: Right::Submit,
-            objects: vec![Part { name: object.into(), acl: acl::parse(acl).unwrap(), until: None }],
-            base_stays,
-        }
-    }
-
-    /// Returns the locations of the entry for a user.
-    fn origins(configuration: &Configuration, user: &str) -> Vec<String> {
-        let tree = configuration.tree("default").unwrap();
-        let identity = Identity { user: user.to_owned(), groups: Vec::new() };
-        let decision = explain(tree, Right::Submit, "root.a", &identity);
-        let entry = decision.granted_by().and_then(|step| step.entry.clone());
-        let origins = entry.map(|entry| entry.origins).unwrap_or_default();
-        Answers { configuration, tree }.origins(&origins).iter().map(WrittenIn::words).collect()
-    }
-
-    fn written(text: &str, base: &str, attributions: Vec<Attribution>) -> Configuration {
-        let written = Written {
-            text: Text::whole("live", queues(text)),
-            base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
-            attributions: attributions.into(),
-            around: Around::default(),
-            version: Version::V1_8,
-            over_time: None,
-        };
-        Configuration::from_written(written).unwrap()
+    fn words(text: &Text, span: Span) -> String {
+        Origin::Text(text.locate(Some(span))).words()
     }
 
     #[test]
-    fn entries_come_from_objects_the_base_or_neither() {
-        let extended = written("bob,eve,sue", "bob,sue", vec![attribution("a", "sue", true)]);
-        assert_eq!(origins(&extended, "sue"), ["QueueAcl/a", "base:2:82"]);
-        assert_eq!(origins(&extended, "bob"), ["base:2:82"]);
-        // Somebody wrote the live text by hand.
-        assert_eq!(origins(&extended, "eve"), ["live:1:82"]);
-        let replaced = written("sue", "bob,sue", vec![attribution("a", "sue", false)]);
-        assert_eq!(origins(&replaced, "sue"), ["QueueAcl/a"]);
-        assert!(origins(&replaced, "bob").is_empty());
-        // An object whose grant is not live yet grants nothing.
-        let pending = written("bob", "bob", vec![attribution("a", "sue", true)]);
-        assert!(origins(&pending, "sue").is_empty());
+    fn entries_of_the_base_are_located_in_it() {
+        let rendered = RenderedText {
+            base: Some(Text::whole("base", format!("# one line more\n{}", queues("bob,sue")))),
+            ..RenderedText::alone(Text::whole("live", queues("bob,eve,sue")), Version::V1_8)
+        };
+        let configuration = Configuration::new(rendered).unwrap();
+        let (_, queue) = configuration.tree("default").unwrap().queues().last().unwrap();
+        let parts = queue.grants(Right::Submit).parts.iter();
+        let origins: Vec<String> = parts.map(|(origin, _)| origin.words()).collect();
+        // Somebody wrote eve into the live text by hand.
+        assert_eq!(origins, ["live:1:82", "base:2:82"]);
+    }
+
+    #[test]
+    fn places_are_lines_and_columns() {
+        let text = Text::whole("q.yaml", "a: 1\nbé: x\n".to_owned());
+        let cases = [(0, "q.yaml:1:1"), (5, "q.yaml:2:1"), (10, "q.yaml:2:5"), (99, "q.yaml:3:1")];
+        for (offset, expected) in cases {
+            assert_eq!(words(&text, Span::new(offset, offset)), expected);
+        }
+        let made = Text::made("the scheduler", "a".to_owned());
+        assert_eq!(words(&made, Span::new(0, 1)), "the scheduler");
+    }
+
+    #[test]
+    fn places_inside_a_config_map_are_those_of_the_file() {
+        let manifest = "# one\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  queues.yaml: |\n    a: 1\n    b: 2\n";
+        let source = Source::new("c.yaml", manifest);
+        let inputs = Inputs::new(vec![source]);
+        let object = inputs.of_kind(Kind::ConfigMap).next().unwrap();
+        let text = Text::inside(&inputs, &object.document, "queues.yaml", "a: 1\nb: 2\n".to_owned());
+        assert_eq!(words(&text, Span::new(8, 9)), "c.yaml:8:8");
+        let packed = Text::inside(&inputs, &object.document, "queues.yaml.gz", "a: 1\nb: 2\n".to_owned());
+        assert_eq!(words(&packed, Span::new(8, 9)), "c.yaml#queues.yaml.gz:2:4");
     }
 
     #[test]
     fn what_yunikorn_refuses_is_not_asked_about() {
-        let written = |text: String| Written::text_alone(Text::whole("q", text), Version::V1_8);
-        let refused = Configuration::from_written(written(queues("a  b"))).unwrap_err();
+        let rendered = |text: String| RenderedText::alone(Text::whole("q", text), Version::V1_8);
+        let refused = Configuration::new(rendered(queues("a  b"))).unwrap_err();
         assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
         assert!(refused.diagnostics.iter().any(Diagnostic::is_error));
         let rules = "partitions: [{name: default, placementrules: [{name: nope}], queues: [{name: root}]}]";
-        assert!(Configuration::from_written(written(rules.to_owned())).is_err_and(|refused| refused.starts));
-        let (_, refused) = Configuration::at_start(written(rules.to_owned())).unwrap();
+        assert!(Configuration::new(rendered(rules.to_owned())).is_err_and(|refused| refused.starts));
+        let (_, refused) = Configuration::at_start(rendered(rules.to_owned())).unwrap();
         assert!(refused.unwrap().reason.starts_with("unknown rule name specified nope"));
-        let configuration = Configuration::from_written(written(queues("a"))).unwrap();
+        let configuration = Configuration::new(rendered(queues("a"))).unwrap();
         assert!(configuration.tree("DEFAULT").is_ok());
         let failure = configuration.tree("defualt").unwrap_err().to_string();
         assert!(failure.ends_with("did you mean `default`?"), "{failure}");

@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use crate::output::Failure;
 use crate::output::format::{Table, UNTIL, visible};
-use crate::source::rendered::Evidence;
+use crate::source::configuration::Evidence;
 use crate::source::session::{DEFAULT_PARTITION, Session, SourceArgs};
-use crate::source::texts::Text;
 use go_compat::diag::quoted;
-use queuewarden_api::answer::{About, Texts as _, WrittenIn, until};
+use queuewarden_api::answer::{About, until};
 use queuewarden_plan::entries::{Entry, Names, OPERATORS, OfQueue, Place, State, find};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, verdict};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
 use yunikorn_access::subject::Subject;
+use yunikorn_access::{Origin, TextLocation};
 
 /// The answer to `what-can --all`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -29,13 +29,14 @@ pub struct EntriesAnswer {
     /// The groups that were looked for, too.
     pub groups: Vec<String>,
     /// The entries, of all partitions.
-    pub entries: Vec<EntryAnswer>,
+    pub entries: Vec<NamingEntry>,
 }
 
 /// An entry that names a user or a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct EntryAnswer {
+#[schemars(rename = "EntryAnswer")]
+pub struct NamingEntry {
     /// The user or the group that it names.
     pub named: Subject,
     /// The right that it gives; null for an entry of the admission controller's lists.
@@ -49,20 +50,21 @@ pub struct EntryAnswer {
     /// The element of that list.
     pub element: Option<String>,
     /// Whether it is in force.
-    pub state: StateAnswer,
+    pub state: EntryState,
     /// The reason why it is not in force, if `state` is `NotInForce`.
     pub reason: Option<String>,
     /// The time at which it begins, if `state` is `Planned`.
     pub not_before: Option<Timestamp>,
     /// The location, with the end.
-    pub written_in: WrittenIn,
+    pub written_in: Origin,
     /// True if `queuewarden revoke --everywhere` can take it out.
     pub editable: bool,
 }
 
 /// Whether an entry is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum StateAnswer {
+#[schemars(rename = "StateAnswer")]
+pub enum EntryState {
     /// It is.
     InForce,
     /// It begins later.
@@ -93,7 +95,7 @@ pub struct Found {
 /// When an object or the base cannot be read.
 pub fn gather(session: &Session, args: &SourceArgs, names: &Names) -> Result<Found, Failure> {
     let evidence = session.source.evidence(args)?;
-    let version = session.configuration.version;
+    let version = session.configuration.view.version;
     let read = |text: &str| verdict(text, &[], version).config;
     let base: Option<Config> = evidence.base.as_ref().and_then(|base| read(&base.text));
     if let (Some(text), None) = (&evidence.base, &base) {
@@ -108,7 +110,7 @@ pub fn gather(session: &Session, args: &SourceArgs, names: &Names) -> Result<Fou
 /// Adds the groups of the users' own names, if the resolver in force gives each user that group.
 fn with_own_groups(session: &Session, names: &Names) -> Names {
     let mut names = names.clone();
-    if ResolverKind::in_force(&session.configuration.config) == ResolverKind::None {
+    if session.configuration.view.resolver == ResolverKind::None {
         names.groups.extend(names.users.iter().cloned());
     }
     names
@@ -116,42 +118,40 @@ fn with_own_groups(session: &Session, names: &Names) -> Names {
 
 impl Found {
     /// Returns the location of an entry.
-    pub fn written_in(&self, Entry { place, until, .. }: &Entry) -> WrittenIn {
-        let object = |kind: &str, name: &str| WrittenIn {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            line: None,
-            column: None,
-            until: *until,
-        };
+    pub fn written_in(&self, Entry { place, until, .. }: &Entry) -> Origin {
+        let object = |kind, name: &str| Origin::Object { kind, name: name.to_owned(), until: *until };
         match place {
             Place::QueueAcl { name, .. } => object("QueueAcl", name),
             Place::Policy { name, .. } => object("AdmissionPolicy", name),
             Place::ConfigMap { name, .. } => object("ConfigMap", name),
-            Place::Base { span, .. } => match (&self.evidence.base, span) {
-                (Some(base), Some(span)) => base.locate(*span),
-                (base, _) => WrittenIn::text(base.as_ref().map_or("the base", Text::name), None),
-            },
-            Place::Text(_) => WrittenIn::text(&self.live, None),
+            Place::Base { span, .. } => {
+                let base = self.evidence.base.as_ref();
+                let unknown = || TextLocation { name: "the base".into(), ..TextLocation::default() };
+                Origin::Text(base.map_or_else(unknown, |base| base.locate(*span)))
+            }
+            Place::Text(_) => {
+                let name = self.live.as_str().into();
+                Origin::Text(TextLocation { name, ..TextLocation::default() })
+            }
         }
     }
 
     /// Returns the answer for programs.
-    pub fn answers(&self) -> Vec<EntryAnswer> {
+    pub fn answers(&self) -> Vec<NamingEntry> {
         self.entries.iter().map(|entry| self.answer(entry)).collect()
     }
 
-    fn answer(&self, entry: &Entry) -> EntryAnswer {
+    fn answer(&self, entry: &Entry) -> NamingEntry {
         let of = of_queue(&entry.place);
         let (list, element) = list(&entry.place).unzip();
         let (state, reason, not_before) = match &entry.state {
-            State::InForce => (StateAnswer::InForce, None, None),
-            State::Planned(begin) => (StateAnswer::Planned, None, Some(*begin)),
-            State::Suspended => (StateAnswer::Suspended, None, None),
-            State::Expired => (StateAnswer::Expired, None, None),
-            State::NotInForce(why) => (StateAnswer::NotInForce, Some(why.clone()), None),
+            State::InForce => (EntryState::InForce, None, None),
+            State::Planned(begin) => (EntryState::Planned, None, Some(*begin)),
+            State::Suspended => (EntryState::Suspended, None, None),
+            State::Expired => (EntryState::Expired, None, None),
+            State::NotInForce(why) => (EntryState::NotInForce, Some(why.clone()), None),
         };
-        EntryAnswer {
+        NamingEntry {
             named: entry.subject.clone(),
             verb: of.map(|of| of.right),
             partition: of.map(|of| of.partition.clone()),

@@ -3,19 +3,20 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::configuration::{Around, Configuration, Refused, Written};
-use super::rendered::{self, Evidence, ObjectChange};
-use super::texts::Text;
-use crate::commands::check::render;
+use super::configuration::{
+    self, ClusterContext, Configuration, Evidence, ObjectChange, Refused, RenderedText, Text,
+};
+use super::schema;
 use crate::output::findings::{self, plural};
 use crate::output::{Console, Failure, diagnostic};
 use crate::source::assemble::{Assembled, assemble, namespaces};
-use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
+use crate::source::input::{Inputs, SourceDiagnostic};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::simulate::{enforced, settle};
@@ -57,21 +58,21 @@ fn warn(refused: &Refused, console: Console) {
 
 /// The input files, read and assembled.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct FileSource {
     /// The inputs.
     pub inputs: Inputs,
     /// What the operator would read.
     pub assembled: Assembled,
 }
 
-impl Given {
+impl FileSource {
     /// Assembles what was read, and prints everything that is wrong with it.
     ///
     /// # Errors
     /// When a part of them cannot be read.
     pub fn from_inputs(inputs: Inputs, now: Option<Timestamp>, console: Console) -> Result<Self, Failure> {
         let assembled = assemble(&inputs, now.unwrap_or_else(clock));
-        let found = render::unreadable(&inputs, &assembled);
+        let found = unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs.sources, &found, console.look_err()));
         let mut unread = assembled.findings.iter().chain(&inputs.alternatives);
         if unread.any(|finding| finding.diagnostic.is_error()) {
@@ -122,6 +123,12 @@ impl Given {
         Cow::Owned(settle(enforced(snapshot)).snapshot)
     }
 
+    /// Returns the objects and settings, with what the operator would write for `AdmissionPolicy` objects.
+    pub fn context(&self) -> ClusterContext {
+        let settled = Arc::new(self.settled().into_owned());
+        ClusterContext { read: Arc::new(self.assembled.snapshot.clone()), settled }
+    }
+
     /// Returns the `QueueAcl`s and `AdmissionPolicy` objects, if there is nothing else: then the files are no
     /// configuration, but a change to one.
     pub fn change(&self) -> Option<ObjectChange> {
@@ -137,7 +144,7 @@ impl Given {
         let snapshot = settle(enforced(&self.assembled.snapshot)).snapshot;
         let spec = self.assembled.spec.clone();
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
-        let base = rendered::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
         Evidence { spec, snapshot, base }
     }
 
@@ -173,7 +180,7 @@ impl Given {
     ///
     /// # Errors
     /// When it cannot be determined.
-    pub fn written(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    pub fn written(&self, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         self.one_tree(notes)?;
         let snapshot = &self.assembled.snapshot;
         let located = |map: &str, key: &str, text| self.text_in(map, key, text);
@@ -182,7 +189,7 @@ impl Given {
         {
             return self.current(notes);
         }
-        match rendered::written(snapshot, &self.assembled.spec, located, notes) {
+        match configuration::written(snapshot, &self.assembled.spec, located, notes) {
             // Without objects to write, the ConfigMaps decide.
             Err(Failure::Undecided(why))
                 if snapshot.queue_acls.is_empty() && snapshot.policies.is_empty() =>
@@ -195,13 +202,13 @@ impl Given {
     }
 
     /// Returns the text in the ConfigMaps.
-    fn current(&self, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    fn current(&self, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         let snapshot = &self.assembled.snapshot;
         let text =
-            rendered::current(&merged(snapshot), |map, key, text| self.text_in(map, key, text), notes)?;
-        let around = Around::new(snapshot, &self.settled());
-        around.note_refused(notes);
-        Ok(Written { around, ..Written::text_alone(text, snapshot.version()) })
+            configuration::current(&merged(snapshot), |map, key, text| self.text_in(map, key, text), notes)?;
+        let context = self.context();
+        context.note_refused(notes);
+        Ok(RenderedText { context, ..RenderedText::alone(text, snapshot.version()) })
     }
 
     /// Requires that there is one queue tree, and adds a note for each input that is not used.
@@ -264,4 +271,15 @@ impl Given {
             None => Text::whole(format!("{map}/{key}"), text),
         }
     }
+}
+
+/// Returns findings on the files as such; problems of the objects are in their conditions.
+pub(crate) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
+    let mut found = assembled.findings.clone();
+    found.extend(inputs.alternatives.iter().cloned());
+    for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
+        found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
+    }
+    findings::sort(&mut found);
+    found
 }

@@ -95,7 +95,7 @@ impl IdentityArgs {
         configuration: &Configuration,
         console: Console,
     ) -> Result<Identity, Failure> {
-        let own = ResolverKind::in_force(&configuration.config);
+        let own = configuration.view.resolver;
         // If groups are given, no resolver is used and no file is read.
         let named = !claimed.groups.is_empty();
         let source = if named { &GroupsArgs::default() } else { &self.source };

@@ -20,7 +20,7 @@ use crate::source::live;
 use crate::source::session::{SchedulerLogin, ServerArgs};
 use crate::source::times::clock;
 use queuewarden_api::convert;
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::conditions::{Condition, Status, Type, find};
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigSpec, Meta, Snapshot};
@@ -66,7 +66,7 @@ pub struct State {
     /// The operator.
     pub operator: OperatorState,
     /// All objects, by kind.
-    pub objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)>,
+    pub objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)>,
 }
 
 impl ReachArgs {
@@ -397,7 +397,7 @@ impl ObservedObject {
 }
 
 /// Lists all objects of all kinds, by kind and name; none of a kind that is not installed.
-async fn objects(client: &Client) -> Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)> {
+async fn objects(client: &Client) -> Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)> {
     let mut all = Vec::new();
     for kind in ResourceKind::ALL {
         let observed = |object| ObservedObject::new(kind, object);

@@ -12,7 +12,7 @@ use http::{Request, header};
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::texts::Text;
+use super::configuration::Text;
 use crate::output::Failure;
 use queuewarden_client::call::call;
 use queuewarden_client::scheduler::Connector;

@@ -2,13 +2,11 @@
 //!
 //! * [`session`]: the source that the arguments choose, and what it answers from.
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
-//! * [`configuration`]: the trees with origins, and locations in the [`texts`] they were read from.
-//! * [`rendered`]: the text in the ConfigMaps, or that the operator would write.
+//! * [`configuration`]: the text in the ConfigMaps, or that the operator would write, as trees with origins.
 //! * [`identity`], [`request`]: the user, and the right and queue.
 //! * [`input`], [`assemble`]: files as objects, and what they say together.
 
 pub mod apply;
-pub mod arguments;
 pub mod assemble;
 pub mod cluster;
 pub mod configuration;
@@ -20,9 +18,8 @@ pub mod installed;
 pub mod live;
 pub mod os_groups;
 pub mod past;
-pub mod rendered;
 pub mod request;
+pub mod schema;
 pub mod session;
-pub mod texts;
 pub mod times;
 pub mod validate;

@@ -1,7 +1,5 @@
 //! Parses questions: a right by its verb, and a queue by its path.
 
-use crate::commands::ask::application::ApplicationArgs;
-use crate::output::Failure;
 use crate::source::input::object::is_name;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::{ObjectRef, ResourceKind};
@@ -67,19 +65,6 @@ pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
             "the verbs are `submit` and `administer` for a queue, and for an application `{actions}`{hint}"
         )
     })
-}
-
-/// Parses the queue of a question about a right, and rejects options about applications.
-///
-/// # Errors
-/// When the path is invalid, or an option about an application is given.
-pub fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String, Failure> {
-    if application.is_given() {
-        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
-            view, modify, kill, logs, move";
-        return Err(Failure::Usage(words.to_owned()));
-    }
-    queue(target).map_err(Failure::Usage)
 }
 
 /// Parses `KIND/NAME` of one of these kinds, for clap. The kind is written as for kubectl: `queueacl`,

@@ -12,16 +12,7 @@ use crate::output::Failure;
 /// The accepted forms, for error messages and help texts.
 const FORMS: &str = "write a time such as 2026-12-01T18:00:00Z, a day such as 2026-12-01, friday or tomorrow, or a \
     duration such as 8h, 3d, 2w or 1mo";
-/// The days of the week, and the shortest part of their names that is accepted.
-const WEEKDAYS: [(&str, Weekday); 7] = [
-    ("monday", Weekday::Monday),
-    ("tuesday", Weekday::Tuesday),
-    ("wednesday", Weekday::Wednesday),
-    ("thursday", Weekday::Thursday),
-    ("friday", Weekday::Friday),
-    ("saturday", Weekday::Saturday),
-    ("sunday", Weekday::Sunday),
-];
+/// The shortest part of the name of a weekday that is accepted.
 const SHORT: usize = 3;
 /// The days that have a name of their distance from today.
 const DAYS: [(&str, i64); 3] = [("yesterday", -1), ("today", 0), ("tomorrow", 1)];
@@ -62,8 +53,10 @@ impl Typed {
         if let Some((_, days)) = DAYS.into_iter().find(|(name, _)| *name == word) {
             return Ok(Self::DaysFromToday(days));
         }
-        let is_weekday = |name: &str| word.len() >= SHORT && name.starts_with(&word);
-        if let Some((_, day)) = WEEKDAYS.into_iter().find(|(name, _)| is_weekday(name)) {
+        let is_meant = |day: &Weekday| format!("{day:?}").to_ascii_lowercase().starts_with(&word);
+        if word.len() >= SHORT
+            && let Some(day) = Weekday::Monday.cycle_forward().take(7).find(is_meant)
+        {
             return Ok(Self::Weekday(day));
         }
         let span = text.parse::<Span>().ok().filter(|span| !span.is_negative());

@@ -231,6 +231,13 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// Escapes all invisible characters of a text.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|c| show(&mut shown, c));
+    shown
+}
+
 /// Adds a character of the user's input to what is shown: itself, or escaped when it cannot be seen or a
 /// terminal would obey it.
 pub fn show(shown: &mut String, c: char) {

@@ -17,7 +17,7 @@ use go_compat::diag::Code;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_plan::{
     Write,
-    snapshot::{BinaryValue, ConfigMapState, IN_FORCE, Owner},
+    snapshot::{BinaryValue, ConfigMapState, IN_FORCE, KeyOwner},
 };
 use yunikorn::config::flatten::is_packed;
 
@@ -70,10 +70,10 @@ fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
 ///
 /// Two managers share a key when both applied the same value; a manager that writes with `Update` takes a key
 /// from every other.
-pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
-    let mut owners: BTreeMap<String, BTreeSet<Owner>> = BTreeMap::new();
+pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<KeyOwner>> {
+    let mut owners: BTreeMap<String, BTreeSet<KeyOwner>> = BTreeMap::new();
     for entry in config_map.metadata.managed_fields.iter().flatten() {
-        let owner = Owner {
+        let owner = KeyOwner {
             manager: entry.manager.clone().unwrap_or_default(),
             operation: entry.operation.clone().unwrap_or_default(),
         };
@@ -115,8 +115,8 @@ mod tests {
 
     use super::*;
 
-    fn owner(manager: &str, operation: &str) -> Owner {
-        Owner { manager: manager.into(), operation: operation.into() }
+    fn owner(manager: &str, operation: &str) -> KeyOwner {
+        KeyOwner { manager: manager.into(), operation: operation.into() }
     }
 
     #[test]

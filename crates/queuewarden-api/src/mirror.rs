@@ -10,7 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use super::API_VERSION;
 use super::v1alpha1::SINGLETON;
 use queuewarden_plan::snapshot::{
-    Content, FIELD_MANAGER, Kind, MANAGED_BY, MIRROR_LABEL, MIRROR_VALUE, MirrorObject, Rule, Subject,
+    FIELD_MANAGER, MANAGED_BY, MIRROR_LABEL, MIRROR_VALUE, MirrorContent, MirrorKind, MirrorObject,
+    MirrorRule, MirrorSubject,
 };
 
 /// The group of roles, bindings, users and groups.
@@ -19,7 +20,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const OWNER: &str = "YuniKornConfig";
 
 /// Builds a role with these rules. `version`: the `resourceVersion` of the role that it replaces.
-pub fn role(name: &str, rules: &[Rule], owner: &str, version: Option<&str>) -> ClusterRole {
+pub fn role(name: &str, rules: &[MirrorRule], owner: &str, version: Option<&str>) -> ClusterRole {
     let rules = rules.iter().map(|rule| PolicyRule {
         api_groups: Some(rule.groups.clone()),
         resources: Some(rule.resources.clone()),
@@ -37,14 +38,14 @@ pub fn role(name: &str, rules: &[Rule], owner: &str, version: Option<&str>) -> C
 /// Builds a binding of the role of the same name. `version`: as for [`role`].
 pub fn binding(
     name: &str,
-    subjects: &BTreeSet<Subject>,
+    subjects: &BTreeSet<MirrorSubject>,
     owner: &str,
     version: Option<&str>,
 ) -> ClusterRoleBinding {
     let subjects = subjects.iter().map(|subject| {
         let kind = match subject {
-            Subject::User(_) => "User",
-            Subject::Group(_) => "Group",
+            MirrorSubject::User(_) => "User",
+            MirrorSubject::Group(_) => "Group",
         };
         RbacSubject {
             api_group: Some(RBAC.to_owned()),
@@ -57,7 +58,7 @@ pub fn binding(
         metadata: metadata(name, owner, version),
         role_ref: RoleRef {
             api_group: RBAC.to_owned(),
-            kind: Kind::Role.name().to_owned(),
+            kind: MirrorKind::Role.name().to_owned(),
             name: name.to_owned(),
         },
         subjects: Some(subjects.collect()),
@@ -67,7 +68,7 @@ pub fn binding(
 /// Reads a current role.
 pub fn current_role(role: ClusterRole) -> MirrorObject {
     let plain = |rule: PolicyRule| {
-        rule.non_resource_urls.is_none_or(|urls| urls.is_empty()).then(|| Rule {
+        rule.non_resource_urls.is_none_or(|urls| urls.is_empty()).then(|| MirrorRule {
             groups: rule.api_groups.unwrap_or_default(),
             resources: rule.resources.unwrap_or_default(),
             names: rule.resource_names.unwrap_or_default(),
@@ -76,24 +77,24 @@ pub fn current_role(role: ClusterRole) -> MirrorObject {
     };
     let rules: Option<Vec<_>> = role.rules.unwrap_or_default().into_iter().map(plain).collect();
     let rules = rules.filter(|_| role.aggregation_rule.is_none());
-    current_object(role.metadata, rules.map_or(Content::Other, Content::Role))
+    current_object(role.metadata, rules.map_or(MirrorContent::Other, MirrorContent::Role))
 }
 
 /// Reads a current binding.
 pub fn current_binding(binding: ClusterRoleBinding) -> MirrorObject {
     let subject = |subject: RbacSubject| match subject.kind.as_str() {
         _ if subject.api_group.as_deref() != Some(RBAC) || subject.namespace.is_some() => None,
-        "User" => Some(Subject::User(subject.name)),
-        "Group" => Some(Subject::Group(subject.name)),
+        "User" => Some(MirrorSubject::User(subject.name)),
+        "Group" => Some(MirrorSubject::Group(subject.name)),
         _ => None,
     };
     let RoleRef { kind, name, .. } = binding.role_ref;
-    let of_its_role = kind == Kind::Role.name() && Some(&name) == binding.metadata.name.as_ref();
+    let of_its_role = kind == MirrorKind::Role.name() && Some(&name) == binding.metadata.name.as_ref();
     let subjects = binding.subjects.unwrap_or_default();
     let count = subjects.len();
     let subjects: Option<BTreeSet<_>> = subjects.into_iter().map(subject).collect();
     let subjects = subjects.filter(|subjects| of_its_role && subjects.len() == count);
-    current_object(binding.metadata, subjects.map_or(Content::Other, Content::Binding))
+    current_object(binding.metadata, subjects.map_or(MirrorContent::Other, MirrorContent::Binding))
 }
 
 /// Returns whether the mirror may change an object: those without its label belong to somebody else.
@@ -101,7 +102,7 @@ pub fn is_labelled(metadata: &ObjectMeta) -> bool {
     metadata.labels.iter().any(|labels| labels.get(MIRROR_LABEL).is_some_and(|value| value == MIRROR_VALUE))
 }
 
-fn current_object(metadata: ObjectMeta, content: Content) -> MirrorObject {
+fn current_object(metadata: ObjectMeta, content: MirrorContent) -> MirrorObject {
     let owner = metadata.owner_references.into_iter().flatten().find(|owner| owner.kind == OWNER);
     MirrorObject {
         name: metadata.name.unwrap_or_default(),
@@ -134,9 +135,9 @@ fn metadata(name: &str, owner: &str, version: Option<&str>) -> ObjectMeta {
 mod tests {
     use super::*;
 
-    fn rules() -> Vec<Rule> {
+    fn rules() -> Vec<MirrorRule> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        vec![Rule {
+        vec![MirrorRule {
             groups: words(&["queuewarden.dev"]),
             resources: words(&["queues"]),
             names: words(&["root.prod"]),
@@ -147,20 +148,21 @@ mod tests {
     #[test]
     fn what_is_written_reads_as_it_was_meant() {
         let read = current_role(role("queuewarden:mirror:x", &rules(), "uid", Some("7")));
-        assert_eq!(read.content, Content::Role(rules()));
+        assert_eq!(read.content, MirrorContent::Role(rules()));
         assert_eq!((read.owner.as_deref(), read.resource_version.as_str()), (Some("uid"), "7"));
-        let subjects = BTreeSet::from([Subject::User("sue".to_owned()), Subject::Group("devs".to_owned())]);
+        let subjects =
+            BTreeSet::from([MirrorSubject::User("sue".to_owned()), MirrorSubject::Group("devs".to_owned())]);
         let written = binding("queuewarden:mirror:x", &subjects, "uid", None);
         assert!(is_labelled(&written.metadata));
-        assert_eq!(current_binding(written).content, Content::Binding(subjects));
+        assert_eq!(current_binding(written).content, MirrorContent::Binding(subjects));
     }
 
     #[test]
     fn what_others_put_in_is_seen() {
-        let mut other = binding("x", &BTreeSet::from([Subject::User("sue".to_owned())]), "uid", None);
+        let mut other = binding("x", &BTreeSet::from([MirrorSubject::User("sue".to_owned())]), "uid", None);
         let mut elsewhere = other.clone();
         elsewhere.role_ref.name = "cluster-admin".to_owned();
-        assert_eq!(current_binding(elsewhere).content, Content::Other);
+        assert_eq!(current_binding(elsewhere).content, MirrorContent::Other);
         let account = RbacSubject {
             kind: "ServiceAccount".to_owned(),
             name: "x".to_owned(),
@@ -168,14 +170,14 @@ mod tests {
             api_group: None,
         };
         other.subjects.get_or_insert_default().push(account);
-        assert_eq!(current_binding(other).content, Content::Other);
+        assert_eq!(current_binding(other).content, MirrorContent::Other);
         let mut path = role("x", &rules(), "uid", None);
         if let Some(rule) = path.rules.as_mut().and_then(|rules| rules.first_mut()) {
             rule.non_resource_urls = Some(vec!["/metrics".to_owned()]);
         }
-        assert_eq!(current_role(path).content, Content::Other);
+        assert_eq!(current_role(path).content, MirrorContent::Other);
         let mut aggregated = role("x", &rules(), "uid", None);
         aggregated.aggregation_rule = Some(k8s_openapi::api::rbac::v1::AggregationRule::default());
-        assert_eq!(current_role(aggregated).content, Content::Other);
+        assert_eq!(current_role(aggregated).content, MirrorContent::Other);
     }
 }

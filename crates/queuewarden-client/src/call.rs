@@ -14,7 +14,7 @@ pub const WRITE: Duration = Duration::from_secs(35);
 
 /// The reasons why a request did not succeed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CallError {
     /// No response in time.
     #[error("the API server did not answer within {seconds} s", seconds = _0.as_secs())]
     Timeout(Duration),
@@ -32,7 +32,7 @@ pub enum Error {
     Unreachable(#[source] Box<kube::Error>),
 }
 
-impl Error {
+impl CallError {
     /// Returns whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { code: 404, .. })
@@ -59,7 +59,7 @@ impl Error {
 ///
 /// # Errors
 /// When there is no response, or it is an error.
-pub async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Error> {
+pub async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
     call_within(TIMEOUT, request).await
 }
 
@@ -70,13 +70,13 @@ pub async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> R
 pub async fn call_within<T>(
     span: Duration,
     request: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, Error> {
+) -> Result<T, CallError> {
     match timeout(span, request).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => {
-            Err(Error::Refused { code: status.code, message: status.message.clone() })
+            Err(CallError::Refused { code: status.code, message: status.message.clone() })
         }
-        Ok(Err(error)) => Err(Error::Unreachable(Box::new(error))),
-        Err(_) => Err(Error::Timeout(span)),
+        Ok(Err(error)) => Err(CallError::Unreachable(Box::new(error))),
+        Err(_) => Err(CallError::Timeout(span)),
     }
 }

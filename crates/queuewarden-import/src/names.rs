@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use go_compat::diag::quoted;
+use yunikorn::acl::List;
 use yunikorn_access::subject::Subject;
 
 /// Most lines of a file that are read.
@@ -125,7 +126,23 @@ impl NameMap {
     }
 }
 
+/// Returns the subject that a name in a list of users or groups means.
+pub(crate) fn subject(list: List, name: &str) -> Subject {
+    match list {
+        List::Users => Subject::User(name.to_owned()),
+        List::Groups => Subject::Group(name.to_owned()),
+    }
+}
+
 impl Names {
+    /// Returns the names of users, or of groups.
+    pub(crate) fn of(&self, list: List) -> &NameMap {
+        match list {
+            List::Users => &self.users,
+            List::Groups => &self.groups,
+        }
+    }
+
     /// Returns the subject in Kubernetes; one that is left out is like everyone else there.
     pub fn identity(&self, subject: &Subject) -> Subject {
         let identity = match subject {

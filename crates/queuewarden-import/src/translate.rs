@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 
-use super::names::{Mapped, Names};
+use super::names::{Mapped, Names, subject};
 use super::yarn::{OfJobs, Queue, Setting, Source};
 use super::{FileDiagnostic, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
-use yunikorn::acl::{Acl, group_name_ok, user_name_ok};
-use yunikorn::application::carry::{self, Named};
+use yunikorn::acl::{Acl, List};
+use yunikorn::application::carry;
 use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::YARN_ADMIN;
 use yunikorn::queue::QueuePath;
@@ -154,10 +154,10 @@ impl Translator<'_> {
     fn report_case(&mut self, setting: &Setting) {
         let Some(key) = &self.source.active_directory else { return };
         let groups =
-            carry::named(&setting.text, self.source.reading).into_iter().filter_map(|(span, name)| {
-                let Named::Group(name) = name else { return None };
+            carry::named(&setting.text, self.source.reading).into_iter().filter_map(|(span, list, name)| {
                 let mapped = matches!(self.options.names.groups.map(name), Mapped::Pair(_) | Mapped::LeftOut);
-                (name.chars().any(char::is_uppercase) && !mapped).then_some((span, name))
+                (list == List::Groups && name.chars().any(char::is_uppercase) && !mapped)
+                    .then_some((span, name))
             });
         for (span, name) in groups.take(MAX_FINDINGS) {
             let message = format!(
@@ -179,11 +179,11 @@ impl Translator<'_> {
             return (vec![(Subject::Everyone, Subject::Everyone)], Vec::new());
         }
         let (mut carried, mut lost) = (Vec::new(), Vec::new());
-        for (span, name) in carry::named(&setting.text, self.source.reading) {
-            match self.name(name) {
-                Ok(subject) => carried.push((subject, subject_of(name))),
+        for (span, list, name) in carry::named(&setting.text, self.source.reading) {
+            match self.name(list, name) {
+                Ok(to) => carried.push((subject(list, &to), subject(list, name))),
                 Err(finding) => {
-                    lost.push((subject_of(name), finding.code));
+                    lost.push((subject(list, name), finding.code));
                     if lost.len() <= MAX_FINDINGS {
                         self.findings.push(FileDiagnostic::at(setting.part(Some(span)), *finding));
                     }
@@ -194,34 +194,27 @@ impl Translator<'_> {
     }
 
     /// Returns the name in `YuniKorn`, or the reason why there is none.
-    fn name(&self, name: Named<'_>) -> Result<Subject, Box<Diagnostic>> {
-        let (text, map) = match name {
-            Named::User(text) => (text, &self.options.names.users),
-            Named::Group(text) => (text, &self.options.names.groups),
-        };
+    fn name(&self, list: List, name: &str) -> Result<String, Box<Diagnostic>> {
         let unheld = |to: &str, how: &str| {
             let why = || format!("no ACL of YuniKorn can hold {}, which {how}", quoted(to));
-            (!holds(name, to)).then(|| unmapped(text, &why()))
+            (!list.accepts(to)).then(|| unmapped(name, &why()))
         };
-        let (to, objection) = match map.map(text) {
+        let (to, objection) = match self.options.names.of(list).map(name) {
             Mapped::Pair(to) => {
                 let objection = unheld(&to, "it is mapped to");
                 (to, objection)
             }
-            Mapped::LeftOut => (String::new(), Some(unmapped(text, "the map of names leaves it out"))),
-            Mapped::Same => (text.to_owned(), carry::objection(name)),
+            Mapped::LeftOut => (String::new(), Some(unmapped(name, "the map of names leaves it out"))),
+            Mapped::Same => (name.to_owned(), carry::objection(list, name)),
             Mapped::Made(to) => {
                 // The template makes a name of it, whatever YuniKorn says of the name itself.
-                let objection = carry::objection(name).filter(|why| why.code != application_codes::DROPPED);
+                let objection = carry::objection(list, name);
+                let objection = objection.filter(|why| why.code != application_codes::DROPPED);
                 let objection = objection.or_else(|| unheld(&to, "the template makes of it"));
                 (to, objection)
             }
         };
-        match (objection, name) {
-            (Some(objection), _) => Err(Box::new(acknowledgeable(objection))),
-            (None, Named::User(_)) => Ok(Subject::User(to)),
-            (None, Named::Group(_)) => Ok(Subject::Group(to)),
-        }
+        objection.map_or(Ok(to), |objection| Err(Box::new(acknowledgeable(objection))))
     }
 
     /// Reports the ACLs of jobs, which belong to no queue and cannot be written for one.
@@ -287,20 +280,6 @@ fn acknowledgeable(finding: Diagnostic) -> Diagnostic {
 pub(super) fn unmapped(name: &str, why: &str) -> Diagnostic {
     Diagnostic::warning(codes::UNMAPPED, format!("{} is not carried over: {why}", quoted(name)))
         .help("map it to the name that the API server sends")
-}
-
-fn subject_of(name: Named<'_>) -> Subject {
-    match name {
-        Named::User(name) => Subject::User(name.to_owned()),
-        Named::Group(name) => Subject::Group(name.to_owned()),
-    }
-}
-
-fn holds(name: Named<'_>, to: &str) -> bool {
-    match name {
-        Named::User(_) => user_name_ok(to),
-        Named::Group(_) => group_name_ok(to),
-    }
 }
 
 fn acl_of(carried: &[Carried]) -> Acl {

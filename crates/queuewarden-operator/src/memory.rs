@@ -2,15 +2,15 @@
 //!
 //! Senders decide how much memory requests take. Each request reserves the bytes that it decodes to from a
 //! [`Budget`] before it is read, and keeps them reserved ([`Held`]) for as long as it is in memory. A part
-//! of a budget ([`Budget::part`]) limits one use: its bytes are also bytes of the whole. Lists are not
-//! charged: the number of objects in a page bounds them.
+//! of a budget ([`Budget::part`]) limits one use: its bytes are also bytes of the whole. Pages of lists and
+//! events of watches are charged in the same way (`controller::metered`).
 //!
 //! The budget is [`SHARE`] of the memory limit of the process. The rest is for the code, stacks, buffers of
 //! connections, and the space that the allocator cannot use.
 
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -23,6 +23,10 @@ const SHIPPED_LIMIT: usize = 256 * MIB;
 const NO_LIMIT: usize = 1024 * 1024 * MIB;
 /// The part of the limit that is reserved from, as numerator and denominator.
 const SHARE: (usize, usize) = (11, 16);
+
+/// The budget of this process, by the limit of its control group.
+static PROCESS: LazyLock<Arc<Budget>> =
+    LazyLock::new(|| Budget::new(limit().unwrap_or(SHIPPED_LIMIT) / SHARE.1 * SHARE.0));
 
 /// A number of bytes that can be reserved.
 #[derive(Debug)]
@@ -53,8 +57,7 @@ impl Budget {
 
     /// Returns the budget of this process, by the limit of its control group.
     pub fn of_process() -> Arc<Self> {
-        let limit = limit().unwrap_or(SHIPPED_LIMIT);
-        Self::new(limit / SHARE.1 * SHARE.0)
+        Arc::clone(&PROCESS)
     }
 
     /// Returns a part of this budget: at most `all` bytes, as long as the whole has them.

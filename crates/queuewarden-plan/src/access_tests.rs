@@ -4,45 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::grants::contribution::joined;
+use crate::grants::joined;
 use crate::object::ResourceKind;
 use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
-use crate::status::events;
-use crate::status::{AccessTestStatus, Event, ObjectStatus};
+use crate::status::{AccessTestStatus, Event, ObjectStatus, events};
+use crate::view::AccessView;
 use go_compat::diag::cut;
 use yunikorn::config::Config;
-use yunikorn::identity::ResolverKind;
 use yunikorn::version::Version;
-use yunikorn_access::expect::{Check, CheckOutcome, Expectations, Tally, World, run};
-use yunikorn_access::{Tree, sentence};
+use yunikorn_access::expect::{Check, CheckOutcome, Expectations, Tally};
 
 /// Most failures that a status lists.
 const MAX_FAILURES: usize = 16;
 /// The longest of them, in characters.
 const MAX_FAILURE: usize = 512;
-
-/// The queues that tests are evaluated against.
-#[derive(Debug)]
-pub(super) struct Queues {
-    trees: Vec<Tree>,
-    resolver: ResolverKind,
-    version: Version,
-}
-
-impl Queues {
-    /// Takes the queues of a configuration; a partition that would not become active has none.
-    pub(super) fn new(config: &Config, version: Version) -> Self {
-        let trees = config.partitions.iter().filter_map(|partition| Tree::new(partition).ok());
-        Self { trees: trees.collect(), resolver: ResolverKind::in_force(config), version }
-    }
-
-    /// Runs the checks of a test and returns each with its result.
-    fn run<'e>(&'e self, expectations: &'e Expectations) -> Vec<Check<'e>> {
-        let resolver = self.resolver.here();
-        let world = World { trees: &self.trees, resolver, version: self.version, explain: &sentence };
-        run(expectations, world)
-    }
-}
 
 /// Returns the status of every test for the queues in force. `runs` is the reason if they are unknown.
 pub(super) fn statuses(
@@ -53,11 +28,13 @@ pub(super) fn statuses(
     if snapshot.access_tests.is_empty() {
         return BTreeMap::new();
     }
-    let queues = runs.map(|runs| Queues::new(runs, snapshot.version()));
-    let queues = queues.as_ref().map_err(|why| *why);
+    let view = runs
+        .map_err(str::to_owned)
+        .and_then(|runs| AccessView::new(runs, snapshot.version()).map_err(|error| error.to_string()));
+    let view = view.as_ref().map_err(String::as_str);
     let status = |entry: &AccessTestEntry| {
         let meta = &entry.meta;
-        let (findings, rest) = report(entry, queues);
+        let (findings, rest) = report(entry, view);
         let object = ResourceKind::QueueAccessTest.object(meta.name.clone());
         events.extend(events::transitions(&object, &meta.conditions, &findings));
         (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
@@ -65,8 +42,8 @@ pub(super) fn statuses(
     snapshot.access_tests.iter().map(status).collect()
 }
 
-fn report(entry: &AccessTestEntry, queues: Result<&Queues, &str>) -> (Vec<Finding>, AccessTestStatus) {
-    let (mut findings, status) = match (&entry.spec, queues) {
+fn report(entry: &AccessTestEntry, view: Result<&AccessView, &str>) -> (Vec<Finding>, AccessTestStatus) {
+    let (mut findings, status) = match (&entry.spec, view) {
         (Err(faults), _) => {
             let invalid = Finding::no(Type::Accepted, Reason::Invalid, joined(faults));
             (vec![invalid], AccessTestStatus::default())
@@ -75,8 +52,8 @@ fn report(entry: &AccessTestEntry, queues: Result<&Queues, &str>) -> (Vec<Findin
             let unknown = Finding::unknown(Type::Passing, Reason::ConfigNotReady, why);
             (vec![accepted(spec), unknown], AccessTestStatus::default())
         }
-        (Ok(spec), Ok(queues)) => {
-            let checks = queues.run(&spec.expectations);
+        (Ok(spec), Ok(view)) => {
+            let checks = view.run(&spec.expectations);
             let tally = Tally::new(&checks);
             let failures: Vec<String> = failures(&checks).take(MAX_FAILURES).collect();
             (vec![accepted(spec), passing(&tally, &failures)], status(&tally, failures))
@@ -139,9 +116,11 @@ pub(super) fn broken(
     is: Option<&Config>,
 ) -> Result<Vec<String>, String> {
     let mut warnings = Vec::new();
-    let configs = was.zip(is).filter(|_| !snapshot.access_tests.is_empty());
-    let Some((was, is)) = configs else { return Ok(warnings) };
-    let [was, is] = [was, is].map(|config| Queues::new(config, snapshot.version()));
+    let view = |config: Option<&Config>| {
+        let config = config.filter(|_| !snapshot.access_tests.is_empty())?;
+        AccessView::new(config, snapshot.version()).ok()
+    };
+    let Some((was, is)) = view(was).zip(view(is)) else { return Ok(warnings) };
     for entry in &snapshot.access_tests {
         let Ok(spec) = &entry.spec else { continue };
         let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
@@ -167,8 +146,8 @@ pub(super) fn broken(
 
 /// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
 pub(super) fn trouble(expectations: &Expectations, config: &Config, version: Version) -> Option<String> {
-    let queues = Queues::new(config, version);
-    let checks = queues.run(expectations);
+    let view = AccessView::new(config, version).ok()?;
+    let checks = view.run(expectations);
     let first: Vec<String> = failures(&checks).take(1).collect();
     let finding = passing(&Tally::new(&checks), &first);
     (finding.reason != Reason::Passing).then(|| finding.message.to_string())

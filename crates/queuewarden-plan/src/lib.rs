@@ -16,9 +16,13 @@ mod effective;
 
 mod grants;
 
+pub mod view;
+
 mod write;
 
 pub mod rbac_mirror;
+
+mod evaluation;
 
 mod status;
 
@@ -46,8 +50,8 @@ pub use decide::{plan, plan_again};
 pub use effective::base::base_tree;
 pub use effective::claim::managed_keys;
 pub use effective::merged::{config_map_of, merged, merged_alone, text_in_force};
-pub use effective::parse_cache::ParseCache;
-pub use effective::scheduler::Running;
+pub use effective::parse_cache::{ParseCache, ParsedConfig};
+pub use effective::scheduler::SchedulerText;
 pub use grants::policy::{
     Trust, admission_keys, admission_settings, field_of, risks, settings, shared_application, submission,
     trusts, user_info,
@@ -57,7 +61,7 @@ pub use grants::{attribution, entries};
 pub use object::{ObjectRef, ResourceKind};
 pub use plan::Plan;
 pub use snapshot::{ConfigStatus, OutputRef, release};
-pub use status::replacement::Replacement;
+pub use status::replacement::OutputReplacement;
 pub use status::{AccessTestStatus, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus};
 pub use time::{ahead, past, timeline};
 pub use write::size::{MAX_BYTES, WARN_BYTES, size_after};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::effective::claim::Claim;
-use crate::grants::attribution::Attribution;
+use crate::effective::KeyClaim;
+use crate::grants::Attribution;
 use crate::rbac_mirror;
 use crate::snapshot::{ConfigStatus, LastBase, Mode, OutputText, Snapshot};
 use crate::status::{AccessTestStatus, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus};
-use crate::write::history::{Revision, keys, number};
-use crate::write::{NewConfigMap, Write};
+use crate::write::history::{keys, number};
+use crate::write::{NewConfigMap, Revision, Write};
 
 /// The writes to make and the statuses and events to publish. Apply the steps in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,7 +25,7 @@ pub struct Plan {
     /// The base to store as the last good one; `None` when the stored one stays.
     pub last_base: Option<LastBase>,
     /// The changes of the RBAC mirror, which follows the ACLs now in force.
-    pub mirror: rbac_mirror::Changes,
+    pub mirror: rbac_mirror::MirrorChanges,
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
     pub rendered: Option<OutputText>,
     /// Which objects decide which ACLs of `rendered`, by partition, queue and right.
@@ -53,7 +53,7 @@ impl Revision {
     pub fn found(snapshot: &Snapshot, plan: &Plan) -> Option<Self> {
         let enforces = snapshot.spec().is_some_and(|spec| spec.mode == Mode::Enforce);
         let key = &plan.rendered.as_ref()?.key;
-        let stays = enforces && plan.write.is_none() && snapshot.claim(key) == Claim::Ours;
+        let stays = enforces && plan.write.is_none() && snapshot.claim(key) == KeyClaim::Ours;
         let text = snapshot.output_text(key).filter(|_| stays)?;
         let causes = vec![FOUND.to_owned()];
         let admission = snapshot.output.as_deref().map(|output| keys(&output.data)).unwrap_or_default();

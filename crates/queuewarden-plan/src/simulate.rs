@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use crate::conditions::{Condition, Reason, Status, Type, find};
-use crate::decide::{plan, plan_again};
-use crate::effective::merged::text_in_force;
-use crate::effective::parse_cache::ParseCache;
+use crate::decide::plan_again;
+use crate::effective::{ParseCache, text_in_force};
 use crate::plan::Plan;
 use crate::snapshot::{
-    ConfigMapState, FIELD_MANAGER, Mode, OutputText, Owner, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
+    ConfigMapState, FIELD_MANAGER, KeyOwner, Mode, OutputText, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
 };
 use crate::write::{NewConfigMap, Write};
 use yunikorn::config::checksum;
@@ -29,6 +28,8 @@ pub struct Settled {
     pub created: Vec<NewConfigMap>,
     /// True if the output ConfigMap was written.
     pub written: bool,
+    /// The texts that were parsed.
+    pub cache: ParseCache,
 }
 
 impl Settled {
@@ -51,8 +52,8 @@ impl Settled {
 pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut created = Vec::new();
     let mut written = false;
-    let mut known = ParseCache::new(snapshot.version());
-    let mut made = plan_again(&snapshot, &mut known);
+    let mut cache = ParseCache::new(snapshot.version());
+    let mut made = plan_again(&snapshot, &mut cache);
     for _ in 0..MAX_ROUNDS {
         if made.import.is_none() && made.write.is_none() && made.last_base.is_none() {
             break;
@@ -61,10 +62,10 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
         created.extend(made.backup.clone());
         written |= made.write.is_some();
         apply(&mut snapshot, &made);
-        made = plan_again(&snapshot, &mut known);
+        made = plan_again(&snapshot, &mut cache);
     }
     remember(&mut snapshot, &made);
-    Settled { snapshot, plan: made, created, written }
+    Settled { snapshot, plan: made, created, written, cache }
 }
 
 /// Continues after the scheduler has loaded the text, where there is one to query.
@@ -76,7 +77,7 @@ pub fn loaded(mut settled: Settled) -> Settled {
     let checksum = Ok(checksum(&text));
     settled.snapshot.observed.read_back = Some(ReadBack { at: settled.snapshot.now, checksum });
     settled.snapshot.observed.loaded_text = Some(text);
-    settled.plan = plan(&settled.snapshot);
+    settled.plan = plan_again(&settled.snapshot, &mut settled.cache);
     remember(&mut settled.snapshot, &settled.plan);
     settled
 }
@@ -141,8 +142,8 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
     }
 }
 
-fn us() -> Owner {
-    Owner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
+fn us() -> KeyOwner {
+    KeyOwner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
 }
 
 /// Stores the statuses of the plan in the objects.

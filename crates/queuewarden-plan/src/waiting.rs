@@ -3,13 +3,10 @@
 
 use crate::access_tests;
 use crate::conditions::{self, Finding, Reason, Status, Type, current};
-use crate::grants::contribution::joined;
-use crate::grants::{policy, resolve};
+use crate::grants::{joined, policy, resolve};
 use crate::plan::Plan;
 use crate::snapshot::{ConfigStatus, Meta, Snapshot};
-use crate::status;
-use crate::status::queue_acl::Report;
-use crate::status::{AdmissionPolicyStatus, ObjectStatus};
+use crate::status::{self, AdmissionPolicyStatus, ObjectStatus, Report};
 
 /// Reports in every status why there is none.
 pub(crate) fn plan(snapshot: &Snapshot) -> Plan {

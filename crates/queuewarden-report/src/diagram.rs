@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use go_compat::diag::{listed, show};
+use go_compat::diag::{listed, visible};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 use yunikorn_access::tree::{Node, QueueId, Tree};
@@ -107,9 +107,7 @@ pub fn dot(tree: &Tree) -> String {
 
 /// Escapes a text inside a quoted string: a quote would end it, and a backslash is an escape of labels.
 fn dot_text(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    text.chars().for_each(|c| show(&mut shown, c));
-    shown.replace('\\', "\\\\").replace('"', "\\\"")
+    visible(text).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]

@@ -37,8 +37,8 @@ use yunikorn_access::tree::{Origin, Tree};
 pub struct Beside<'p> {
     /// The partition as its text has it; `None` when the text is not at hand.
     pub partition: Option<&'p Partition>,
-    /// The validators' findings about that text.
-    pub diagnostics: Vec<Diagnostic>,
+    /// The validators' findings about that text, with their locations.
+    pub diagnostics: Vec<(Option<Origin>, Diagnostic)>,
     /// The findings about the admission settings, with what they are written in.
     pub risks: Vec<(Origin, Diagnostic)>,
     /// The admission settings: keys and values, with what they are written in.
@@ -54,12 +54,12 @@ pub struct Beside<'p> {
 /// Returns the findings, errors first, then by the queues.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     let acl_spans = acl_spans(text.partition);
-    let of_text = text.diagnostics.iter().map(|diagnostic| {
+    let of_text = text.diagnostics.iter().map(|(origin, diagnostic)| {
         let about = diagnostic.span.and_then(|span| holding(&acl_spans, span));
         Finding {
             queue: about.and_then(|(queue, _)| tree.find(queue)),
             right: about.map(|(_, right)| right),
-            origin: diagnostic.span.map(|span| Origin::Text(Some(span))),
+            origin: origin.clone(),
             diagnostic: diagnostic.clone(),
         }
     });

@@ -17,7 +17,8 @@ fn reported(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Opti
     let config = verdict.config.unwrap();
     let partition = config.partition("default").unwrap();
     let tree = Tree::new(partition).unwrap();
-    let beside = Beside { partition: Some(partition), diagnostics: verdict.diagnostics, ..Beside::default() };
+    let diagnostics = verdict.diagnostics.into_iter().map(|diagnostic| (None, diagnostic)).collect();
+    let beside = Beside { partition: Some(partition), diagnostics, ..Beside::default() };
     let path = |finding: &Finding| {
         finding.queue.and_then(|queue| tree.node(queue)).map(|node| node.path.to_string())
     };

@@ -9,14 +9,14 @@
 )]
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use proptest::prelude::*;
 
 use super::running::Pod;
 use super::running::registry::{KEPT, Registry};
-use super::tree::Tree;
+use super::tree::{TextLocation, Tree};
 use yunikorn::config::verdict;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
@@ -62,7 +62,11 @@ pub fn tree(queues: &[Queue<'_>]) -> Tree {
 pub fn parsed(text: &str) -> Tree {
     let verdict = verdict(text, &[], Version::V1_8);
     let config = verdict.config.unwrap_or_else(|| panic!("{text}\n{:?}", verdict.diagnostics));
-    Tree::new(config.partition("default").expect("default")).expect("active")
+    let name = Arc::<str>::from("queues.yaml");
+    let locate = |span| TextLocation { name: Arc::clone(&name), span, ..TextLocation::default() };
+    let mut tree = Tree::new(config.partition("default").expect("default")).expect("active");
+    tree.locate_text(locate);
+    tree
 }
 
 fn write_below(text: &mut String, above: Option<&QueuePath>, queues: &[Queue<'_>]) {

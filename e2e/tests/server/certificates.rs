@@ -230,8 +230,7 @@ async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
         eventually("callers to see what the new authority signed", LONG, || async {
             load.trust(reported(cluster).await?.context("nobody is trusted")?);
             let material = kept(cluster).await?;
-            let signer = material.view(&terms(), true).shown.and_then(|shown| shown.signer);
-            let by_newest = signer.and_then(|at| material.authorities.get(at)) == newest.as_ref();
+            let by_newest = material.signer().and_then(|at| material.authorities.get(at)) == newest.as_ref();
             let shown = material.shown.as_ref().context("nothing is shown")?;
             Ok((by_newest && load.saw(&shown.chain)?).then_some(()))
         })

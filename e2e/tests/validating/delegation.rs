@@ -5,11 +5,12 @@
 //! where the API server's own policy refuses it, or it is stored and grants nothing.
 
 use anyhow::{Context as _, Result, ensure};
+use futures::future::join_all;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject};
 use queuewarden_e2e::conditions::is_true;
-use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use serde_json::{Value, json};
 
@@ -285,6 +286,51 @@ async fn cluster_administrators_delete_while_queuewarden_is_down_and_others_do_n
             ensure!(answer.code == 200 && answer.warnings.is_empty(), "{path}: {answer:?}");
         }
         Ok(())
+    })
+    .await
+}
+
+/// Writes at the same moment are counted together, although the watch shows none of them yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_of_a_delegate_is_stored_within_the_limits() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let (_operator, _) = decided(cluster, BASE, &json!({"delegation": "Enabled"})).await?;
+        let (admin, sue) = (cluster.client()?, prepared(cluster).await?);
+        let users: Vec<_> = (0..100).map(|name| format!("u{name:0127}")).collect();
+        let large = |name: &str| own(name, "root.prod", &json!({"submit": {"users": users}}));
+        let writes =
+            (0..400).map(async |number| create(&sue, ACLS, &large(&format!("burst-{number}"))).await);
+        let others = (0..10).map(async |number| {
+            let spec = json!({"queue": "root.prod", "submit": {"users": ["pat"]}});
+            create(&admin, ACLS, &acl(&format!("other-{number}"), &spec)).await
+        });
+        let (answers, others) = tokio::join!(join_all(writes), join_all(others));
+        for answer in others {
+            let answer = answer?;
+            ensure!(answer.code == 201, "an administrator waits for a delegate: {answer:?}");
+        }
+        let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
+        let accepted = answers.iter().filter(|answer| answer.code == 201).count();
+        let counted = |answer: &Answer| {
+            ["131072 bytes", "too many writes at once"].iter().any(|words| answer.message.contains(words))
+        };
+        let objects = stored(cluster).await?;
+        let own: Vec<_> = objects.iter().filter(|(_, spec)| spec["delegatedBy"]["user"] == "sue").collect();
+        let bytes: usize = own.iter().map(|(name, spec)| name.len() + spec.to_string().len()).sum();
+        println!("{accepted} of {} accepted, {bytes} bytes stored", answers.len());
+        ensure!(answers.iter().any(counted), "{:?}", answers.last());
+        ensure!(accepted > 0 && bytes <= 128 * 1024, "{accepted} accepted, {bytes} bytes stored");
+        for (name, _) in own {
+            let answer = super::delete(&sue, name).await?;
+            ensure!(answer.code == 200, "{answer:?}");
+        }
+        eventually("the space to be free again", LONG, || async {
+            Ok((create(&sue, ACLS, &large("later")).await?.code == 201).then_some(()))
+        })
+        .await
     })
     .await
 }

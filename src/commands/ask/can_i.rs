@@ -80,7 +80,12 @@ impl RequestArgs {
     }
 
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
-        let queue = request::only_queue(&self.target, &self.application)?;
+        if self.application.is_given() {
+            let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
+                view, modify, kill, logs, move";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        let queue = request::queue(&self.target).map_err(Failure::Usage)?;
         let session = match self.past.open(&self.source, console) {
             Err(failure @ Failure::Forbidden(_)) if !self.past.is_given() => {
                 return self.about_oneself(right, failure, show, console);
@@ -102,18 +107,18 @@ impl RequestArgs {
             unknown.iter().chain(&parent).for_each(|note| console.note(note));
         }
         if show != Show::Nothing {
-            let answer = answers.decision(&decision);
-            if let Some(end) = answer.until.filter(|_| show == Show::Line) {
+            if let Some(end) = answers.until(&decision).filter(|_| show == Show::Line) {
                 console.note(&format!("the right ends at {}", in_words(end)));
             }
+            let answer = || answers.decision(&decision);
             let text = || match show {
                 Show::Everything => {
                     let resolved = self.identity.groups.is_empty();
-                    explain::text(&answers, &decision, (&answer, resolved), console.look_out().width)
+                    explain::text(&answers, &decision, (&answer(), resolved), console.look_out().width)
                 }
-                _ => line(allowed, &answer.reason, console.look_out()),
+                _ => line(allowed, &answers.reason(&decision), console.look_out()),
             };
-            console.out(&self.format.show(text, || &answer)?)?;
+            console.out(&self.format.show(text, answer)?)?;
         }
         Ok(Exit::yes(allowed))
     }

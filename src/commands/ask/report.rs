@@ -9,22 +9,19 @@ use crate::output::findings::plural;
 use crate::output::format::{self, Table, UNTIL};
 use crate::output::{Console, Exit, Failure, file};
 use crate::source::cluster::{Cluster, context, objects_of};
-use crate::source::configuration::Configuration;
+use crate::source::configuration::{ClusterContext, Configuration};
 use crate::source::input::source::shown;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
-use queuewarden_api::answer::report::{ClusterAnswer, Made, ReportAnswer};
-use queuewarden_api::answer::{Answers, WrittenIn, until};
-use queuewarden_api::convert;
-use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_client::call::call;
-use queuewarden_client::objects::api;
-use queuewarden_plan::ResourceKind;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::answer::report::{Made, ReportAnswer, ReportCluster};
+use queuewarden_api::answer::{Answers, until};
 use queuewarden_plan::conditions::{Status, Type, find};
-use queuewarden_report::{Beside, diagram, page};
+use queuewarden_plan::view::Locate as _;
+use queuewarden_plan::{ResourceKind, admission_settings, risks};
+use queuewarden_report::{Beside, changes, diagram, outside, page, without_effect};
 use yunikorn::right::Right;
-use yunikorn_access::subject::Subject;
-use yunikorn_access::{Tree, who_can};
+use yunikorn_access::{Origin, Tree, who_can};
 
 /// The file if none is given.
 const DEFAULT_FILE: &str = "queue-access.html";
@@ -164,7 +161,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Names the partitions that the report leaves out.
 fn others<'c>(configuration: &'c Configuration, tree: &'c Tree) -> impl Iterator<Item = String> + 'c {
-    let others = configuration.trees().iter().filter(|other| other.partition() != tree.partition());
+    let others = configuration.view.trees.iter().filter(|other| other.partition() != tree.partition());
     others.map(|other| {
         let queues = plural(other.queues().len(), "queue");
         format!("partition {0} with {queues} is not in it: --partition {0}", other.partition())
@@ -197,17 +194,15 @@ fn made(args: &Args, session: &Session, tree: &Tree) -> Made {
     notes.extend(unread.map(|error| {
         format!("objects of kind AdmissionPolicy are missing here, because they cannot be read: {error}")
     }));
-    let cluster = ClusterAnswer { context, name: name.flatten(), server: cluster.server.clone() };
+    let cluster = ReportCluster { context, name: name.flatten(), server: cluster.server.clone() };
     Made { cluster: Some(cluster), scheduler_runs, scheduler, notes, ..about }
 }
 
 /// Returns whether the operator has verified that the scheduler runs the written text, and the reason.
 fn verified(cluster: &Cluster, notes: &mut Vec<String>) -> (Option<bool>, String) {
-    let read = cluster
-        .run(async |client| call(api(ResourceKind::YuniKornConfig, client.clone()).get(SINGLETON)).await);
-    let meta = match read {
-        Ok(object) => convert::yunikorn_config(&object).meta,
-        Err(error) if error.is_not_found() => {
+    let meta = match cluster.config() {
+        Ok(Some(config)) => config.meta,
+        Ok(None) => {
             let why = "there is no YuniKornConfig, so nothing compares this with the scheduler";
             return (None, why.to_owned());
         }
@@ -230,16 +225,21 @@ fn verified(cluster: &Cluster, notes: &mut Vec<String>) -> (Option<bool>, String
 }
 
 fn answer(configuration: &Configuration, tree: &Tree, made: Made) -> ReportAnswer {
+    let ClusterContext { read, settled } = &configuration.rendered.context;
+    let located = |diagnostic: &Diagnostic| {
+        let origin = diagnostic.span.map(|span| Origin::Text(configuration.rendered.in_text(Some(span))));
+        (origin, diagnostic.clone())
+    };
     let beside = Beside {
         partition: configuration.config.partition(tree.partition()),
-        diagnostics: configuration.diagnostics.clone(),
-        risks: configuration.around.risks.clone(),
-        changes: configuration.around.changes.clone(),
-        outside: configuration.around.outside.clone(),
-        without_effect: configuration.around.without_effect.clone(),
-        admission: configuration.around.admission.clone(),
+        diagnostics: configuration.diagnostics.iter().map(located).collect(),
+        risks: risks(settled),
+        changes: changes(read),
+        outside: outside(read),
+        without_effect: without_effect(settled),
+        admission: admission_settings(settled),
     };
-    Answers { configuration, tree }.report(&beside, made)
+    Answers { source: configuration.name(), tree }.report(&beside, made)
 }
 
 fn written(
@@ -258,7 +258,7 @@ fn written(
         }
         Format::Json => format::json(&answer()),
         Format::Yaml => format::yaml(&answer()),
-        Format::Csv => Ok(table(&Answers { configuration, tree }).csv(true)),
+        Format::Csv => Ok(table(&Answers { source: configuration.name(), tree }).csv(true)),
         Format::Mermaid => Ok(diagram::mermaid(tree)),
         Format::Dot => Ok(diagram::dot(tree)),
     }
@@ -269,20 +269,20 @@ fn table(answers: &Answers<'_>) -> Table {
     let header =
         ["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN", UNTIL];
     let mut table = Table::new(header);
-    for (id, node) in answers.tree.queues() {
+    for (_, node) in answers.tree.queues() {
         for right in Right::ALL {
             for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
-                let subject = Subject::from(grantee.subject);
+                let subject = &grantee.subject;
                 table.row([
                     node.path.as_str(),
                     right.verb(),
                     subject.kind().as_str(),
                     subject.name().unwrap_or_default(),
-                    if nearest.queue == id { "false" } else { "true" },
-                    &answers.path(nearest.queue),
+                    if nearest.queue == node.path { "false" } else { "true" },
+                    nearest.queue.as_str(),
                     nearest.acl.key(),
-                    &WrittenIn::list(&answers.origins(nearest.origins.iter().copied())),
+                    &Origin::list(&nearest.origins),
                     &until(grantee.until),
                 ]);
             }

@@ -7,7 +7,7 @@ use super::grant::checked;
 use crate::commands::check::diff;
 use crate::output::{Console, Exit, Failure, manifest};
 use crate::source::apply;
-use crate::source::rendered::ObjectChange;
+use crate::source::configuration::ObjectChange;
 use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
 use queuewarden_plan::snapshot::Mode;

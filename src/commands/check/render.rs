@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use crate::output::findings::{self, Count, plural};
 use crate::output::format::escaped_json;
 use crate::output::{Console, Exit, Failure, file, manifest, statuses};
-use crate::source::arguments::InputArgs;
 use crate::source::assemble::Assembled;
-use crate::source::input::object::Kind;
+use crate::source::files::unreadable;
 use crate::source::input::source::shown;
 use crate::source::input::{Inputs, SourceDiagnostic};
-use crate::source::validate::schema;
+use crate::source::session::InputArgs;
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
 /// Output format.
@@ -107,17 +106,6 @@ fn count(found: &[SourceDiagnostic], settled: &Settled) -> Count {
         count = object.problems().fold(count, |count, (_, severity)| count.with(severity));
     }
     count
-}
-
-/// Returns findings on the files as such; problems of the objects are in their conditions.
-pub(crate) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
-    let mut found = assembled.findings.clone();
-    found.extend(inputs.alternatives.iter().cloned());
-    for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
-        found.extend(schema::check(object).into_iter().map(|diagnostic| object.finding(diagnostic)));
-    }
-    findings::sort(&mut found);
-    found
 }
 
 fn notes(inputs: &Inputs, assembled: &Assembled, console: Console) {

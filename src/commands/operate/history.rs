@@ -14,14 +14,13 @@ use crate::commands::check::diff::{self, OnlyArgs};
 use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
-use crate::source::configuration::{Around, Configuration, Written};
+use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
 use crate::source::files;
 use crate::source::session::ServerArgs;
-use crate::source::texts::Text;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
 use queuewarden_api::history::{LABEL, unpack};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;
@@ -67,12 +66,13 @@ pub struct HistoryAnswer {
     /// The version of this format: 1.
     pub version: u32,
     /// The revisions, the newest last.
-    pub revisions: Vec<RevisionAnswer>,
+    pub revisions: Vec<StoredRevision>,
 }
 
 /// A revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct RevisionAnswer {
+#[schemars(rename = "RevisionAnswer")]
+pub struct StoredRevision {
     /// Its number.
     pub revision: i64,
     /// The name of the object that holds it.
@@ -103,7 +103,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let spec = cluster.run(async |_| cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await)?;
     console.notes(&notes);
     let namespace = &spec.namespace;
-    let wants = |revision: &RevisionAnswer| {
+    let wants = |revision: &StoredRevision| {
         args.only.is_given()
             || args.revisions.iter().any(|named| is_named(&revision.name, revision.revision, named))
     };
@@ -130,11 +130,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 impl Args {
     fn list(
         &self,
-        mut revisions: Vec<RevisionAnswer>,
+        mut revisions: Vec<StoredRevision>,
         namespace: &str,
         console: Console,
     ) -> Result<Exit, Failure> {
-        revisions.iter_mut().for_each(RevisionAnswer::shorten);
+        revisions.iter_mut().for_each(StoredRevision::shorten);
         let answer = HistoryAnswer { version: VERSION, revisions };
         self.print(&answer, console)?;
         if answer.revisions.is_empty() && self.only.is_given() {
@@ -148,7 +148,7 @@ impl Args {
         Ok(Exit::yes(!answer.revisions.is_empty()))
     }
 
-    fn show(&self, revision: &RevisionAnswer, console: Console) -> Result<Exit, Failure> {
+    fn show(&self, revision: &StoredRevision, console: Console) -> Result<Exit, Failure> {
         let text = text(revision)?;
         if matches!(self.output.format, Format::Table | Format::Wide) {
             console.file(text)?;
@@ -168,7 +168,7 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
     let header = ["REVISION", "WRITTEN", "CAUSE", "ACCESS", "NAME"];
     let columns = if wide { header.len() } else { 4 };
     let mut table = Table::new(header.into_iter().take(columns));
-    for RevisionAnswer { revision, name, at, causes, access, problem, .. } in &answer.revisions {
+    for StoredRevision { revision, name, at, causes, access, problem, .. } in &answer.revisions {
         let unknown = || "unknown".to_owned();
         let causes = if causes.is_empty() { unknown() } else { causes.join(", ") };
         let access = match problem {
@@ -182,7 +182,7 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
     table
 }
 
-impl RevisionAnswer {
+impl StoredRevision {
     /// Removes what is long.
     fn shorten(&mut self) {
         self.text = None;
@@ -192,16 +192,16 @@ impl RevisionAnswer {
 
 /// Returns the revisions that differ from the one before, and those that cannot be compared.
 fn differing(
-    all: Vec<RevisionAnswer>,
+    all: Vec<StoredRevision>,
     only: &OnlyArgs,
     version: Version,
     console: Console,
-) -> Result<Vec<RevisionAnswer>, Failure> {
-    let read = |revision: &RevisionAnswer| configuration(revision, version, Console::silent()).ok();
+) -> Result<Vec<StoredRevision>, Failure> {
+    let read = |revision: &StoredRevision| configuration(revision, version, Console::silent()).ok();
     let newest = all.iter().rev().find_map(read);
     let who = newest.map(|newest| only.who(&newest, console)).transpose()?.flatten();
     let mut last: Option<Configuration> = None;
-    let mut differs = |revision: &RevisionAnswer| {
+    let mut differs = |revision: &StoredRevision| {
         let Some(now) = read(revision) else { return true };
         let differs = last.as_ref().is_some_and(|last| only.differs(last, &now, who.as_ref()));
         last = Some(now);
@@ -214,8 +214,8 @@ fn differing(
 async fn list(
     client: &Client,
     namespace: &str,
-    wants: impl Fn(&RevisionAnswer) -> bool,
-) -> Result<Vec<RevisionAnswer>, call::Error> {
+    wants: impl Fn(&StoredRevision) -> bool,
+) -> Result<Vec<StoredRevision>, CallError> {
     let stored = stored(client, namespace, wants).await?;
     Ok(stored.into_iter().map(|(_, revision)| revision).collect())
 }
@@ -224,8 +224,8 @@ async fn list(
 pub(crate) async fn stored(
     client: &Client,
     namespace: &str,
-    wants: impl Fn(&RevisionAnswer) -> bool,
-) -> Result<Vec<(Option<Timestamp>, RevisionAnswer)>, call::Error> {
+    wants: impl Fn(&StoredRevision) -> bool,
+) -> Result<Vec<(Option<Timestamp>, StoredRevision)>, CallError> {
     let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
     let mut params = ListParams::default().labels(LABEL).limit(PAGE);
     let mut all = Vec::new();
@@ -249,9 +249,9 @@ pub(crate) async fn stored(
     Ok(all)
 }
 
-fn answer(object: &ControllerRevision) -> RevisionAnswer {
+fn answer(object: &ControllerRevision) -> StoredRevision {
     let name = object.metadata.name.clone().unwrap_or_default();
-    let unreadable = RevisionAnswer {
+    let unreadable = StoredRevision {
         revision: object.revision,
         name,
         at: None,
@@ -262,7 +262,7 @@ fn answer(object: &ControllerRevision) -> RevisionAnswer {
         admission: BTreeMap::new(),
     };
     match unpack(object) {
-        Ok(read) => RevisionAnswer {
+        Ok(read) => StoredRevision {
             at: Some(read.at),
             causes: read.causes,
             access: read.access,
@@ -270,12 +270,12 @@ fn answer(object: &ControllerRevision) -> RevisionAnswer {
             admission: read.admission,
             ..unreadable
         },
-        Err(problem) => RevisionAnswer { problem: Some(problem.to_owned()), ..unreadable },
+        Err(problem) => StoredRevision { problem: Some(problem.to_owned()), ..unreadable },
     }
 }
 
 /// Returns a revision by its number or its name. Where numbers began again, the newest one of a number.
-fn find<'r>(all: &'r [RevisionAnswer], named: &str) -> Result<&'r RevisionAnswer, Failure> {
+fn find<'r>(all: &'r [StoredRevision], named: &str) -> Result<&'r StoredRevision, Failure> {
     let found = all.iter().rfind(|revision| is_named(&revision.name, revision.revision, named));
     found.ok_or_else(|| {
         let known = match (all.first(), all.last()) {
@@ -292,16 +292,16 @@ fn is_named(name: &str, number: i64, named: &str) -> bool {
     name == named || named.parse() == Ok(number)
 }
 
-fn text(revision: &RevisionAnswer) -> Result<&str, Failure> {
+fn text(revision: &StoredRevision) -> Result<&str, Failure> {
     revision.text.as_deref().ok_or_else(|| {
-        let RevisionAnswer { name, problem, .. } = revision;
+        let StoredRevision { name, problem, .. } = revision;
         let why = problem.as_deref().unwrap_or_default();
         Failure::Undecided(format!("ControllerRevision {name} is unreadable: {why}"))
     })
 }
 
 pub(crate) fn configuration(
-    revision: &RevisionAnswer,
+    revision: &StoredRevision,
     version: Version,
     console: Console,
 ) -> Result<Configuration, Failure> {
@@ -313,12 +313,12 @@ pub(crate) fn configuration(
     };
     let beside =
         Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
-    let around = Around::new(&beside, &beside);
-    let read = Configuration::from_written(Written { around, ..Written::text_alone(text, version) });
+    let context = ClusterContext::unchanged(beside);
+    let read = Configuration::new(RenderedText { context, ..RenderedText::alone(text, version) });
     read.map_err(|refused| files::refuse(&refused, console))
 }
 
-pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &call::Error) -> Failure {
+pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &CallError) -> Failure {
     let failure = cluster.failure("the history", error);
     if !error.is_forbidden() {
         return failure;
@@ -377,7 +377,7 @@ REVISION   WRITTEN                CAUSE           ACCESS
             answer(&pack(&Revision { number, at, causes, access, text, admission }).unwrap().0)
         };
         let broken =
-            RevisionAnswer { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
+            StoredRevision { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
         let all = vec![
             revision(1, "ann", keys("false")),
             revision(2, "ann,bob", keys("false")),
@@ -408,7 +408,7 @@ REVISION   WRITTEN                CAUSE           ACCESS
         let (first, second) = (object(1, None), object(2, None));
         let again = object(2, Some("nobody gains or loses access"));
         let all =
-            [answer(&first), answer(&second), RevisionAnswer { name: "again".into(), ..answer(&again) }];
+            [answer(&first), answer(&second), StoredRevision { name: "again".into(), ..answer(&again) }];
         assert_eq!(find(&all, "1").unwrap().name, name(&first));
         assert_eq!(find(&all, "2").unwrap().name, "again", "the newest of a number");
         assert_eq!(find(&all, &name(&second)).unwrap().access, None);

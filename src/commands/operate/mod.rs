@@ -1,7 +1,6 @@
 //! Commands for the operator and the cluster.
 
 pub mod authorizer_config;
-pub mod certificates;
 pub mod check;
 pub mod crds;
 pub mod describe;

@@ -1,27 +1,27 @@
-//! `queuewarden run`: runs the operator.
-
-use std::time::Duration;
+//! `queuewarden run` and `queuewarden certificates`: the processes in the cluster.
 
 use crate::output::{Exit, Failure};
-use queuewarden_operator::process::{self, Options};
-use queuewarden_operator::telemetry;
+use queuewarden_operator::process::{self, CertificatesOptions, ProcessError, RunOptions};
 
-/// Runs until the process receives a signal to end.
+/// Runs the operator until the process receives a signal to end.
 ///
 /// # Errors
 /// When the operator cannot start.
-pub fn run(options: &Options) -> Result<Exit, Failure> {
-    let logging = telemetry::start(options.log_format, &options.log_level)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Output(format!("cannot start threads: {error}")))?;
-    let ended = runtime.block_on(process::run(options.clone(), logging.clone()));
-    // Does not wait for a plan that is still being made.
-    runtime.shutdown_timeout(Duration::from_secs(1));
-    logging.end();
-    ended.map_err(|error| Failure::Output(error.to_string()))?;
-    Ok(Exit::Clean)
+pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
+    process::run(options).map(|()| Exit::Clean).map_err(failure)
+}
+
+/// Issues and renews certificates until the process receives a signal to end.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn certificates(options: &CertificatesOptions) -> Result<Exit, Failure> {
+    process::keep_certificates(options).map(|()| Exit::Clean).map_err(failure)
+}
+
+fn failure(error: ProcessError) -> Failure {
+    match error {
+        ProcessError::Usage(_) | ProcessError::Logging(_) => Failure::Usage(error.to_string()),
+        _ => Failure::Output(error.to_string()),
+    }
 }

@@ -320,7 +320,7 @@ fn attention(objects: &[Attention], all: bool, width: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuewarden_client::call;
+    use queuewarden_client::call::CallError;
     use queuewarden_plan::snapshot::Snapshot;
 
     fn object(kind: &str, name: &str, reason: &str, message: &str) -> Attention {
@@ -357,7 +357,7 @@ QueueAcl/lost: QueueNotFound
     }
 
     /// Returns the answer about an installation whose kinds are these.
-    fn answered(objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)>) -> StatusAnswer {
+    fn answered(objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)>) -> StatusAnswer {
         let leads = OperatorState { leader: Some("a".to_owned()), ..OperatorState::default() };
         let snapshot = Ok(Snapshot::empty(Timestamp::UNIX_EPOCH));
         let state = State { snapshot, scheduler: SchedulerState::default(), operator: leads, objects };
@@ -366,7 +366,7 @@ QueueAcl/lost: QueueNotFound
 
     #[test]
     fn what_is_forbidden_is_unknown_and_the_role_is_named() {
-        let forbidden = || call::Error::Refused { code: 403, message: "yunikornconfigs is forbidden".into() };
+        let forbidden = || CallError::Refused { code: 403, message: "yunikornconfigs is forbidden".into() };
         let unknown = answered(vec![(ResourceKind::YuniKornConfig, Err(forbidden()))]);
         let shown = text(&unknown, false, None);
         assert!(shown.starts_with("YuniKornConfig   not known: yunikornconfigs is forbidden\n"), "{shown}");
@@ -390,7 +390,7 @@ QueueAcl/lost: QueueNotFound
         };
         let end = |configs| answered(vec![(ResourceKind::YuniKornConfig, configs), ends()]).next_end;
         assert_eq!(end(Ok(Vec::new())), None);
-        let unread = call::Error::Refused { code: 403, message: String::new() };
+        let unread = CallError::Refused { code: 403, message: String::new() };
         assert_eq!(end(Err(unread)), Some("2027-01-01T00:00:00Z".parse().unwrap()));
     }
 

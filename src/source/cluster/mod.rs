@@ -21,10 +21,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::configuration::{Around, Configuration, Written};
-use super::rendered::{Evidence, ObjectChange};
-use super::texts::Text;
-use super::{files, live, rendered};
+use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
+use super::configuration::{Evidence, ObjectChange};
+use super::{configuration, files, live};
 use crate::output::{Console, Failure};
 use crate::source::input::source;
 use crate::source::session::{ClusterArgs, ServerArgs};
@@ -32,14 +31,16 @@ use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_client::objects::api;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{
-    ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
+    ConfigEntry, ConfigMapState, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden_plan::{ObjectRef, ResourceKind, attribution, config_map_of, managed_keys, merged};
+use queuewarden_plan::{
+    ObjectRef, ParseCache, ResourceKind, attribution, config_map_of, managed_keys, merged,
+};
 use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -143,7 +144,7 @@ impl Cluster {
         let (spec, mut snapshot) = self.objects(args)?;
         snapshot.now = now.unwrap_or(snapshot.now);
         let snapshot = of_operator(&spec, snapshot);
-        let base = rendered::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
+        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
         Ok(Evidence { spec, snapshot, base })
     }
 
@@ -216,7 +217,7 @@ impl Cluster {
         })
     }
 
-    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<Written, Failure> {
+    async fn written(&self, args: &ClusterArgs, notes: &mut Vec<String>) -> Result<RenderedText, Failure> {
         let spec = self.spec(args.cluster_namespace.as_deref(), notes).await?;
         if !args.live {
             let snapshot = self.readable(&spec, notes).await?;
@@ -233,11 +234,11 @@ impl Cluster {
                 answer.compare(flat.queues(&key).text, &key, notes);
                 let written = written_now(&spec, &snapshot, &flat, &mut Vec::new())?;
                 let base = Some(written.base.unwrap_or(written.text));
-                Ok(Written { text: answer.text(), base, version, ..written })
+                Ok(RenderedText { text: answer.text(), base, cache: ParseCache::new(version), ..written })
             }
             Err(failure) => {
                 notes.push(format!("not compared with the ConfigMaps: {failure}"));
-                Ok(Written::text_alone(answer.text(), version))
+                Ok(RenderedText::alone(answer.text(), version))
             }
         }
     }
@@ -266,13 +267,25 @@ impl Cluster {
     }
 
     /// Returns the settings of the `YuniKornConfig` or its problems; the defaults if there is none.
-    async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
+    async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, CallError> {
+        Ok(self.config_entry().await?.map_or_else(|| Ok(ConfigSpec::default()), |config| config.spec))
+    }
+
+    async fn config_entry(&self) -> Result<Option<ConfigEntry>, CallError> {
         // Without the definitions it is a 404, too, but none that `get_opt` knows.
         match call(api(ResourceKind::YuniKornConfig, self.client.clone()).get(SINGLETON)).await {
-            Ok(object) => Ok(convert::yunikorn_config(&object).spec),
-            Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
+            Ok(object) => Ok(Some(convert::yunikorn_config(&object))),
+            Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads the `YuniKornConfig`; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the API server does not return it.
+    pub fn config(&self) -> Result<Option<ConfigEntry>, CallError> {
+        self.runtime.block_on(self.config_entry())
     }
 
     /// Reads everything, for plans, or fails: a plan without some of the objects would take away what they
@@ -401,9 +414,9 @@ impl Cluster {
     }
 
     /// Returns the failure to read something.
-    pub(crate) fn failure(&self, what: &str, error: &call::Error) -> Failure {
+    pub(crate) fn failure(&self, what: &str, error: &CallError) -> Failure {
         Failure::Undecided(match error {
-            call::Error::Refused { code: 403, message } => {
+            CallError::Refused { code: 403, message } => {
                 let ours = [SETTINGS, "the objects of kind ", "QueueAcl/", "the events"];
                 let help = if what.starts_with("ConfigMap ") {
                     TO_READ_MAPS
@@ -414,14 +427,14 @@ impl Cluster {
                 };
                 return Failure::Forbidden(format!("cannot read {what}: {message}{help}"));
             }
-            call::Error::Refused { code: 401, .. } => format!(
+            CallError::Refused { code: 401, .. } => format!(
                 "cannot read {what}: the API server rejected the token, or client certificate, of the \
                  kubeconfig ({}): log in again",
                 self.server
             ),
-            call::Error::Refused { message, .. } => format!("cannot read {what}: {message}"),
-            call::Error::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
-            call::Error::Unreachable(why) => {
+            CallError::Refused { message, .. } => format!("cannot read {what}: {message}"),
+            CallError::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
+            CallError::Unreachable(why) => {
                 format!("no answer from the API server {}: {}", self.server, cause(why.as_ref()))
             }
         })
@@ -442,10 +455,7 @@ pub fn seen(event: &Event) -> Option<Timestamp> {
 }
 
 /// Returns the objects of a kind; none if the kind is not installed.
-pub(crate) async fn objects_of(
-    client: &Client,
-    kind: ResourceKind,
-) -> Result<Vec<DynamicObject>, call::Error> {
+pub(crate) async fn objects_of(client: &Client, kind: ResourceKind) -> Result<Vec<DynamicObject>, CallError> {
     match call(api(kind, client.clone()).list(&ListParams::default())).await {
         Ok(list) => Ok(list.items),
         Err(error) if error.is_not_found() => Ok(Vec::new()),
@@ -459,7 +469,7 @@ pub(crate) async fn listed<K: Clone + DeserializeOwned + fmt::Debug, T>(
     api: &Api<K>,
     params: ListParams,
     keep: impl Fn(PartialObjectMeta<K>) -> Option<T>,
-) -> Result<Vec<T>, call::Error> {
+) -> Result<Vec<T>, CallError> {
     let mut all = Vec::new();
     let mut page = params.limit(PAGE);
     loop {
@@ -483,17 +493,22 @@ fn written_now(
     snapshot: &Snapshot,
     flat: &Flattened,
     notes: &mut Vec<String>,
-) -> Result<Written, Failure> {
+) -> Result<RenderedText, Failure> {
     let key = flat.queues_key();
-    let text = rendered::current(flat, located, notes)?;
-    let around = Around::new(snapshot, snapshot);
-    let written = Written { around, ..Written::text_alone(text, snapshot.version()) };
+    let text = configuration::current(flat, located, notes)?;
+    let context = ClusterContext::unchanged(snapshot.clone());
+    let written = RenderedText { context, ..RenderedText::alone(text, snapshot.version()) };
     if !is_ours(snapshot, flat, &key) {
         return Ok(written);
     }
     let attributions = attribution::in_force(&snapshot.queue_acls);
     let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
-    Ok(Written { base: rendered::base(snapshot, spec, &key, located), attributions, over_time, ..written })
+    Ok(RenderedText {
+        base: configuration::base(snapshot, spec, &key, located),
+        attributions,
+        over_time,
+        ..written
+    })
 }
 
 /// Adds the settings to a snapshot, so that the operator's plans can be made of it.
@@ -534,10 +549,10 @@ fn written_after(
     change: &ObjectChange,
     now: Option<Timestamp>,
     notes: &mut Vec<String>,
-) -> Result<Written, Failure> {
+) -> Result<RenderedText, Failure> {
     snapshot.now = now.unwrap_or(snapshot.now);
     change.apply(&mut snapshot)?;
-    rendered::written(&of_operator(spec, snapshot), spec, located, notes)
+    configuration::written(&of_operator(spec, snapshot), spec, located, notes)
 }
 
 /// Returns whether the operator wrote the text under a key.
@@ -555,12 +570,12 @@ fn located(map: &str, key: &str, text: String) -> Text {
 
 /// Reads a text as a running `YuniKorn` does; the notes are printed only if that fails.
 fn configuration(
-    written: Result<Written, Failure>,
+    written: Result<RenderedText, Failure>,
     notes: Vec<String>,
     console: Console,
 ) -> Result<Configuration, Failure> {
     let written = written.inspect_err(|_| console.notes(&notes))?;
-    let configuration = Configuration::from_written(written).map_err(|refused| {
+    let configuration = Configuration::new(written).map_err(|refused| {
         console.notes(&notes);
         files::refuse(&refused, console)
     })?;
@@ -611,10 +626,9 @@ fn no_cluster(error: &(dyn std::error::Error + 'static), args: &ServerArgs) -> F
 fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
     let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
     match error {
-        KubeconfigError::ReadConfig(error, path) if args.kubeconfig.is_some() => {
-            format!("cannot read {}: {}", source::shown(path), cause(error))
-        }
-        KubeconfigError::ReadConfig(error, path) if error.kind() != io::ErrorKind::NotFound => {
+        KubeconfigError::ReadConfig(error, path)
+            if args.kubeconfig.is_some() || error.kind() != io::ErrorKind::NotFound =>
+        {
             format!("cannot read {}: {}", source::shown(path), cause(error))
         }
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {

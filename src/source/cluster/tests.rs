@@ -90,7 +90,7 @@ fn changed(cluster: &Cluster, now: &str) -> Result<String, Failure> {
     let change = ObjectChange { queue_acls, ..ObjectChange::default() };
     let now = Some(now.parse().unwrap());
     let changed = cluster.changed(&ClusterArgs::default(), &change, now, Console::silent());
-    changed.map(|configuration| configuration.written().to_owned())
+    changed.map(|configuration| configuration.text().to_owned())
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn who_may_not_read_all_sees_no_lost_grants() {
         let failure = failure.to_string();
         assert!(failure.starts_with(why) && failure.contains(role), "{failure}");
         let stands = cluster.read(&ClusterArgs::default(), Console::silent()).unwrap();
-        assert_eq!(stands.written(), TREE);
+        assert_eq!(stands.text(), TREE);
     }
 }
 
@@ -146,9 +146,8 @@ fn findings_about_admission_settings_name_the_object_as_far_as_it_may_be_read() 
         [("", "AdmissionPolicy", "open"), (POLICIES, "ConfigMap", "yunikorn-defaults")]
     {
         let configuration = cluster(forbidden).read(&ClusterArgs::default(), Console::silent()).unwrap();
-        let [(origin, found)] = configuration.around.risks.as_slice() else {
-            panic!("{:?}", configuration.around.risks)
-        };
+        let risks = queuewarden_plan::risks(&configuration.rendered.context.settled);
+        let [(origin, found)] = risks.as_slice() else { panic!("{risks:?}") };
         assert_eq!(
             (origin, found.code.number),
             (&Origin::Object { kind, name: name.to_owned(), until: None }, 4117)
@@ -194,7 +193,8 @@ fn errors_of_a_connection_are_in_plain_words() {
 #[test]
 fn a_rejected_login_and_a_lost_connection_are_in_plain_words() {
     let cluster = cluster("");
-    let rejected = call::Error::Refused { code: 401, message: "Unauthorized".to_owned() };
+    let rejected =
+        queuewarden_client::call::CallError::Refused { code: 401, message: "Unauthorized".to_owned() };
     let failure = cluster.failure(SETTINGS, &rejected).to_string();
     assert!(failure.contains("the API server rejected the token"), "{failure}");
     let refused = std::io::Error::from_raw_os_error(111);

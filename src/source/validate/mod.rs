@@ -9,5 +9,4 @@
 pub mod config_maps;
 pub mod cross;
 pub mod objects;
-pub mod schema;
 pub mod trees;

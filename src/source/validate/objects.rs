@@ -6,9 +6,9 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::config_maps::within;
-use super::schema;
 use crate::source::input::Inputs;
 use crate::source::input::object::Object;
+use crate::source::schema;
 use go_compat::diag::{Diagnostic, Severity};
 use queuewarden_api::{access_test, convert};
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};

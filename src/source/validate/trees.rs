@@ -4,16 +4,15 @@ use std::collections::HashMap;
 
 use super::config_maps::{Pair, other_trees};
 use crate::output::findings::Found;
-use crate::source::configuration::{Around, Configuration, Written};
-use crate::source::files::Given;
+use crate::source::configuration;
+use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
+use crate::source::files::FileSource;
 use crate::source::input::object::{Kind, Object};
 use crate::source::input::source::Source;
 use crate::source::input::{Inputs, SourceDiagnostic};
-use crate::source::rendered;
-use crate::source::texts::Text;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::Answers;
-use queuewarden_plan::{field_of as setting_of, risks};
+use queuewarden_plan::{admission_settings, field_of as setting_of, risks};
 use queuewarden_report::trusted;
 use yunikorn::admission;
 use yunikorn::admission::trusted::CODES as TRUST;
@@ -30,7 +29,7 @@ struct Configured<'i> {
 
 /// Returns all findings about the trees in files, and the number of their queues. A text that is not among
 /// the sources is added to them.
-pub fn of_files(given: &Given, known: &Known, sources: &mut Vec<Source>) -> (Vec<Found>, usize) {
+pub fn of_files(given: &FileSource, known: &Known, sources: &mut Vec<Source>) -> (Vec<Found>, usize) {
     let inputs = &given.inputs;
     let pairs = Pair::all(inputs, &given.assembled);
     let objects = inputs.objects.iter().map(|object| (object.label(), object)).collect();
@@ -42,14 +41,15 @@ pub fn of_files(given: &Given, known: &Known, sources: &mut Vec<Source>) -> (Vec
     }
     let mut queues = 0_usize;
     for Configured { configuration, pair, objects } in configured(given, &pairs, &objects) {
-        for tree in configuration.trees() {
+        let admission = admission_settings(&configuration.rendered.context.settled);
+        for tree in &configuration.view.trees {
             queues = queues.saturating_add(tree.queues().len());
-            let answers = Answers { configuration: &configuration, tree };
+            let answers = Answers { source: configuration.name(), tree };
             found.extend(linted(&configuration, tree, known).into_iter().map(|finding| {
                 let shown = placed(objects, sources, &configuration, &finding);
                 located(&answers, &finding, shown)
             }));
-            for (origin, diagnostic) in trusted(tree, &configuration.around.admission) {
+            for (origin, diagnostic) in trusted(tree, &admission) {
                 let pair = pair.and_then(|pair| pairs.get(pair));
                 let of_pair = pair.and_then(|pair| of_setting(inputs, pair, objects, &origin, diagnostic));
                 found.extend(of_pair.map(Found::from));
@@ -66,25 +66,25 @@ pub fn of_cluster(configuration: &Configuration, known: &Known, sources: &mut Ve
     let index = added(sources, source);
     let shown = |diagnostic| SourceDiagnostic { source: Some(index), object: None, diagnostic };
     let mut found: Vec<Found> = of_text.into_iter().map(shown).map(Found::from).collect();
-    let objects = HashMap::new();
-    for tree in configuration.trees() {
-        let answers = Answers { configuration, tree };
+    let (objects, settled) = (HashMap::new(), &configuration.rendered.context.settled);
+    let admission = admission_settings(settled);
+    for tree in &configuration.view.trees {
+        let answers = Answers { source: configuration.name(), tree };
         found.extend(linted(configuration, tree, known).into_iter().map(|finding| {
             let shown = placed(&objects, sources, configuration, &finding);
             located(&answers, &finding, shown)
         }));
-        let trusted = trusted(tree, &configuration.around.admission);
-        found.extend(trusted.into_iter().map(|risk| Found::from(of_settings(risk))));
+        found.extend(trusted(tree, &admission).into_iter().map(|risk| Found::from(of_settings(risk))));
     }
-    let risks = configuration.around.risks.iter().filter(|(_, risk)| TRUST.contains(&risk.code));
-    found.extend(risks.cloned().map(of_settings).map(Found::from));
+    let risks = risks(settled).into_iter().filter(|(_, risk)| TRUST.contains(&risk.code));
+    found.extend(risks.map(of_settings).map(Found::from));
     found
 }
 
 /// Returns the configurations in files: the one that the operator would write, and each other text of queues
 /// by itself.
 fn configured<'i>(
-    given: &'i Given,
+    given: &'i FileSource,
     pairs: &[Pair<'i>],
     objects: &'i HashMap<String, &'i Object>,
 ) -> Vec<Configured<'i>> {
@@ -93,10 +93,10 @@ fn configured<'i>(
     let here = pairs.iter().position(|pair| pair.here);
     let located = |map: &str, key: &str, text| given.text_in(map, key, text);
     // If the operator would write nothing, the ConfigMaps are checked as they are.
-    let as_it_is = || rendered::current(&given.merged(), located, &mut Vec::new());
+    let as_it_is = || configuration::current(&given.merged(), located, &mut Vec::new());
     let main = given.written(&mut Vec::new()).or_else(|_| {
-        let around = Around::new(given.snapshot(), &given.settled());
-        as_it_is().map(|text| Written { around, ..Written::text_alone(text, version) })
+        let context = given.context();
+        as_it_is().map(|text| RenderedText { context, ..RenderedText::alone(text, version) })
     });
     let main = main.ok().filter(|_| given.assembled.has_tree).map(|written| (written, here));
     let elsewhere = pairs.iter().enumerate().filter(|(_, pair)| !pair.here).filter_map(|(number, pair)| {
@@ -108,9 +108,9 @@ fn configured<'i>(
                 |object| Text::inside(inputs, &object.document, key, text),
             )
         };
-        let text = rendered::current(&pair.flat, located, &mut Vec::new()).ok()?;
-        let around = Around::new(&pair.snapshot, &pair.snapshot);
-        Some((Written { around, ..Written::text_alone(text, version) }, Some(number)))
+        let text = configuration::current(&pair.flat, located, &mut Vec::new()).ok()?;
+        let context = ClusterContext::unchanged(pair.snapshot.clone());
+        Some((RenderedText { context, ..RenderedText::alone(text, version) }, Some(number)))
     });
     let bare = inputs.bare.iter().filter(|document| inputs.base != Some(document.source));
     let bare = bare.filter_map(|document| {
@@ -121,7 +121,7 @@ fn configured<'i>(
     let others = other_trees(inputs).filter(|tree| tree.object.name != base_name);
     let others = others
         .map(|tree| Text::inside(inputs, &tree.object.document, tree.written_key(), tree.text().to_owned()));
-    let alone = bare.chain(others).map(|text| (Written::text_alone(text, version), None));
+    let alone = bare.chain(others).map(|text| (RenderedText::alone(text, version), None));
     let all = main.into_iter().chain(elsewhere).chain(alone);
     // A text that cannot be read has been reported as such.
     let read = all.filter_map(|(written, pair)| {
@@ -141,7 +141,7 @@ fn linted(configuration: &Configuration, tree: &Tree, known: &Known) -> Vec<Find
 }
 
 fn located(answers: &Answers<'_>, finding: &Finding, shown: SourceDiagnostic) -> Found {
-    let queue = finding.queue.map(|queue| answers.path(queue));
+    let queue = finding.queue.map(|queue| answers.tree.path(queue).to_string());
     Found { shown, queue, acl: finding.right.map(Into::into) }
 }
 

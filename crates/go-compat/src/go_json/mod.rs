@@ -94,7 +94,12 @@ pub fn write(value: &impl Serialize) -> String {
 /// occur in strings only.
 pub(crate) fn escaped(value: &impl Serialize, is_escaped: impl Fn(char) -> bool) -> String {
     // Strings, lists and maps by strings can always be written.
-    let json = serde_json::to_string(value).unwrap_or_default();
+    escaped_json(&serde_json::to_string(value).unwrap_or_default(), is_escaped)
+}
+
+/// Writes characters of a JSON text as escapes. They have to be within strings, where every character may be
+/// one.
+pub fn escaped_json(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {

@@ -15,8 +15,6 @@ pub mod openapi;
 pub mod queue;
 pub mod review;
 pub mod table;
-#[cfg(test)]
-mod testing;
 
 use schemars::JsonSchema;
 use serde::Serialize;

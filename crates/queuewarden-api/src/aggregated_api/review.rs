@@ -413,8 +413,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::answer::{Answers, Texts, WrittenIn};
-    use go_compat::diag::Span;
+    use crate::answer::Answers;
     use yunikorn::acl;
     use yunikorn::queue::QueuePath;
     use yunikorn_access::decide::explain;
@@ -496,26 +495,11 @@ mod tests {
         let status = match path_of(tree, &request.queue) {
             Ok(path) => {
                 let decision = explain(tree, request.right, &path, who);
-                QueueAccessReviewStatus::decided(
-                    Answers { configuration: &Nameless, tree }.decision(&decision),
-                )
+                QueueAccessReviewStatus::decided(Answers { source: "source.yaml", tree }.decision(&decision))
             }
             Err(why) => QueueAccessReviewStatus::refused(why),
         };
         json!(status.brief(request, who))
-    }
-
-    #[derive(Debug)]
-    struct Nameless;
-
-    impl Texts for Nameless {
-        fn name(&self) -> &'static str {
-            "secret.yaml"
-        }
-
-        fn locate(&self, _: Option<Span>) -> WrittenIn {
-            WrittenIn::text(self.name(), Some((1, 1)))
-        }
     }
 
     fn review_request(right: Right, queue: &str) -> ReviewRequest {
@@ -562,7 +546,8 @@ mod tests {
             "sales",
             "prod-object",
             "QueueAcl",
-            "secret.yaml",
+            "queues.yaml",
+            "source.yaml",
             "acl",
             "case matters",
             "configured",

@@ -46,6 +46,8 @@ pub struct AdmissionRequest {
     pub object: Option<Box<RawValue>>,
     /// `oldObject`; `None` when it is created.
     pub old: Option<Box<RawValue>>,
+    /// `dryRun`: nothing is stored.
+    pub dry_run: bool,
 }
 
 /// `resource`
@@ -124,6 +126,7 @@ impl AdmissionRequest {
             "userInfo" => self.read_request(part)?,
             "object" => self.object = present(),
             "oldObject" => self.old = present(),
+            "dryRun" => self.dry_run = part.get() == "true",
             _ => {}
         }
         Ok(())

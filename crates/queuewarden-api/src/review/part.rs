@@ -19,9 +19,9 @@ pub(super) const MAX_ENTRIES: usize = 10_000;
 /// Most values of an object that is read as a whole.
 const MAX_VALUES: usize = 50_000;
 
-/// Bytes in memory of one value as [`values`] counts them, at most: a mapping of one entry is counted twice,
-/// and takes 656 bytes, a node of a `BTreeMap<String, Value>` with a name.
-const VALUE: usize = 336;
+/// Bytes in memory of one value as [`ValueCounter`] counts them, at most: a mapping of one entry is counted
+/// twice, and takes 656 bytes, a node of a `BTreeMap<String, Value>` with a name.
+pub const VALUE: usize = 336;
 
 /// The entries of an object by their names, or of a list by their numbers.
 pub(super) type Entries<'p> = Vec<(Cow<'p, str>, &'p RawValue)>;
@@ -148,20 +148,35 @@ pub fn decoded_bytes(part: &RawValue) -> usize {
     part.get().len().saturating_add(values.saturating_mul(VALUE))
 }
 
-/// Counts the commas and the beginnings of lists and objects outside of texts: there are no more values than
-/// these and one.
 fn values(json: &str) -> usize {
-    let (mut count, mut in_text, mut escaped) = (0, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b',' | b'{' | b'[' if !in_text => count += 1,
-            _ => {}
+    let mut counter = ValueCounter::default();
+    counter.read(json.as_bytes());
+    counter.count
+}
+
+/// Counts the commas and the beginnings of lists and objects outside of texts, in JSON that comes in parts:
+/// there are no more values than these and one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ValueCounter {
+    /// The number so far.
+    pub count: usize,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl ValueCounter {
+    /// Reads the next part.
+    pub fn read(&mut self, json: &[u8]) {
+        for byte in json {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = self.in_text,
+                b'"' => self.in_text = !self.in_text,
+                b',' | b'{' | b'[' if !self.in_text => self.count = self.count.saturating_add(1),
+                _ => {}
+            }
         }
     }
-    count
 }
 
 /// Returns the type of a part, with its article.

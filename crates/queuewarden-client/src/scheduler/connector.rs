@@ -20,9 +20,9 @@ use kube::{Api, Client, Config};
 use tokio::time::Instant;
 use tower::{BoxError, ServiceBuilder};
 
-use super::error::Error;
-use super::rest::Scheduler;
-use crate::call::{self, call};
+use super::error::SchedulerError;
+use super::rest::SchedulerClient;
+use crate::call::{CallError, call};
 use queuewarden_plan::snapshot::SchedulerAddress;
 
 /// The keys of a Secret that are read: a bearer token, a user with a password, a client certificate, and the
@@ -49,7 +49,7 @@ struct Last {
     address: SchedulerAddress,
     values: Values,
     made: Instant,
-    scheduler: Scheduler,
+    scheduler: SchedulerClient,
 }
 
 impl Connector {
@@ -63,7 +63,7 @@ impl Connector {
     ///
     /// # Errors
     /// When the Secret or the certificates in the address cannot be used.
-    pub async fn connect(&self, address: &SchedulerAddress) -> Result<Scheduler, Error> {
+    pub async fn connect(&self, address: &SchedulerAddress) -> Result<SchedulerClient, SchedulerError> {
         let values = match &address.secret {
             Some((namespace, name)) => Box::pin(self.values(namespace, name)).await?,
             None => Values::new(),
@@ -74,7 +74,7 @@ impl Connector {
                 Ok(last.scheduler.clone())
             }
             _ => {
-                let scheduler = Scheduler::new(client(address, &values)?, &address.url);
+                let scheduler = SchedulerClient::new(client(address, &values)?, &address.url);
                 let (address, made) = (address.clone(), Instant::now());
                 *last = Some(Last { address, values, made, scheduler: scheduler.clone() });
                 Ok(scheduler)
@@ -82,12 +82,12 @@ impl Connector {
         }
     }
 
-    async fn values(&self, namespace: &str, name: &str) -> Result<Values, Error> {
-        let wrong = |why: &str| Error::Secret(format!("{namespace}/{name}"), why.to_owned());
+    async fn values(&self, namespace: &str, name: &str) -> Result<Values, SchedulerError> {
+        let wrong = |why: &str| SchedulerError::Secret(format!("{namespace}/{name}"), why.to_owned());
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = call(secrets.get(name)).await.map_err(|error| match error {
             error if error.is_not_found() => wrong("it does not exist"),
-            call::Error::Refused { message, .. } => wrong(&message),
+            CallError::Refused { message, .. } => wrong(&message),
             error => wrong(&error.to_string()),
         })?;
         let mut data = secret.data.unwrap_or_default();
@@ -130,12 +130,12 @@ fn is_complete(values: &Values) -> Result<(), String> {
 }
 
 /// Makes the client. It follows no redirect, uses no proxy and repeats no request.
-fn client(address: &SchedulerAddress, values: &Values) -> Result<Client, Error> {
+fn client(address: &SchedulerAddress, values: &Values) -> Result<Client, SchedulerError> {
     let SchedulerAddress { url, ca_bundle, secret } = address;
-    let uri: Uri = url.parse().map_err(|_| Error::Unreachable(url.clone()))?;
+    let uri: Uri = url.parse().map_err(|_| SchedulerError::Unreachable(url.clone()))?;
     let is_plain = uri.scheme() != Some(&Scheme::HTTPS);
     if is_plain && secret.is_some() {
-        return Err(Error::Insecure(url.clone()));
+        return Err(SchedulerError::Insecure(url.clone()));
     }
     let mut config = Config::new(uri);
     config.root_cert = match (ca_bundle, values.get("ca.crt")) {
@@ -156,9 +156,9 @@ fn client(address: &SchedulerAddress, values: &Values) -> Result<Client, Error> 
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         match secret {
             Some((namespace, name)) if values.contains_key("tls.crt") => {
-                Error::Secret(format!("{namespace}/{name}"), why)
+                SchedulerError::Secret(format!("{namespace}/{name}"), why)
             }
-            _ => Error::Certificate(url.clone(), why),
+            _ => SchedulerError::Certificate(url.clone(), why),
         }
     })
 }
@@ -173,11 +173,11 @@ fn connection(config: &Config) -> Result<Client, kube::Error> {
 }
 
 /// Returns the certificates in a PEM text.
-fn certificates(text: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+fn certificates(text: &[u8]) -> Result<Vec<Vec<u8>>, SchedulerError> {
     let blocks = pem::parse_many(text).unwrap_or_default();
     let certificates = blocks.into_iter().filter(|block| block.tag() == "CERTIFICATE");
     let found: Vec<_> = certificates.map(pem::Pem::into_contents).collect();
-    if found.is_empty() { Err(Error::Authorities) } else { Ok(found) }
+    if found.is_empty() { Err(SchedulerError::Authorities) } else { Ok(found) }
 }
 
 #[cfg(test)]
@@ -258,7 +258,7 @@ mod tests {
         tokio::time::pause();
         tokio::time::advance(AGE).await;
         tokio::time::resume();
-        assert_eq!(checksum().await, Err(Error::Expired(format!("{url}/ws/v1/config"))));
+        assert_eq!(checksum().await, Err(SchedulerError::Expired(format!("{url}/ws/v1/config"))));
     }
 
     async fn no_api_server(_: http::Request<Body>) -> Result<Response<Body>, Infallible> {
@@ -293,6 +293,6 @@ mod tests {
     async fn credentials_are_not_sent_in_plain_text() {
         let secret = Some(("yunikorn".to_owned(), "login".to_owned()));
         let address = SchedulerAddress { secret, ..SchedulerAddress::from("http://127.0.0.1:9080") };
-        assert!(matches!(client(&address, &Values::new()), Err(Error::Insecure(_))));
+        assert!(matches!(client(&address, &Values::new()), Err(SchedulerError::Insecure(_))));
     }
 }

@@ -12,7 +12,7 @@ use queuewarden_plan::snapshot::NoChecksum;
 /// The reasons why there is no usable response. The texts go into conditions, so the same situation always
 /// gives the same text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum SchedulerError {
     /// No connection.
     #[error("no connection to {0}")]
     Unreachable(String),
@@ -51,7 +51,7 @@ pub enum Error {
     NoConfiguration(String),
 }
 
-impl Error {
+impl SchedulerError {
     /// Returns the label of this error in metrics: an HTTP status, or a word.
     pub fn code(&self) -> &str {
         match self {
@@ -79,8 +79,8 @@ impl Error {
     }
 }
 
-impl From<Error> for NoChecksum {
-    fn from(error: Error) -> Self {
+impl From<SchedulerError> for NoChecksum {
+    fn from(error: SchedulerError) -> Self {
         match error.reason() {
             Reason::SchedulerUnreachable => Self::unreachable(&error.to_string()),
             reason => Self { reason, message: error.to_string() },
@@ -89,16 +89,18 @@ impl From<Error> for NoChecksum {
 }
 
 /// Returns the error of a request that failed below HTTP.
-pub(super) fn failure(url: &str, error: &(dyn StdError + 'static)) -> Error {
+pub(super) fn failure(url: &str, error: &(dyn StdError + 'static)) -> SchedulerError {
     let mut causes = std::iter::successors(Some(error), |&error| error.source());
     let url = url.to_owned();
     match causes.find_map(tls) {
         Some(rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
-        )) => Error::Expired(url),
-        Some(rustls::Error::InvalidCertificate(why)) => Error::Certificate(url, in_words(why)),
-        Some(rustls::Error::AlertReceived(alert)) if is_about_us(*alert) => Error::ClientCertificate(url),
-        _ => Error::Unreachable(url),
+        )) => SchedulerError::Expired(url),
+        Some(rustls::Error::InvalidCertificate(why)) => SchedulerError::Certificate(url, in_words(why)),
+        Some(rustls::Error::AlertReceived(alert)) if is_about_us(*alert) => {
+            SchedulerError::ClientCertificate(url)
+        }
+        _ => SchedulerError::Unreachable(url),
     }
 }
 

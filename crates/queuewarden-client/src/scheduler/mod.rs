@@ -14,8 +14,8 @@ mod rest;
 use std::time::Duration;
 
 pub use connector::Connector;
-pub use error::Error;
-pub use rest::{Scheduler, application_path, beside, queues_path, release};
+pub use error::SchedulerError;
+pub use rest::{SchedulerClient, application_path, beside, queues_path, release};
 
 /// Longest wait for a whole response.
 const TIMEOUT: Duration = Duration::from_secs(2);

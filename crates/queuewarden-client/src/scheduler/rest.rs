@@ -12,7 +12,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::error::{Error, failure};
+use super::error::{SchedulerError, failure};
 use super::{MAX_BODY, TIMEOUT};
 use queuewarden_plan::release::MAX_RELEASE;
 use yunikorn_access::placement::{Live, LiveQueue};
@@ -28,12 +28,12 @@ const MAX_QUEUES: usize = 100_000;
 /// A client of the scheduler's REST service. [`Connector`](super::Connector) makes it.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Scheduler {
+pub struct SchedulerClient {
     client: Client,
     url: String,
 }
 
-impl Scheduler {
+impl SchedulerClient {
     pub(super) fn new(client: Client, url: &str) -> Self {
         Self { client, url: url.trim_end_matches('/').to_owned() }
     }
@@ -42,17 +42,17 @@ impl Scheduler {
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn checksum(&self) -> Result<String, Error> {
+    pub async fn checksum(&self) -> Result<String, SchedulerError> {
         let config: Config = self.get(CONFIG).await?;
         let checksum = config.checksum.filter(|sum| !sum.is_empty());
-        checksum.ok_or_else(|| Error::NoConfiguration(format!("{}/{CONFIG}", self.url)))
+        checksum.ok_or_else(|| SchedulerError::NoConfiguration(format!("{}/{CONFIG}", self.url)))
     }
 
     /// Returns the release of the scheduler: the version that it was built as; `None` where it has none.
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn release(&self) -> Result<Option<String>, Error> {
+    pub async fn release(&self) -> Result<Option<String>, SchedulerError> {
         self.get("ws/v1/clusters").await.map(|clusters: Value| release(&clusters))
     }
 
@@ -61,7 +61,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn queues(&self, partition: &str) -> Result<BTreeMap<String, bool>, Error> {
+    pub async fn queues(&self, partition: &str) -> Result<BTreeMap<String, bool>, SchedulerError> {
         let root: Queue = self.get(&queues_path(partition)).await?;
         Ok(flatten(root))
     }
@@ -70,23 +70,23 @@ impl Scheduler {
     ///
     /// # Errors
     /// When there is no usable response.
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, SchedulerError> {
         let url = format!("{}/{path}", self.url);
         let body = timeout(TIMEOUT, self.body(path, &url)).await;
-        let body = body.map_err(|_| Error::Timeout(url.clone()))??;
-        serde_json::from_slice(&body).map_err(|_| Error::Malformed(url))
+        let body = body.map_err(|_| SchedulerError::Timeout(url.clone()))??;
+        serde_json::from_slice(&body).map_err(|_| SchedulerError::Malformed(url))
     }
 
-    async fn body(&self, path: &str, url: &str) -> Result<Bytes, Error> {
+    async fn body(&self, path: &str, url: &str) -> Result<Bytes, SchedulerError> {
         let request = Request::get(format!("/{path}")).header(header::ACCEPT, "application/json");
-        let request = request.body(Body::empty()).map_err(|_| Error::Unreachable(url.to_owned()))?;
+        let request = request.body(Body::empty()).map_err(|_| SchedulerError::Unreachable(url.to_owned()))?;
         let response = self.client.send(request).await.map_err(|error| failure(url, &error))?;
         if response.status() != StatusCode::OK {
-            return Err(Error::Status(url.to_owned(), response.status()));
+            return Err(SchedulerError::Status(url.to_owned(), response.status()));
         }
         let body = Limited::new(response.into_body(), MAX_BODY).collect().await;
         body.map(Collected::to_bytes).map_err(|error| match error {
-            error if error.is::<LengthLimitError>() => Error::TooLarge(url.to_owned()),
+            error if error.is::<LengthLimitError>() => SchedulerError::TooLarge(url.to_owned()),
             error => failure(url, &*error),
         })
     }
@@ -164,11 +164,11 @@ mod tests {
     use super::*;
 
     /// Returns a client for an address that needs no credentials.
-    fn plain(url: &str) -> Scheduler {
+    fn plain(url: &str) -> SchedulerClient {
         // Two crates bring rustls, so a provider must be chosen.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let config = kube::Config::new(url.parse().unwrap());
-        Scheduler::new(Client::try_from(config).unwrap(), url)
+        SchedulerClient::new(Client::try_from(config).unwrap(), url)
     }
 
     /// Serves `router` on a free port; returns its base URL.
@@ -179,7 +179,7 @@ mod tests {
         format!("http://{address}")
     }
 
-    async fn config(answer: &'static str) -> Result<String, Error> {
+    async fn config(answer: &'static str) -> Result<String, SchedulerError> {
         let handler = move |headers: HeaderMap| async move {
             assert_eq!(headers.get_all("accept").iter().collect::<Vec<_>>(), ["application/json"]);
             answer
@@ -215,8 +215,8 @@ mod tests {
 
     #[tokio::test]
     async fn other_answers_are_distinguished() {
-        assert!(matches!(config("{}").await, Err(Error::NoConfiguration(_))));
-        assert!(matches!(config("partitions: []").await, Err(Error::Malformed(_))));
+        assert!(matches!(config("{}").await, Err(SchedulerError::NoConfiguration(_))));
+        assert!(matches!(config("partitions: []").await, Err(SchedulerError::Malformed(_))));
         let base = serve(Router::new()).await;
         let error = plain(&base).checksum().await.unwrap_err();
         assert_eq!(error.code(), "404");
@@ -229,7 +229,7 @@ mod tests {
         drop(listener);
         let scheduler = plain(&base);
         let first = scheduler.checksum().await.unwrap_err();
-        assert_eq!(first, Error::Unreachable(format!("{base}ws/v1/config")));
+        assert_eq!(first, SchedulerError::Unreachable(format!("{base}ws/v1/config")));
         assert_eq!(scheduler.checksum().await.unwrap_err().to_string(), first.to_string());
     }
 
@@ -242,7 +242,7 @@ mod tests {
         };
         let base = serve(Router::new().route("/ws/v1/config", get(endless))).await;
         let error = plain(&base).checksum().await.unwrap_err();
-        assert!(matches!(error, Error::TooLarge(_)), "{error}");
+        assert!(matches!(error, SchedulerError::TooLarge(_)), "{error}");
     }
 
     #[tokio::test]
@@ -250,7 +250,7 @@ mod tests {
         let silent = || async { std::future::pending::<&'static str>().await };
         let base = serve(Router::new().route("/ws/v1/config", get(silent))).await;
         let error = plain(&base).checksum().await.unwrap_err();
-        assert!(matches!(error, Error::Timeout(_)), "{error}");
+        assert!(matches!(error, SchedulerError::Timeout(_)), "{error}");
     }
 
     #[tokio::test]

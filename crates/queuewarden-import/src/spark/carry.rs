@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::Spark;
 use crate::FileDiagnostic;
-use crate::names::{NameMap, Names};
+use crate::names::{NameMap, Names, subject};
 use crate::translate::unmapped;
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
-use yunikorn::acl::{Acl, group_name_ok, user_name_ok};
+use yunikorn::acl::{Acl, List};
 use yunikorn::application::properties::escaped;
 use yunikorn::application::settings::{SPARK_ENABLE, SparkList, Written};
 use yunikorn::queue::QueuePath;
@@ -48,9 +48,9 @@ impl Carried {
 /// Translates the lists, and reports what cannot be translated.
 pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<FileDiagnostic>) -> Carried {
     let mut carried = Carried { settings: vec![(SPARK_ENABLE, "true".to_owned())], ..Carried::default() };
-    for (list, of_users) in spark.lists() {
+    for (list, kind) in spark.lists() {
         if list.set {
-            let value = mapped(spark, list, of_users, &options.names, &mut carried, findings);
+            let value = mapped(spark, (list, kind), &options.names, &mut carried, findings);
             carried.settings.push((list.key, value));
         }
     }
@@ -63,8 +63,7 @@ pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<FileDiagnostic
 /// Returns a list with the names of Kubernetes.
 fn mapped(
     spark: &Spark,
-    list: &Written<SparkList>,
-    of_users: bool,
+    (list, kind): (&Written<SparkList>, List),
     names: &Names,
     carried: &mut Carried,
     findings: &mut Vec<FileDiagnostic>,
@@ -72,13 +71,12 @@ fn mapped(
     if list.value.is_everyone() {
         return "*".to_owned();
     }
-    let map = if of_users { &names.users } else { &names.groups };
     let (mut kept, mut reported) = (Vec::new(), 0_usize);
     for name in list.value.names() {
-        match in_kubernetes(name, map) {
+        match in_kubernetes(name, names.of(kind)) {
             Ok(to) => kept.push(to),
             Err(why) => {
-                carried.lost.entry(subject(name, of_users)).or_insert(why.code);
+                carried.lost.entry(subject(kind, name)).or_insert(why.code);
                 reported = reported.saturating_add(1);
                 if reported <= MAX_FINDINGS {
                     findings.push(FileDiagnostic::at(spark.location(list.key), why));
@@ -110,9 +108,10 @@ fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnosti
     if admin.users.value.is_everyone() || admin.groups.value.is_everyone() {
         return Acl::everyone();
     }
-    let mut held = |list: &Written<SparkList>, map: &NameMap, holds: fn(&str) -> bool| -> Vec<String> {
+    let mut held = |list: &Written<SparkList>, kind: List| -> Vec<String> {
+        let map = names.of(kind);
         let mapped = list.value.names().iter().filter_map(|name| Some((name, map.identity(name)?)));
-        let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| holds(to));
+        let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| kind.accepts(to));
         let reported = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
             let why = format!("no ACL of YuniKorn can hold {}, so it administers no queue", quoted(to));
             FileDiagnostic::at(spark.location(list.key), unmapped(name, &why))
@@ -120,14 +119,8 @@ fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnosti
         findings.extend(reported);
         kept.into_iter().map(|(_, to)| to).collect()
     };
-    let users = held(&admin.users, &names.users, user_name_ok);
-    let groups = held(&admin.groups, &names.groups, group_name_ok);
+    let (users, groups) = (held(&admin.users, List::Users), held(&admin.groups, List::Groups));
     // All of them have been checked. If one were refused, nobody would have access, and the comparison would
     // show it.
     Acl::named(&users, &groups).unwrap_or_default()
-}
-
-/// Returns the subject that a name means.
-pub(super) fn subject(name: &str, user: bool) -> Subject {
-    if user { Subject::User(name.to_owned()) } else { Subject::Group(name.to_owned()) }
 }

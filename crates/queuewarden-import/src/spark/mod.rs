@@ -19,6 +19,7 @@ pub use proof::prove;
 use std::collections::HashMap;
 
 use super::Location;
+use yunikorn::acl::List;
 use yunikorn::application::settings::{SparkList, SparkRules, Written};
 
 /// The content of the files.
@@ -35,16 +36,16 @@ impl Spark {
         self.locations.get(key).copied()
     }
 
-    /// Returns the lists, each with whether it names users.
-    fn lists(&self) -> [(&Written<SparkList>, bool); 6] {
+    /// Returns the lists, each with the kind of names in it.
+    fn lists(&self) -> [(&Written<SparkList>, List); 6] {
         let SparkRules { admin, view, modify, .. } = &self.rules;
         [
-            (&admin.users, true),
-            (&admin.groups, false),
-            (&view.users, true),
-            (&view.groups, false),
-            (&modify.users, true),
-            (&modify.groups, false),
+            (&admin.users, List::Users),
+            (&admin.groups, List::Groups),
+            (&view.users, List::Users),
+            (&view.groups, List::Groups),
+            (&modify.users, List::Users),
+            (&modify.groups, List::Groups),
         ]
     }
 }

@@ -9,12 +9,12 @@
 use std::collections::BTreeSet;
 
 use super::Spark;
-use super::carry::{Carried, Options, subject};
-use crate::names::Names;
+use super::carry::{Carried, Options};
+use crate::names::{Names, subject};
 use crate::proof::{self, Compared, Difference, Direction, Proof};
 use crate::{Location, codes};
 use go_compat::diag::{Code, Diagnostic};
-use yunikorn::acl::Acl;
+use yunikorn::acl::{Acl, List};
 use yunikorn::application::settings::{SparkList, Written};
 use yunikorn::application::{ApplicationAcl, Dialect, OwnRules, Rules, properties};
 use yunikorn::queue::QueuePath;
@@ -53,9 +53,9 @@ pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proo
 impl Spark {
     /// Returns everyone whom a list names.
     fn subjects(&self) -> BTreeSet<Subject> {
-        let named = self.lists().into_iter().flat_map(|(list, of_users)| {
+        let named = self.lists().into_iter().flat_map(|(list, kind)| {
             let names = list.value.names().iter().filter(|name| *name != "*");
-            names.map(move |name| subject(name, of_users))
+            names.map(move |name| subject(kind, name))
         });
         named.collect()
     }
@@ -68,14 +68,14 @@ impl Spark {
             Some(_) => [admin, admin_groups, modify, modify_groups],
             None => [admin, admin_groups, admin, admin_groups],
         };
-        let mut naming = lists.into_iter().filter(|(list, of_users)| names(list, *of_users, who));
+        let mut naming = lists.into_iter().filter(|(list, kind)| names(list, *kind, who));
         naming.find_map(|(list, _)| self.location(list.key))
     }
 }
 
 /// Returns whether a list names the subject, or everyone.
-fn names(list: &Written<SparkList>, of_users: bool, who: &Subject) -> bool {
-    list.value.names().iter().any(|name| name == "*" || subject(name, of_users) == *who)
+fn names(list: &Written<SparkList>, kind: List, who: &Subject) -> bool {
+    list.value.names().iter().any(|name| name == "*" || subject(kind, name) == *who)
 }
 
 /// One side of the comparison: the rules of an application, and the queue it is in.
@@ -172,7 +172,7 @@ impl Comparison<'_> {
 
     fn gained(&self, action: Option<Verb>, who: &Subject) -> Code {
         let [admin, admin_groups, ..] = self.spark.lists();
-        let administers = || [admin, admin_groups].iter().any(|(list, of_users)| names(list, *of_users, who));
+        let administers = || [admin, admin_groups].iter().any(|(list, kind)| names(list, *kind, who));
         match action {
             None if administers() => codes::SPARK_ADMINS_SUBMIT,
             Some(Verb::Kill) if self.before.allows(Some(Verb::Modify), who) => codes::SPARK_MODIFY_ALONE,

@@ -10,8 +10,9 @@ use super::Spark;
 use crate::export::{self, Exported, Form};
 use crate::{FileDiagnostic, Location, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
+use yunikorn::acl::List;
 use yunikorn::acl::lint::MAX_FINDINGS;
-use yunikorn::application::carry::{self, Named};
+use yunikorn::application::carry;
 use yunikorn::application::properties::{self, Property};
 use yunikorn::application::settings::{KEYS, SparkRules};
 use yunikorn::application::{Dialect, Rules, codes as application_codes};
@@ -218,7 +219,7 @@ fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spar
 
 /// Reports names that do not do what they seem to.
 fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
-    for (list, of_users) in spark.lists() {
+    for (list, kind) in spark.lists() {
         let names = list.value.names();
         let mut reported = Vec::new();
         if list.value.is_everyone() && names.len() > 1 {
@@ -229,7 +230,7 @@ fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
             );
         }
         for name in names.iter().filter(|name| *name != "*") {
-            reported.extend(misread(name, of_users));
+            reported.extend(misread(kind, name));
         }
         let location = spark.location(list.key);
         findings.extend(
@@ -241,7 +242,7 @@ fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
     }
 }
 
-fn misread(name: &str, of_users: bool) -> Option<Diagnostic> {
+fn misread(kind: List, name: &str) -> Option<Diagnostic> {
     if name.contains(' ') {
         let message = format!("Spark reads one name, {}: its lists are cut at commas only", quoted(name));
         return Some(
@@ -249,6 +250,5 @@ fn misread(name: &str, of_users: bool) -> Option<Diagnostic> {
                 .help("write users and groups into settings of their own, with commas between them"),
         );
     }
-    let named = if of_users { Named::User(name) } else { Named::Group(name) };
-    carry::objection(named).filter(|found| MISREAD.contains(&found.code))
+    carry::objection(kind, name).filter(|found| MISREAD.contains(&found.code))
 }

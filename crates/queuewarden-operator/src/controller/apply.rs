@@ -5,12 +5,12 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::served;
+use queuewarden_api::API_VERSION;
 use queuewarden_api::config_map::annotations;
-use queuewarden_client::call::{Error, WRITE, call, call_within};
-use queuewarden_plan::machine::Outcome;
+use queuewarden_client::call::{CallError, WRITE, call, call_within};
+use queuewarden_plan::machine::WriteOutcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
-use queuewarden_plan::{NewConfigMap, Write};
+use queuewarden_plan::{NewConfigMap, ResourceKind, Write};
 
 /// Creates a ConfigMap. Returns `None` if it exists already, and leaves it alone.
 ///
@@ -25,7 +25,7 @@ pub async fn create(
     namespace: &str,
     new: &NewConfigMap,
 ) -> Result<Option<ConfigMap>, WriteFailure> {
-    served::check(client).await?;
+    check_kinds(client).await?;
     let map = ConfigMap {
         metadata: ObjectMeta {
             name: Some(new.name.clone()),
@@ -49,10 +49,10 @@ pub async fn create(
 ///
 /// # Errors
 /// When it was not changed.
-pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Outcome> {
-    served::check(client).await.map_err(Outcome::Refused)?;
+pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, WriteOutcome> {
+    check_kinds(client).await.map_err(WriteOutcome::Refused)?;
     // Without a version it did not exist: it must be created before it is written.
-    let Some(version) = &write.resource_version else { return Err(Outcome::Conflict) };
+    let Some(version) = &write.resource_version else { return Err(WriteOutcome::Conflict) };
     let mut metadata = json!({"resourceVersion": version});
     let annotations = annotations(write);
     if let Some(metadata) = metadata.as_object_mut().filter(|_| !annotations.is_empty()) {
@@ -63,9 +63,9 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
     let done = call_within(WRITE, maps(client, namespace).patch(&write.name, &params, &patch)).await;
     done.map_err(|error| match error {
         // Deleted or changed since.
-        error if error.is_conflict() || error.is_not_found() => Outcome::Conflict,
-        error if error.is_definite() => Outcome::Refused(failure(&error)),
-        error => Outcome::Unknown(error.to_string()),
+        error if error.is_conflict() || error.is_not_found() => WriteOutcome::Conflict,
+        error if error.is_definite() => WriteOutcome::Refused(failure(&error)),
+        error => WriteOutcome::Unknown(error.to_string()),
     })
 }
 
@@ -73,8 +73,43 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
 ///
 /// # Errors
 /// When the API server does not answer.
-pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, Error> {
+pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, CallError> {
     call(maps(client, namespace).get_opt(name)).await
+}
+
+/// Checks that our kinds are served, so that absent objects may be treated as deleted.
+///
+/// When a `CustomResourceDefinition` is deleted, the API server deletes its objects first, and the watch
+/// reports each as if a person had deleted it. Removing their grants because an operator was uninstalled or a
+/// cluster restored would give access that they had denied. Discovery still lists a definition that is being
+/// deleted, but without the verb `create` (apiextensions-apiserver
+/// `pkg/apiserver/customresource_discovery_controller.go`), and everyone may read discovery.
+///
+/// # Errors
+/// When they must not be, or the API server does not answer.
+async fn check_kinds(client: &Client) -> Result<(), WriteFailure> {
+    let resources = match call(client.list_api_group_resources(API_VERSION)).await {
+        Ok(list) => list.resources,
+        Err(error) if error.is_not_found() => Vec::new(),
+        // Without the right to read discovery this check is skipped; writes continue.
+        Err(error) if error.is_forbidden() => return Ok(()),
+        Err(error) => return Err(WriteFailure::Transient(error.to_string())),
+    };
+    let served = resources.iter().filter(|resource| resource.verbs.iter().any(|verb| verb == "create"));
+    let served: Vec<_> = served.map(|resource| resource.name.as_str()).collect();
+    // Tests grant nothing, so nothing written depends on them.
+    let needed = ResourceKind::ALL
+        .into_iter()
+        .filter(|kind| *kind != ResourceKind::QueueAccessTest)
+        .map(ResourceKind::plural);
+    let lacking: Vec<_> = needed.filter(|plural| !served.contains(plural)).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(WriteFailure::Transient(format!(
+        "the CustomResourceDefinition of {} is not there or is being deleted; what is live stays",
+        lacking.join(", ")
+    )))
 }
 
 fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
@@ -90,15 +125,15 @@ fn no_namespace(namespace: &str) -> WriteFailure {
 /// Separates failures that pass by themselves from lasting ones. The refusal of an admission webhook, or of a
 /// policy, is recognized by its text, because it chooses its status code freely; 400 and 403 are usual
 /// (apiserver `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
-pub(super) fn failure(error: &Error) -> WriteFailure {
+pub(super) fn failure(error: &CallError) -> WriteFailure {
     let message = error.to_string();
     let webhook = message.contains("admission webhook") && message.contains("denied the request");
     let policy = message.contains("AdmissionPolicy") && message.contains("denied request");
     match error {
-        Error::Refused { code: 400..=499, .. } if webhook || policy => WriteFailure::Rejected(message),
-        Error::Refused { code: 403, .. } => WriteFailure::Forbidden(message),
-        Error::Refused { code: 401 | 404 | 408 | 409 | 429, .. } => WriteFailure::Transient(message),
-        Error::Refused { code: 400..=499, .. } => WriteFailure::Rejected(message),
+        CallError::Refused { code: 400..=499, .. } if webhook || policy => WriteFailure::Rejected(message),
+        CallError::Refused { code: 403, .. } => WriteFailure::Forbidden(message),
+        CallError::Refused { code: 401 | 404 | 408 | 409 | 429, .. } => WriteFailure::Transient(message),
+        CallError::Refused { code: 400..=499, .. } => WriteFailure::Rejected(message),
         _ => WriteFailure::Transient(message),
     }
 }
@@ -107,8 +142,8 @@ pub(super) fn failure(error: &Error) -> WriteFailure {
 mod tests {
     use super::*;
 
-    fn refused(code: u16, message: &str) -> Error {
-        Error::Refused { code, message: message.into() }
+    fn refused(code: u16, message: &str) -> CallError {
+        CallError::Refused { code, message: message.into() }
     }
 
     #[test]
@@ -137,6 +172,6 @@ mod tests {
             assert!(!refused(code, "perhaps").is_definite(), "{code}");
         }
         assert_eq!(failure(&refused(500, broken)), WriteFailure::Transient(broken.into()));
-        assert!(matches!(failure(&Error::Timeout(WRITE)), WriteFailure::Transient(_)));
+        assert!(matches!(failure(&CallError::Timeout(WRITE)), WriteFailure::Transient(_)));
     }
 }

@@ -20,7 +20,7 @@ use queuewarden_plan::snapshot::Entry;
 
 /// A cached object of one of our kinds.
 #[derive(Debug)]
-pub struct Object<E> {
+pub struct CachedObject<E> {
     /// The entry that the plan uses.
     pub entry: Arc<E>,
     /// The log level that an annotation of the object sets; only that of the `YuniKornConfig` counts.
@@ -50,7 +50,7 @@ pub struct CurrentObject {
 
 impl CurrentObject {
     /// Returns the current version of a cached object.
-    pub fn from_cached<S, M>(kept: &Cached<Object<Entry<S, M>>>) -> Self {
+    pub fn from_cached<S, M>(kept: &Cached<CachedObject<Entry<S, M>>>) -> Self {
         let meta = &kept.value.entry.meta;
         Self {
             uid: Arc::clone(&meta.uid),
@@ -79,10 +79,10 @@ impl CurrentObject {
 /// Converts an object whose status is an `S` for the cache. A change matters to the plan when the object is a
 /// new one, or its spec or annotations changed. A change of the status does not, because the operator writes
 /// it.
-pub fn keep<E, M, S: Serialize + DeserializeOwned>(
+pub fn to_cached<E, M, S: Serialize + DeserializeOwned>(
     object: DynamicObject,
     entry: fn(&DynamicObject) -> Entry<E, M>,
-) -> Cached<Object<Entry<E, M>>> {
+) -> Cached<CachedObject<Entry<E, M>>> {
     let entry = entry(&object);
     let DynamicObject { metadata, mut data, .. } = object;
     let status = data.get_mut("status").map(Value::take).unwrap_or_default();
@@ -96,7 +96,7 @@ pub fn keep<E, M, S: Serialize + DeserializeOwned>(
         name: metadata.name.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),
         stamp: format!("{uid}/{generation}/{:x}", annotations.finish()),
-        value: Arc::new(Object {
+        value: Arc::new(CachedObject {
             log_level,
             status: stored_status::<S>(status, &entry.meta.conditions),
             entry: Arc::new(entry),
@@ -145,7 +145,7 @@ mod tests {
             "status": status,
         });
         let object = serde_json::from_value(object).unwrap();
-        let kept = keep::<_, _, api::QueueAclStatus>(object, convert::queue_acl);
+        let kept = to_cached::<_, _, api::QueueAclStatus>(object, convert::queue_acl);
         CurrentObject::from_cached(&kept)
     }
 

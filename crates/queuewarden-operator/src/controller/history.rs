@@ -17,9 +17,9 @@ use tokio::time::sleep;
 use super::apply;
 use super::health::Health;
 use queuewarden_api::history;
-use queuewarden_client::call::{Error, WRITE, call, call_within};
+use queuewarden_client::call::{CallError, WRITE, call, call_within};
 use queuewarden_plan::Plan;
-use queuewarden_plan::history::{Changes, MAX_REVISIONS, Revision, changes};
+use queuewarden_plan::history::{HistoryChanges, MAX_REVISIONS, Revision, changes};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot, WriteFailure};
 use yunikorn::config::checksum;
 
@@ -127,7 +127,7 @@ impl Task {
     ) -> Result<(), WriteFailure> {
         let api: Api<ControllerRevision> = Api::namespaced(self.client.clone(), namespace);
         let params = ListParams::default().labels(history::LABEL).limit(MAX_LISTED);
-        let failed = |error: &Error| apply::failure(error);
+        let failed = |error: &CallError| apply::failure(error);
         let list = call(api.list_metadata(&params)).await.map_err(|error| failed(&error))?;
         if list.metadata.continue_.is_some_and(|token| !token.is_empty()) {
             return Err(WriteFailure::Transient(format!(
@@ -138,7 +138,7 @@ impl Task {
         }
         let stored = list.items.iter().map(|object| history::stored(&object.metadata)).collect();
         let name = object.metadata.name.as_deref().unwrap_or_default();
-        let Changes { remove, create } = changes(stored, name, bytes);
+        let HistoryChanges { remove, create } = changes(stored, name, bytes);
         for old in remove {
             let uid = Some(old.uid).filter(|uid| !uid.is_empty());
             let preconditions = Some(Preconditions { uid, resource_version: None });

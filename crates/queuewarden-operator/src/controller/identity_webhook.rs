@@ -16,27 +16,26 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::Notify;
 
 use super::cache::Cached;
-use super::watch::{Problem, Progress, Watch};
-use super::world::FORBIDDEN_FOR;
+use super::watch::{FORBIDDEN_FOR, Problem, Progress, Watch};
 use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN, check, webhooks};
 
 /// The watches of the configurations, one by one, because the shipped `ClusterRole` allows no
 /// more.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Watches {
+pub struct IdentityWebhookWatches {
     mutating: Watch<Vec<Webhook>>,
     validating: Watch<Vec<Webhook>>,
     yunikorn: Watch<Vec<Webhook>>,
 }
 
-impl Watches {
+impl IdentityWebhookWatches {
     /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
         let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
         let watch = |kind: &ApiResource, name: &str, label: &'static str| {
             let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-            Watch::start(client, |client| Api::all_with(client, kind), config, keep, label, changed)
+            Watch::start(client, |client| Api::all_with(client, kind), config, to_cached, label, changed)
         };
         Self {
             mutating: watch(&mutating, MUTATING, "mutatingwebhookconfigurations-user-info"),
@@ -62,12 +61,9 @@ impl Watches {
     /// The reason why they do not, and what to do.
     pub fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
         for (watch, name) in self.all() {
-            let is_denied = |problem: &Problem| {
-                problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
-            };
             let synced = watch.cache().synced();
-            if let Some(problem) = watch.progress().problem().filter(|problem| !synced || is_denied(problem))
-            {
+            let problem = watch.progress().problem();
+            if let Some(problem) = problem.filter(|problem| !synced || problem.is_denied(now)) {
                 return Err(format!(
                     "queuewarden cannot read the webhook configuration {name}; install manifests/user-info, \
                      whose ClusterRole lets it: {}",
@@ -93,7 +89,7 @@ impl Watches {
 
 /// Converts a configuration for the cache.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep(object: DynamicObject) -> Cached<Vec<Webhook>> {
+fn to_cached(object: DynamicObject) -> Cached<Vec<Webhook>> {
     let resource_version = object.resource_version().unwrap_or_default();
     Cached {
         name: object.name_any(),

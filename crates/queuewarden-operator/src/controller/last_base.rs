@@ -12,7 +12,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use queuewarden_client::call::{Error, WRITE, call, call_within};
+use queuewarden_client::call::{CallError, WRITE, call, call_within};
 use queuewarden_plan::snapshot::{FIELD_MANAGER, LastBase};
 
 /// The name of the ConfigMap.
@@ -26,13 +26,13 @@ const SOURCE: &str = "queuewarden.dev/source";
 
 /// The store of the last good base.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Store {
+pub struct LastBaseStore {
     api: Api<ConfigMap>,
     /// True once it was logged that the operator has no right to the ConfigMap.
     logged: AtomicBool,
 }
 
-impl Store {
+impl LastBaseStore {
     /// Creates a store in `namespace`; `None` is the client's own.
     pub fn new(client: Client, namespace: Option<&str>) -> Self {
         let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
@@ -43,7 +43,7 @@ impl Store {
     ///
     /// # Errors
     /// When the API server does not answer.
-    pub async fn read(&self) -> Result<Option<LastBase>, Error> {
+    pub async fn read(&self) -> Result<Option<LastBase>, CallError> {
         match call(self.api.get_opt(NAME)).await {
             Ok(map) => Ok(map.and_then(base)),
             Err(error) => self.allowed(error).map(|()| None),
@@ -54,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// When it was not stored; another attempt may succeed.
-    pub async fn write(&self, base: &LastBase) -> Result<(), Error> {
+    pub async fn write(&self, base: &LastBase) -> Result<(), CallError> {
         let done = match self.patch(base).await {
             Err(error) if error.is_not_found() => match self.create(base).await {
                 Err(error) if error.is_conflict() => self.patch(base).await,
@@ -65,14 +65,14 @@ impl Store {
         done.or_else(|error| self.allowed(error))
     }
 
-    async fn patch(&self, base: &LastBase) -> Result<(), Error> {
+    async fn patch(&self, base: &LastBase) -> Result<(), CallError> {
         let data = json!({KEY: base.text, LOADED: base.loaded});
         let body = json!({"metadata": {"annotations": {SOURCE: base.source}}, "data": data});
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
         call_within(WRITE, self.api.patch(NAME, &params, &Patch::Merge(body))).await.map(drop)
     }
 
-    async fn create(&self, base: &LastBase) -> Result<(), Error> {
+    async fn create(&self, base: &LastBase) -> Result<(), CallError> {
         let map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(NAME.to_owned()),
@@ -92,7 +92,7 @@ impl Store {
     }
 
     /// Logs that the right is missing, once, and continues without it; returns every other error.
-    fn allowed(&self, error: Error) -> Result<(), Error> {
+    fn allowed(&self, error: CallError) -> Result<(), CallError> {
         if !error.is_forbidden() {
             return Err(error);
         }

@@ -18,9 +18,9 @@ use super::cache::{Cached, Moment};
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
 use queuewarden_client::call::call;
-use queuewarden_plan::rbac_mirror::{Action, Changes, Step};
+use queuewarden_plan::rbac_mirror::{MirrorAction, MirrorChanges, MirrorStep};
 use queuewarden_plan::snapshot::{
-    FIELD_MANAGER, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorObject, WriteFailure,
+    FIELD_MANAGER, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
 };
 
 /// The number of writes that run at the same time.
@@ -29,23 +29,23 @@ const CONCURRENCY: usize = 8;
 /// The watches of the mirror. They exist only where the mirror is or was enabled, because the rights to them
 /// are granted with it.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct Watches {
+pub struct MirrorWatches {
     roles: Watch<MirrorObject>,
     bindings: Watch<MirrorObject>,
 }
 
 /// The result of a step that did not fail.
 #[derive(Debug)]
-pub enum Answer {
+pub enum StepResult {
     /// The object was written; this is its current version.
-    Written(Kind, MirrorObject),
+    Written(MirrorKind, MirrorObject),
     /// Someone else changed the object first; this is its current version.
-    Stale(Kind, MirrorObject),
+    Stale(MirrorKind, MirrorObject),
     /// The object does not exist any more.
-    Removed(Kind, String),
+    Removed(MirrorKind, String),
 }
 
-impl Watches {
+impl MirrorWatches {
     /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let config = || watcher::Config::default().labels(&format!("{MIRROR_LABEL}={MIRROR_VALUE}"));
@@ -53,7 +53,7 @@ impl Watches {
             client,
             Api::<ClusterRole>::all,
             config(),
-            |role| keep(mirror::current_role(role)),
+            |role| to_cached(mirror::current_role(role)),
             "clusterroles",
             changed,
         );
@@ -61,7 +61,7 @@ impl Watches {
             client,
             Api::<ClusterRoleBinding>::all,
             config(),
-            |binding| keep(mirror::current_binding(binding)),
+            |binding| to_cached(mirror::current_binding(binding)),
             "clusterrolebindings",
             changed,
         );
@@ -93,26 +93,26 @@ impl Watches {
     }
 
     /// Returns the current moment for each kind. Call it before steps are taken.
-    pub fn moments(&self) -> BTreeMap<Kind, Moment> {
-        [Kind::Role, Kind::Binding].map(|kind| (kind, self.watch(kind).cache().moment())).into()
+    pub fn moments(&self) -> BTreeMap<MirrorKind, Moment> {
+        [MirrorKind::Role, MirrorKind::Binding].map(|kind| (kind, self.watch(kind).cache().moment())).into()
     }
 
     /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
-    pub fn learn(&self, answer: Answer, moments: &BTreeMap<Kind, Moment>) {
+    pub fn learn(&self, answer: StepResult, moments: &BTreeMap<MirrorKind, Moment>) {
         match answer {
-            Answer::Written(kind, object) | Answer::Stale(kind, object) => {
+            StepResult::Written(kind, object) | StepResult::Stale(kind, object) => {
                 if let Some(moment) = moments.get(&kind) {
-                    self.watch(kind).cache().learn(keep(object), *moment);
+                    self.watch(kind).cache().learn(to_cached(object), *moment);
                 }
             }
-            Answer::Removed(kind, name) => self.watch(kind).cache().forget(&name),
+            StepResult::Removed(kind, name) => self.watch(kind).cache().forget(&name),
         }
     }
 
-    fn watch(&self, kind: Kind) -> &Watch<MirrorObject> {
+    fn watch(&self, kind: MirrorKind) -> &Watch<MirrorObject> {
         match kind {
-            Kind::Role => &self.roles,
-            Kind::Binding => &self.bindings,
+            MirrorKind::Role => &self.roles,
+            MirrorKind::Binding => &self.bindings,
         }
     }
 }
@@ -125,7 +125,7 @@ fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, boo
 }
 
 /// Converts an object for the cache. Every change matters, because nobody else should write here.
-fn keep(object: MirrorObject) -> Cached<MirrorObject> {
+fn to_cached(object: MirrorObject) -> Cached<MirrorObject> {
     Cached {
         name: object.name.clone(),
         resource_version: object.resource_version.clone(),
@@ -138,27 +138,29 @@ fn keep(object: MirrorObject) -> Cached<MirrorObject> {
 /// step that was begun.
 pub async fn carry_out(
     client: &Client,
-    changes: &Changes,
+    changes: &MirrorChanges,
     may_write: impl Fn() -> bool,
-) -> Vec<Result<Answer, WriteFailure>> {
+) -> Vec<Result<StepResult, WriteFailure>> {
     let steps = changes.steps.iter().take_while(|_| may_write());
     let requests = steps.map(|step| take(client, step, &changes.owner));
     futures::stream::iter(requests).buffered(CONCURRENCY).collect().await
 }
 
-async fn take(client: &Client, step: &Step, owner: &str) -> Result<Answer, WriteFailure> {
+async fn take(client: &Client, step: &MirrorStep, owner: &str) -> Result<StepResult, WriteFailure> {
     let version = step.last.as_ref().map(|(_, version)| version.as_str());
     match (&step.action, step.kind) {
-        (Action::Rules(rules), _) => {
+        (MirrorAction::Rules(rules), _) => {
             let role = mirror::role(&step.name, rules, owner, version);
             write(client, step, Some(role), mirror::current_role).await
         }
-        (Action::Subjects(subjects), _) => {
+        (MirrorAction::Subjects(subjects), _) => {
             let binding = mirror::binding(&step.name, subjects, owner, version);
             write(client, step, Some(binding), mirror::current_binding).await
         }
-        (Action::Delete, Kind::Role) => write(client, step, None, mirror::current_role).await,
-        (Action::Delete, Kind::Binding) => write(client, step, None, mirror::current_binding).await,
+        (MirrorAction::Delete, MirrorKind::Role) => write(client, step, None, mirror::current_role).await,
+        (MirrorAction::Delete, MirrorKind::Binding) => {
+            write(client, step, None, mirror::current_binding).await
+        }
     }
 }
 
@@ -166,14 +168,14 @@ async fn take(client: &Client, step: &Step, owner: &str) -> Result<Answer, Write
 /// version. If someone else has changed it since, reads it for the next plan.
 async fn write<K>(
     client: &Client,
-    step: &Step,
+    step: &MirrorStep,
     object: Option<K>,
     current: fn(K) -> MirrorObject,
-) -> Result<Answer, WriteFailure>
+) -> Result<StepResult, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
 {
-    let Step { kind, name, last, .. } = step;
+    let MirrorStep { kind, name, last, .. } = step;
     let api = Api::<K>::all(client.clone());
     let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
     let written = match (object, last.clone()) {
@@ -187,7 +189,7 @@ where
         }
     };
     let written = match written {
-        Ok(Some(object)) => return Ok(Answer::Written(*kind, current(object))),
+        Ok(Some(object)) => return Ok(StepResult::Written(*kind, current(object))),
         // Read it past every cache.
         Err(error) if error.is_conflict() => call(api.get_opt(name)).await,
         Err(error) if error.is_not_found() && last.is_some() => Ok(None),
@@ -199,7 +201,7 @@ where
              queuewarden's to change; remove it",
             kind.name()
         ))),
-        Some(object) => Ok(Answer::Stale(*kind, current(object))),
-        None => Ok(Answer::Removed(*kind, name.clone())),
+        Some(object) => Ok(StepResult::Stale(*kind, current(object))),
+        None => Ok(StepResult::Removed(*kind, name.clone())),
     }
 }

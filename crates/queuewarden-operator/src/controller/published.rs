@@ -11,12 +11,11 @@ use tokio::sync::watch;
 
 use queuewarden_plan::attribution::{self, Attribution, Part};
 use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{ParseCache, Plan, Running, base_tree, merged, user_info};
+use queuewarden_plan::view::{AccessView, Writers};
+use queuewarden_plan::{ParseCache, Plan, SchedulerText, base_tree, config_map_of, merged, user_info};
 use yunikorn::admission::Conf;
-use yunikorn::config::Config;
-use yunikorn::identity::ResolverKind;
+use yunikorn::config::{Config, Flattened};
 use yunikorn::version::Version;
-use yunikorn_access::alias::{self, Aliased};
 use yunikorn_access::{Tree, user_info};
 
 /// The state at one moment.
@@ -29,7 +28,10 @@ pub struct Published {
     /// The objects that were observed.
     pub snapshot: Arc<Snapshot>,
     /// The queues that the scheduler runs, or the reason why they are unknown.
-    pub queues: Result<Arc<Queues>, String>,
+    pub queues: Result<Arc<AccessView>, String>,
+    /// The name of the text that they are written in. Positions in it would not help, because it is
+    /// generated.
+    pub source: Arc<str>,
     /// The configuration of `YuniKorn`'s admission controller.
     pub conf: Conf,
     /// The settings for `user.info`.
@@ -42,73 +44,31 @@ pub struct Published {
 /// repairs itself there, and by default `YuniKorn` leaves it alone, too.
 pub const LEFT_ALONE: &str = "kube-system";
 
-/// The queues that the scheduler runs.
-#[derive(Debug)]
-pub struct Queues {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// The queues of each partition, with the objects that grant.
-    pub trees: Vec<Tree>,
-    /// The aliases that their ACLs name.
-    granted_aliases: BTreeSet<String>,
-}
-
 /// No alias.
 static NO_ALIASES: BTreeSet<String> = BTreeSet::new();
-
-impl Queues {
-    /// Returns the queues of a configuration, and the objects that wrote the ACLs in it.
-    ///
-    /// # Errors
-    /// When an ACL does not activate.
-    fn new(
-        config: Arc<Config>,
-        attributions: &[Attribution],
-        base: Option<&Config>,
-        aliased: &Arc<Aliased>,
-    ) -> Result<Self, String> {
-        let trees = config.partitions.iter().map(Tree::new).collect::<Result<Vec<_>, _>>();
-        let mut trees = trees.map_err(|error| error.to_string())?;
-        for tree in &mut trees {
-            attribution::mark(tree, attributions, base);
-            tree.name_aliases(Arc::clone(aliased));
-            tree.make_ready();
-        }
-        let granted_aliases = alias::granted(&config);
-        Ok(Self { config, trees, granted_aliases })
-    }
-
-    /// Returns the queues of one partition; its name is matched without case.
-    pub fn tree(&self, partition: &str) -> Option<&Tree> {
-        self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition))
-    }
-
-    /// Returns the resolver in which the scheduler looks up groups.
-    pub fn resolver(&self) -> ResolverKind {
-        ResolverKind::in_force(&self.config)
-    }
-}
 
 impl Published {
     /// Returns the state that follows from a round. Unchanged parts are taken from `before`, and what the
     /// plan has parsed is not parsed again.
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
-        let running = Running::new(&flat, &snapshot);
+        let running = SchedulerText::new(&flat, &snapshot);
         let attributions = attributions(&running, &snapshot, plan);
         let base = base_tree(&snapshot, &flat, known);
         let base = base.as_deref();
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let version = snapshot.version();
-        let hash = hash(&running, &attributions, base, &keys, version);
+        let source = source_of(&flat);
+        let hash = hash(&running, &source, &attributions, base, &keys, version);
         let same = before.filter(|before| before.hash == hash);
         let queues = same.map(|before| before.queues.clone());
         let queues = queues.unwrap_or_else(|| {
-            queues_of(&running, &attributions, base, &snapshot.aliased(), known).map(Arc::new)
+            let (attributions, aliased) = (&*attributions, &Arc::new(snapshot.aliased()));
+            view_of(&running, &Writers { attributions, base, aliased, texts: &source }, known).map(Arc::new)
         });
         let conf = same.map_or_else(|| Conf::from_keys(&keys, version).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
-        Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
+        Self { made: snapshot.now, hash, snapshot, queues, source, conf, user_info, own_namespace: None }
     }
 
     /// Returns the aliases that the ACLs name which the scheduler runs; none while these are unknown.
@@ -128,26 +88,42 @@ impl Published {
 
 /// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
 /// any other the statuses name them.
-fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
+fn attributions(running: &SchedulerText<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
         Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
         _ => attribution::in_force(&snapshot.queue_acls),
     }
 }
 
-fn queues_of(
-    running: &Running<'_>,
-    attributions: &[Attribution],
-    base: Option<&Config>,
-    aliased: &Aliased,
+/// Returns the view of the text that the scheduler runs, with everything that the endpoints need at hand.
+fn view_of(
+    running: &SchedulerText<'_>,
+    writers: &Writers<'_>,
     known: &mut ParseCache,
-) -> Result<Queues, String> {
-    let aliased = Arc::new(aliased.clone());
-    running.read(|text| Queues::new(known.taken(text)?, attributions, base, &aliased))
+) -> Result<AccessView, String> {
+    let version = known.version();
+    running.read(|text| {
+        let config = known.parse_accepted(text)?;
+        let mut view = AccessView::new(&config, version).map_err(|error| error.to_string())?;
+        writers.attribute(&mut view.trees);
+        view.trees.iter().for_each(Tree::make_ready);
+        Ok(view)
+    })
+}
+
+/// Returns the ConfigMap and key of the text that `YuniKorn` runs with: `yunikorn-configs/queues.yaml`.
+fn source_of(flat: &Flattened) -> Arc<str> {
+    let key = flat.queues_key();
+    let queues = flat.queues(&key);
+    match queues.origin.filter(|_| !queues.text.is_empty()) {
+        None => "YuniKorn's built-in default".into(),
+        Some(origin) => format!("{}/{}", config_map_of(origin.source), origin.key).into(),
+    }
 }
 
 fn hash(
-    running: &Running<'_>,
+    running: &SchedulerText<'_>,
+    source: &str,
     attributions: &[Attribution],
     base: Option<&Config>,
     keys: &BTreeMap<String, String>,
@@ -160,6 +136,7 @@ fn hash(
         hasher.update(part.as_bytes());
     };
     add(version.as_str());
+    add(source);
     match running.text {
         Ok(text) => add(text),
         Err(why) => ["unknown", why].into_iter().for_each(&mut add),
@@ -195,7 +172,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 /// Publishes the state to the endpoints.
 pub type Publisher = watch::Sender<Option<Arc<Published>>>;
 /// Reads the current state; `None` until everything was read once.
-pub type Knows = watch::Receiver<Option<Arc<Published>>>;
+pub type PublishedReceiver = watch::Receiver<Option<Arc<Published>>>;
 
 #[cfg(test)]
 mod tests {
@@ -208,18 +185,21 @@ mod tests {
         format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n")
     }
 
-    fn submit(queues: &Result<Queues, String>) -> String {
-        let tree = queues.as_ref().unwrap().tree("DEFAULT").unwrap();
+    fn submit(view: &Result<AccessView, String>) -> String {
+        let tree = view.as_ref().unwrap().tree("DEFAULT").unwrap();
         let (_, root) = tree.queues().next().unwrap();
         root.grants(Right::Submit).acl.canonical()
     }
 
+    fn view_of(running: &SchedulerText<'_>) -> Result<AccessView, String> {
+        let (aliased, texts) = (&Arc::default(), &Arc::<str>::from("here"));
+        let writers = Writers { attributions: &[], base: None, aliased, texts };
+        super::view_of(running, &writers, &mut ParseCache::new(Version::V1_8))
+    }
+
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
-        let queues_of = |text: &str, proven: Option<&str>| {
-            let running = Running { text: Ok(text), proven };
-            super::queues_of(&running, &[], None, &Aliased::default(), &mut ParseCache::new(Version::V1_8))
-        };
+        let queues_of = |text: &str, proven: Option<&str>| view_of(&SchedulerText { text: Ok(text), proven });
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
         let bob = text("bob");
         assert_eq!(submit(&queues_of(&text("a  b"), Some(&bob))), "bob");
@@ -233,11 +213,8 @@ mod tests {
     fn granted_aliases_are_those_in_the_acls() {
         let spark = alias(Kind::User, "system:serviceaccount:spark:driver");
         let text = text(&format!("sue devs,{spark}"));
-        let running = Running { text: Ok(&text), proven: None };
-        let queues =
-            super::queues_of(&running, &[], None, &Aliased::default(), &mut ParseCache::new(Version::V1_8))
-                .unwrap();
-        assert_eq!(queues.granted_aliases, BTreeSet::from([spark]));
+        let running = SchedulerText { text: Ok(&text), proven: None };
+        assert_eq!(view_of(&running).unwrap().granted_aliases, BTreeSet::from([spark]));
     }
 
     #[test]
@@ -251,7 +228,7 @@ mod tests {
         let hash = |text: Result<&'static str, &'static str>,
                     keys: &BTreeMap<_, _>,
                     proven: Option<&'static str>| {
-            hash(&Running { text, proven }, &[], None, keys, Version::V1_8)
+            hash(&SchedulerText { text, proven }, "here", &[], None, keys, Version::V1_8)
         };
         let of = |base: &str, until: Option<Timestamp>| {
             let acl = |text: &str| yunikorn::acl::parse(text).unwrap();
@@ -263,8 +240,8 @@ mod tests {
                 base_stays: true,
             };
             let base = yunikorn::config::verdict(&text(base), &[], Version::V1_8).config;
-            let running = Running { text: Ok("a"), proven: None };
-            super::hash(&running, &[attribution], base.as_ref(), &keys(&[]), Version::V1_8)
+            let running = SchedulerText { text: Ok("a"), proven: None };
+            super::hash(&running, "here", &[attribution], base.as_ref(), &keys(&[]), Version::V1_8)
         };
         let hashes = [
             hash(Ok("a"), &keys(&[]), None),

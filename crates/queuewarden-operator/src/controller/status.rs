@@ -13,9 +13,9 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::world::World;
+use super::cluster_watches::ClusterWatches;
 use queuewarden_api::status::{self, Reported};
-use queuewarden_client::call::{Error, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_client::objects::api;
 use queuewarden_plan::snapshot::{Entry, FIELD_MANAGER, Meta, Snapshot};
 use queuewarden_plan::{ObjectRef, ObjectStatus, Plan, ResourceKind};
@@ -40,7 +40,7 @@ pub struct StatusPatch {
 pub fn patches<'a>(
     snapshot: &'a Snapshot,
     plan: &'a Plan,
-    world: &'a World,
+    world: &'a ClusterWatches,
     after: &str,
 ) -> impl Iterator<Item = StatusPatch> + Send + 'a {
     let config = snapshot.config.iter();
@@ -62,7 +62,7 @@ pub fn patches<'a>(
 
 /// Returns the patch that makes the status equal to `planned`.
 fn patch<S: Serialize>(
-    world: &World,
+    world: &ClusterWatches,
     kind: ResourceKind,
     meta: &Meta,
     planned: &ObjectStatus<S>,
@@ -98,7 +98,7 @@ fn difference(old: &Value, new: &Value) -> Option<Value> {
 
 /// The result of a patch that did not fail.
 #[derive(Debug)]
-pub enum Answer {
+pub enum PatchResult {
     /// The object with its new status.
     Patched(Box<DynamicObject>),
     /// Someone else changed the object since; this is its current version.
@@ -113,7 +113,7 @@ pub fn send(
     client: &Client,
     patches: impl Iterator<Item = StatusPatch> + Send,
     may_send: impl Fn() -> bool + Send,
-) -> impl Stream<Item = (StatusPatch, Result<Answer, Error>)> + Send {
+) -> impl Stream<Item = (StatusPatch, Result<PatchResult, CallError>)> + Send {
     let requests = patches.take_while(move |_| may_send()).map(move |patch| async move {
         let answer = send_one(client, &patch).await;
         (patch, answer)
@@ -121,17 +121,17 @@ pub fn send(
     futures::stream::iter(requests).buffer_unordered(CONCURRENCY)
 }
 
-async fn send_one(client: &Client, patch: &StatusPatch) -> Result<Answer, Error> {
+async fn send_one(client: &Client, patch: &StatusPatch) -> Result<PatchResult, CallError> {
     let ObjectRef { kind, name } = &patch.object;
     let api = api(*kind, client.clone());
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
     match call(api.patch_status(name, &params, &Patch::Merge(&patch.body))).await {
-        Ok(object) => Ok(Answer::Patched(Box::new(object))),
-        Err(error) if error.is_not_found() => Ok(Answer::Removed),
+        Ok(object) => Ok(PatchResult::Patched(Box::new(object))),
+        Err(error) if error.is_not_found() => Ok(PatchResult::Removed),
         // The watch is not enough here: a change of a label, for example, triggers no run.
         Err(error) if error.is_conflict() => {
             let current = call(api.get_opt(name)).await?;
-            Ok(current.map_or(Answer::Removed, |object| Answer::Stale(Box::new(object))))
+            Ok(current.map_or(PatchResult::Removed, |object| PatchResult::Stale(Box::new(object))))
         }
         Err(error) => Err(error),
     }

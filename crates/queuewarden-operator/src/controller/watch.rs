@@ -12,29 +12,29 @@ use std::time::Duration;
 
 use axum::http::Request;
 use futures::StreamExt as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tower::BoxError;
 
 use super::cache::{Cache, Cached};
+use super::metered::{Cost, Metered};
 use super::{clock, lock};
-
-/// Longest wait for the beginning of a response, including that of a full list.
-const ANSWER: Duration = Duration::from_secs(30);
 
 /// The number of seconds after which the server is requested to end a watch. A watch that is silent for five
 /// seconds longer is started again. Otherwise a connection that a network dropped silently goes unnoticed,
 /// and until then no revocation is seen.
 const LENGTH: u32 = 60;
+/// The time for which the API server must refuse something that was never read before that is reported.
+pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 /// Longest silence within a response: five seconds more than [`LENGTH`], after which the server ends a
 /// working watch.
-pub(super) const SILENCE: Duration = Duration::from_secs(65);
+pub(crate) const SILENCE: Duration = Duration::from_secs(65);
 
 /// The state of a watch: when it last got a response, and why it fails.
 #[derive(Debug)]
@@ -58,6 +58,13 @@ pub struct Problem {
     pub message: String,
     /// The time since which the watch does not work, even if the reason was another one at first.
     pub since: Timestamp,
+}
+
+impl Problem {
+    /// Returns whether the API server has denied the watch for so long that this is not a passing refusal.
+    pub(super) fn is_denied(&self, now: Timestamp) -> bool {
+        self.code == Some(403) && now.duration_since(self.since) >= FORBIDDEN_FOR
+    }
 }
 
 impl Progress {
@@ -140,6 +147,8 @@ impl Progress {
 
 /// A store for the objects of a watch.
 pub trait Store: Default + Send + 'static {
+    /// The memory that objects take until they are converted.
+    const COST: Cost = Cost::WHOLE;
     /// One object, converted.
     type Item: Send;
 
@@ -187,7 +196,7 @@ impl<S: Store> WatchInto<S> {
         K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
     {
         let (store, progress) = (Arc::new(Mutex::new(S::default())), Progress::new(resource));
-        let api = api(noting(client, Arc::clone(&progress), Arc::clone(changed)));
+        let api = api(noting(client, S::COST, Arc::clone(&progress), Arc::clone(changed)));
         let mut events = Box::pin(watcher(api, config.timeout(LENGTH)).default_backoff());
         let (observing, noting, changed) = (Arc::clone(&store), Arc::clone(&progress), Arc::clone(changed));
         let task = tokio::spawn(async move {
@@ -237,20 +246,23 @@ fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> T) -> watcher::Event<T
     }
 }
 
-/// Returns `client` with each response noted and the wait for it limited. A problem is over when a watch
-/// starts: a list may succeed where a watch is refused.
-fn noting(client: &Client, progress: Arc<Progress>, changed: Arc<Notify>) -> Client {
+/// Returns `client` with each response noted and charged, and the wait for it limited. A problem is over when
+/// a watch starts, unless it ended at its next event: a list may succeed where a watch is refused.
+fn noting(client: &Client, cost: Cost, progress: Arc<Progress>, changed: Arc<Notify>) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let client = client.clone();
+    let metered = Metered::new(client.clone(), cost);
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (client, progress, changed) = (client.clone(), Arc::clone(&progress), Arc::clone(&changed));
+        let (metered, progress, changed) =
+            (Arc::clone(&metered), Arc::clone(&progress), Arc::clone(&changed));
         async move {
             let watches =
                 request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"));
-            let response = timeout(ANSWER, client.send(request)).await??;
+            let is_stuck = metered.is_stuck();
+            let response =
+                if watches { metered.watch(request).await? } else { metered.list(request).await? };
             let success = response.status().is_success();
             progress.note_answer(success);
-            if success && watches && progress.note_recovery() {
+            if success && watches && !is_stuck && progress.note_recovery() {
                 changed.notify_one();
             }
             Ok::<_, BoxError>(response)

@@ -5,6 +5,8 @@ use axum::extract::{self, FromRequest};
 
 use super::api_error::ApiError;
 use super::bounds::Cut;
+use super::listener::guest;
+use super::room::Guest;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
 use queuewarden_api::review::envelope::{AdmissionRequest, Unreadable};
@@ -17,6 +19,8 @@ pub(super) struct AdmissionReview {
     pub(super) request: AdmissionRequest,
     /// The reason why there is more that cannot be read.
     pub(super) problem: Option<Diagnostic>,
+    /// The client that sent it.
+    pub(super) from: Guest,
 }
 
 impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
@@ -25,17 +29,18 @@ impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
 
     async fn from_request(request: extract::Request, state: &S) -> Result<Self, ApiError> {
         let cut = request.extensions().get::<Cut>().copied();
+        let from = guest(request.extensions());
         let body = Bytes::from_request(request, state).await;
         let body = body.map_err(|error| ApiError::bad_request(error.body_text()))?;
         let Unreadable { request, why } = match AdmissionRequest::read(&body) {
-            Ok(request) => return Ok(Self { request, problem: None }),
+            Ok(request) => return Ok(Self { request, problem: None, from }),
             Err(unreadable) => *unreadable,
         };
         let problem = cut.map_or(why, not_read);
         if request.uid.is_empty() {
             return Err(ApiError::bad_request(problem.to_string()));
         }
-        Ok(Self { request, problem: Some(problem) })
+        Ok(Self { request, problem: Some(problem), from })
     }
 }
 

@@ -35,7 +35,7 @@ const NAME: usize = 256;
 const REASON: usize = 1024;
 
 /// A decision to log and to count.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AuditRecord<'a> {
     /// The request: one of the verbs that the endpoint knows, or [`OTHER`].
     pub(super) verb: &'static str,
@@ -271,12 +271,8 @@ mod tests {
                 verb: "submit",
                 decision: "placed",
                 clause: "submitacl",
-                refused: false,
                 by: "boss",
-                user: "",
-                queue: "",
-                object: "",
-                reason: "",
+                ..AuditRecord::default()
             };
             audit.note(&seen, &decided);
         };

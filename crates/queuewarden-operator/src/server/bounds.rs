@@ -5,7 +5,6 @@
 //! first bytes decide ([`Cut`]). No requester decides by the size or number of objects whether they are
 //! checked.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,10 +22,8 @@ use tracing::Instrument as _;
 use super::api_error::ApiError;
 use super::api_error::contained;
 use super::audit::{Audit, from_peer};
-use super::listener::Peer;
-use super::room::{Requests, Room};
-use super::shares::{Crowded, Guest, Share};
-use super::slots::Slot;
+use super::listener::{Peer, Slot, guest};
+use super::room::{Crowded, Requests, Room, Share};
 use crate::controller::health::Health;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
@@ -250,7 +247,7 @@ impl Bound {
         slot: Option<&Slot>,
     ) -> Result<Share, Crowded> {
         let peer = parts.extensions.get::<Peer>();
-        let guest = peer.map_or(Guest::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), |peer| peer.guest);
+        let guest = guest(&parts.extensions);
         if let Ok(share) = self.room.take(guest, bytes) {
             return Ok(share);
         }
@@ -376,6 +373,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use crate::memory::{Budget, MIB};
+    use crate::server::room::Guest;
 
     /// Bytes of all requests at once.
     const ALL: usize = 2 * BODY + BODY / 2;

@@ -3,14 +3,23 @@
 //! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes,
 //! headers, bodies, streams, connections. An answer leaves at once (`TCP_NODELAY`): without it, each
 //! decision costs the API server a delayed acknowledgement of 40 ms.
+//!
+//! This is a listener of our own because axum-server and tower limit requests and their time, but not
+//! connections by peer. Idle connections, handshakes that never end and requests whose bodies do not arrive
+//! must not keep an API server out: a new connection is accepted at once, in the place of an idle one of the
+//! peer that has the most ([`Slot`]). A connection also ends when its first request is late, when it is idle,
+//! and after half an hour, so that load moves to other replicas; and the bytes of its headers count for its
+//! peer before they become a request. axum-server has one time limit, for the end of the process.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::HeaderMap;
+use axum::http::{Extensions, HeaderMap};
 use axum::response::IntoResponse as _;
 use futures::FutureExt as _;
 use hyper::body::Incoming;
@@ -21,16 +30,15 @@ use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use super::api_error::ApiError;
-use super::room::Requests;
-use super::shares::{Guest, Joint, Shares};
-use super::slots::{Slot, Slots};
+use super::room::{Guest, Joint, Requests, Shares};
 use crate::controller::health::Health;
+use crate::controller::lock;
 use crate::memory::MIB;
 
 /// The time for the TLS handshake.
@@ -48,7 +56,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
-    /// The largest number of connections at once. For a further one an idle one is closed ([`Slots`]).
+    /// The largest number of connections at once. For a further one an idle one is closed ([`Slot`]).
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: u32,
@@ -99,6 +107,12 @@ impl Peer {
     pub fn new(address: SocketAddr, certificates: Arc<[CertificateDer<'static>]>) -> Self {
         Self { address, certificates, guest: Guest::Stranger(address.ip()), unread: None }
     }
+}
+
+/// Returns the client of a request.
+pub(super) fn guest(extensions: &Extensions) -> Guest {
+    let unknown = Guest::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    extensions.get::<Peer>().map_or(unknown, |peer| peer.guest)
 }
 
 /// Decides by the certificates of a client whether it is an API server.
@@ -332,4 +346,210 @@ fn builder(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
         .initial_connection_window_size(limits.window.saturating_mul(limits.streams))
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
     builder
+}
+
+/// A fixed number of slots for connections. When all are taken, the peer with the most connections closes
+/// the one that has been idle longest. A connection whose request is being answered is never closed.
+#[derive(Debug)]
+struct Slots {
+    free: Arc<Semaphore>,
+    taken: Mutex<Vec<Arc<SlotState>>>,
+}
+
+/// The state of one connection.
+#[derive(Debug)]
+struct SlotState {
+    peer: IpAddr,
+    usage: Mutex<Usage>,
+    called: watch::Sender<bool>,
+    evicted: Notify,
+}
+
+/// The use of a connection. It is read when something is due: a request wakes nothing.
+#[derive(Debug)]
+struct Usage {
+    /// Requests that are being answered.
+    answered: usize,
+    /// The time since which none is being answered, if none is.
+    idle: Instant,
+}
+
+impl SlotState {
+    /// Returns the time since which no request of it is being answered; `None`: one is.
+    fn idle_since(&self) -> Option<Instant> {
+        let usage = self.lock();
+        (usage.answered == 0).then_some(usage.idle)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Usage> {
+        lock(&self.usage)
+    }
+}
+
+/// One slot; free again when dropped.
+#[derive(Debug)]
+pub struct Slot {
+    all: Arc<Slots>,
+    connection: Arc<SlotState>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub struct Busy(Arc<SlotState>);
+
+impl Slots {
+    /// Returns `number` free slots.
+    fn new(number: usize) -> Arc<Self> {
+        Arc::new(Self { free: Arc::new(Semaphore::new(number)), taken: Mutex::default() })
+    }
+
+    /// Takes a slot and frees one if necessary; `None` comes only from a semaphore that is closed.
+    async fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
+        if self.free.available_permits() == 0 {
+            self.make_room();
+        }
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
+        let called = watch::Sender::new(false);
+        let usage = Mutex::new(Usage { answered: 0, idle: Instant::now() });
+        let connection = Arc::new(SlotState { peer, usage, called, evicted: Notify::new() });
+        self.lock().push(Arc::clone(&connection));
+        Some(Slot { all: Arc::clone(self), connection, _permit: permit })
+    }
+
+    /// Makes the connection close that has been idle longest, of the peer with the most slots. Where none
+    /// is idle, the new connection waits for the first one that ends.
+    fn make_room(&self) {
+        let taken = self.lock();
+        let mut slots_of: HashMap<IpAddr, usize> = HashMap::new();
+        for connection in taken.iter() {
+            *slots_of.entry(connection.peer).or_default() += 1;
+        }
+        let idle = taken.iter().filter_map(|connection| Some((connection.idle_since()?, connection)));
+        let first = idle.max_by_key(|(since, one)| (slots_of.get(&one.peer).copied(), Reverse(*since)));
+        if let Some((_, connection)) = first {
+            connection.evicted.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<SlotState>>> {
+        lock(&self.taken)
+    }
+}
+
+impl Slot {
+    /// Marks that a request has come.
+    fn ask(&self) {
+        self.connection.called.send_if_modified(|called| !std::mem::replace(called, true));
+    }
+
+    /// Marks a request as being answered until the returned value is dropped.
+    pub fn begin(&self) -> Busy {
+        let mut usage = self.connection.lock();
+        usage.answered = usage.answered.saturating_add(1);
+        Busy(Arc::clone(&self.connection))
+    }
+
+    /// Waits until the first request has come; returns at once if it has.
+    async fn called(&self) {
+        let mut called = self.connection.called.subscribe();
+        // The sender is in the same value, so it is not dropped.
+        let _ = called.wait_for(|called| *called).await;
+    }
+
+    /// Waits until no request was answered for `patience` (`idle`), or another connection needs the slot
+    /// (`evicted`).
+    async fn unused(&self, patience: Duration) -> &'static str {
+        loop {
+            let since = self.connection.idle_since();
+            let end = since.unwrap_or_else(Instant::now) + patience;
+            if since.is_some() && end <= Instant::now() {
+                return "idle";
+            }
+            tokio::select! {
+                () = sleep_until(end) => {}
+                () = self.connection.evicted.notified() => return "evicted",
+            }
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.all.lock().retain(|other| !Arc::ptr_eq(other, &self.connection));
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut usage = self.0.lock();
+        usage.answered = usage.answered.saturating_sub(1);
+        usage.idle = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(1);
+    const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_one_that_has_been_idle_longest_makes_room() {
+        let slots = Slots::new(3);
+        let first = slots.take(PEER).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let second = slots.take(PEER).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let third = slots.take(PEER).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let busy = first.begin();
+        let newcomer = tokio::spawn({
+            let slots = Arc::clone(&slots);
+            async move { slots.take(PEER).await }
+        });
+        assert_eq!(second.unused(LONG).await, "evicted");
+        assert!(!newcomer.is_finished());
+        drop(second);
+        let fourth = newcomer.await.unwrap().unwrap();
+        // The connection that was idle longest before its request is not any more.
+        advance(Duration::from_secs(1)).await;
+        drop(busy);
+        slots.make_room();
+        assert_eq!(third.unused(LONG).await, "evicted");
+        drop((first, fourth));
+        assert_eq!(slots.lock().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_peer_with_most_places_makes_room() {
+        let slots = Slots::new(3);
+        let lone = slots.take(PEER).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let other = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let first = slots.take(other).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let second = slots.take(other).await.unwrap();
+        slots.make_room();
+        assert_eq!(first.unused(LONG).await, "evicted");
+        drop((lone, second));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_requests_ends_and_one_with_requests_does_not() {
+        let slots = Slots::new(1);
+        let slot = slots.take(PEER).await.unwrap();
+        let (one, other) = (slot.begin(), slot.begin());
+        drop(one);
+        assert!(timeout(LONG * 2, slot.unused(LONG)).await.is_err());
+        slots.make_room();
+        assert!(timeout(LONG * 2, slot.unused(LONG)).await.is_err(), "it has a request under way");
+        drop(other);
+        let begin = Instant::now();
+        assert_eq!(slot.unused(LONG).await, "idle");
+        assert_eq!(begin.elapsed(), LONG);
+    }
 }

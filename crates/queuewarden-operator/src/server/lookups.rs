@@ -9,6 +9,7 @@
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
@@ -61,6 +62,10 @@ pub struct Lookups {
     /// is not cached.
     owners: Cache<(String, String), Arc<[String]>>,
     reading_owners: Semaphore,
+    /// Whether `YuniKorn`'s admission controller is registered; an absence is cached, too.
+    registered: Cache<(), bool>,
+    /// True if the last read of that failed, and that was logged; every request would report it again.
+    registered_unread: AtomicBool,
 }
 
 impl Lookups {
@@ -72,7 +77,14 @@ impl Lookups {
         let owners = cache(|(path, uid): &(String, String), names: &Arc<[String]>| {
             path.len() + uid.len() + names.iter().map(String::len).sum::<usize>()
         });
-        Self { client, annotations, owners, reading_owners: Semaphore::new(OWNERS_AT_ONCE) }
+        Self {
+            client,
+            annotations,
+            owners,
+            reading_owners: Semaphore::new(OWNERS_AT_ONCE),
+            registered: cache(|(), _| 0),
+            registered_unread: AtomicBool::new(false),
+        }
     }
 
     /// Returns the annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where
@@ -97,15 +109,29 @@ impl Lookups {
         annotations.map(Option::unwrap_or_default).map_err(|why| format!("PriorityClass {name} {why}"))
     }
 
-    /// Returns whether `YuniKorn`'s own admission controller is registered.
+    /// Returns whether `YuniKorn`'s own admission controller is registered. Requests that come while that is
+    /// read wait for the same answer.
     ///
     /// # Errors
     /// When that cannot be read in time.
     pub(super) async fn has_yunikorn(&self) -> Result<bool, String> {
-        let annotations = self.annotations_of::<MutatingWebhookConfiguration>(YUNIKORN).await;
-        annotations
-            .map(|annotations| annotations.is_some())
-            .map_err(|why| format!("MutatingWebhookConfiguration {YUNIKORN} {why}"))
+        let read = Box::pin(async {
+            let annotations = self.annotations_of::<MutatingWebhookConfiguration>(YUNIKORN).await;
+            annotations.map(|annotations| annotations.is_some())
+        });
+        let registered = self.registered.try_get_with((), read).await;
+        let registered = registered.map_err(|why| format!("MutatingWebhookConfiguration {YUNIKORN} {why}"));
+        let was_unread = self.registered_unread.swap(registered.is_err(), Ordering::Relaxed);
+        if let Err(why) = &registered
+            && !was_unread
+        {
+            tracing::warn!(
+                name = YUNIKORN,
+                %why,
+                "Nobody knows whether YuniKorn's admission controller is registered"
+            );
+        }
+        registered
     }
 
     /// Returns the names that `read` finds in the object at a path; `None` if there is no object with this
@@ -181,7 +207,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use axum::http::Request;
     use futures::future::join_all;

@@ -1,4 +1,4 @@
-//! The HTTPS endpoints for Kubernetes and its users: webhooks and served resources.
+//! The HTTPS endpoints for Kubernetes and its users: webhooks, the authorizer and the aggregated API.
 //!
 //! An endpoint only translates: requests come out of HTTP and JSON, answers go back in. The pure core
 //! decides the answers, from the state that the reconciler observed last (`controller::published`).
@@ -7,8 +7,8 @@
 //!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
 //! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
-//! * [`listener`], [`slots`]: connections, their number, their time and their end; [`bounds`]: what one
-//!   request may cost; `room`: requests that wait for memory; `shares`: the memory of each client.
+//! * [`listener`]: connections, their number, their time and their end; [`bounds`]: what one
+//!   request may cost; `room`: requests that wait for memory, and the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster.
 //! * [`aggregated_api`]: `queues` and reviews behind the API server's aggregator.
@@ -16,11 +16,12 @@
 //!   are stored.
 //! * [`submission`]: reports pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: decides in whose name pods and workloads run.
+//! * `applications`: the running applications, for queries about them.
 //! * [`lookups`]: lookups at the API server, their client and caches.
 //!
 //! # Authentication of callers
-//! [`authorize`] and [`aggregated_api`] authenticate their callers, and answer each only what concerns them. The
-//! admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
+//! [`authorize`] and [`aggregated_api`] authenticate their callers, and answer each only what concerns them.
+//! The admission webhooks ([`validating`], [`submission`], [`user_info`]) do not: API servers send no
 //! certificate to webhooks unless each of them gets one in a file (`--admission-control-config-file`),
 //! which is not possible on managed clusters. A webhook that refused them would, where its rule is `Fail`,
 //! lock administrators out of their own objects. Where certificates are possible, `--webhook-client`
@@ -47,6 +48,7 @@ mod admission_review;
 #[cfg(feature = "access-api")]
 pub mod aggregated_api;
 pub mod api_error;
+mod applications;
 mod audit;
 pub mod authorize;
 pub mod bounds;
@@ -58,8 +60,6 @@ pub mod open;
 pub mod permission;
 pub mod probes;
 pub mod room;
-mod shares;
-pub mod slots;
 pub mod submission;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -75,10 +75,10 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
-use crate::controller::applications::Applications;
 use crate::controller::health::Health;
-use crate::controller::published::{Knows, Published};
+use crate::controller::published::{Published, PublishedReceiver};
 use crate::memory::{Budget, MIB};
+use applications::Applications;
 use bounds::{RequestLimits, UnreadBody, bound};
 use caller::{Callers, only_webhook_clients};
 use listener::Peer;
@@ -91,7 +91,7 @@ use room::Requests;
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ServerState {
     /// Reads the current state.
-    pub knows: Knows,
+    pub knows: PublishedReceiver,
     /// Lookups that callers cause.
     pub lookups: Lookups,
     /// Permissions of callers.

@@ -13,18 +13,17 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
+use super::applications::{Applications, ApplicationsMode};
 use super::caller::Callers;
-use super::certificates::files::{CertificateFiles, CertificatePaths};
-use super::certificates::follower::Follower;
+use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
 use super::listener::{self, ConnectionLimits, RequestMemory};
 use super::lookups::Lookups;
 use super::permission::Permissions;
 use super::room::Requests;
 use super::tls::{self, ServerCertificate};
 use super::{Endpoint, ServerState, router};
-use crate::controller::applications::{Applications, Mode};
 use crate::controller::health::Health;
-use crate::controller::published::Knows;
+use crate::controller::published::PublishedReceiver;
 use crate::memory::Budget;
 
 /// The time for which the endpoints stay open after the signal to stop. Until every node and API server has
@@ -61,7 +60,7 @@ pub struct Https {
     /// Watch the pods that YuniKorn schedules, to answer questions about applications and to decide which of
     /// them a new pod may name; with pods, also to decide who may read the logs of those pods, or delete them
     #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "address")]
-    applications: Mode,
+    applications: ApplicationsMode,
     /// Accept only tokens for this audience, instead of those for the API server; may be repeated
     #[arg(long, value_name = "NAME", requires = "address")]
     token_audience: Vec<String>,
@@ -109,7 +108,7 @@ impl Open {
         namespace: Option<&str>,
         client: &Client,
         lookups: Client,
-        knows: Knows,
+        knows: PublishedReceiver,
         (health, memory): (&Arc<Health>, &Arc<Budget>),
         identity: ServerCertificate,
     ) -> Result<Self, OpenError> {

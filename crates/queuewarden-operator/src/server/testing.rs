@@ -12,11 +12,11 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use super::ServerState;
+use super::applications::Applications;
 use super::caller::Callers;
 use super::lookups::Lookups;
 use super::permission::Permissions;
 use super::room::Requests;
-use crate::controller::applications::Applications;
 use crate::controller::health::Health;
 use crate::controller::published::{Published, Publisher};
 pub(crate) use crate::controller::testing::{client, not_found, reply};

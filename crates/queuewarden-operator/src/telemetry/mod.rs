@@ -19,7 +19,7 @@ pub use level::Logging;
 
 /// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Format {
+pub enum LogFormat {
     /// Text on a terminal, JSON otherwise
     #[default]
     Auto,
@@ -31,7 +31,7 @@ pub enum Format {
 
 /// Reason why logging cannot start.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum LoggingError {
     /// The filter cannot be read.
     #[error("--log-level: {0}")]
     Filter(#[from] ParseError),
@@ -46,12 +46,12 @@ pub enum Error {
 ///
 /// # Errors
 /// When the filter cannot be read, or the collector has no address.
-pub fn start(format: Format, filter: &str) -> Result<Logging, Error> {
+pub fn start(format: LogFormat, filter: &str) -> Result<Logging, LoggingError> {
     let (selection, handle) = reload::Layer::new(level::filter(filter, None)?);
     let json = match format {
-        Format::Auto => !io::stderr().is_terminal(),
-        Format::Json => true,
-        Format::Text => false,
+        LogFormat::Auto => !io::stderr().is_terminal(),
+        LogFormat::Json => true,
+        LogFormat::Text => false,
     };
     let lines = fmt::layer().with_writer(io::stderr);
     let lines = if json {

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{ACTIVATION, Response, one_line};
-use crate::effective::base;
-use crate::effective::config::{Environment, Source};
-use crate::effective::merged::{config_map_of, merged, text_in, text_in_force};
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::merged::merged;
+use crate::effective::{
+    EffectiveConfig, ParseCache, TextSource, base, config_map_of, text_in, text_in_force,
+};
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
 use go_compat::yaml::parse::within;
@@ -49,8 +49,8 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     if let Some(why) = too_many_nodes(snapshot, &after) {
         return Response::refused(ACTIVATION, why);
     }
-    let known = &mut ParseCache::new(snapshot.version());
-    let env = Environment::new(snapshot, known);
+    let cache = &mut ParseCache::new(snapshot.version());
+    let env = EffectiveConfig::new(snapshot, cache);
     let active = env.active_partitions();
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
     let mut before = in_force(snapshot, &active);
@@ -73,16 +73,16 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         return Response::refused(ACTIVATION, messages.join("; "));
     }
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {}", trouble.message)).collect();
-    let then = Environment::new(&after, known);
-    if env.source != Source::BuiltIn && then.source == Source::BuiltIn {
+    let then = EffectiveConfig::new(&after, cache);
+    if env.source != TextSource::BuiltIn && then.source == TextSource::BuiltIn {
         warnings.push(format!(
             "no ConfigMap has a text in key `{}` any more: YuniKorn runs its built-in default, in which \
              everyone may submit everywhere",
             then.key
         ));
     }
-    if base::resolve(snapshot, spec, &env, known).is_ok()
-        && let Err(lost) = base::resolve(&after, spec, &then, known)
+    if base::resolve(snapshot, spec, &env, cache).is_ok()
+        && let Err(lost) = base::resolve(&after, spec, &then, cache)
     {
         warnings.push(format!("no new grants are written, only withdrawals: {}", lost.message));
     }
@@ -205,7 +205,7 @@ fn refused(text: &str, active: &[&str], location: &str, version: Version) -> Vec
 /// Warns if queuewarden will undo the change.
 fn put_back(
     snapshot: &Snapshot,
-    env: &Environment,
+    env: &EffectiveConfig,
     name: &str,
     new: Option<&ConfigMapState>,
 ) -> Option<String> {

@@ -6,10 +6,9 @@
 //! itself.
 
 use super::{QueueAcl, Versions};
-use crate::decide::decided;
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::delegation::{Administrators, content, granted, not_administered, shown};
-use crate::grants::resolve;
+use crate::decide::evaluate;
+use crate::effective::ParseCache;
+use crate::grants::{Administrators, content, granted, not_administered, resolve, shown};
 use crate::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use go_compat::diag::quoted;
 use yunikorn::identity::Identity;
@@ -38,9 +37,9 @@ pub(super) fn permit(
     let name = new.as_ref().or(old.as_ref()).map(|entry| &*entry.meta.name).unwrap_or_default();
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| *entry.meta.name != *name);
-    let decided = decided(&without, &mut ParseCache::new(without.version()));
-    let inputs = decided.as_ref().map(|decided| &decided.inputs);
-    let decided = inputs.and_then(|inputs| Some((&inputs.objects, inputs.base.as_ref().ok()?)));
+    let decided = evaluate(&without, &mut ParseCache::new(without.version()));
+    let context = decided.as_ref().map(|decided| &decided.context);
+    let decided = context.and_then(|context| Some((&context.resolved.queue_acls, context.base().ok()?)));
     let (objects, base) = decided.ok_or_else(|| {
         "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
     })?;

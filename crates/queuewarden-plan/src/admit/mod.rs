@@ -9,17 +9,18 @@ pub mod config_map;
 mod delegation;
 mod queue_acl;
 
+pub use crate::grants::delegation::Promise;
+
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::access_tests;
 use crate::conditions::{Finding, Reason, Status};
-use crate::decide::{Decided, decided};
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::attribution;
-use crate::grants::contribution::joined;
-use crate::grants::policy::{self, Keys};
+use crate::decide::evaluate;
+use crate::effective::ParseCache;
+use crate::evaluation::Evaluation;
+use crate::grants::{Keys, attribution, joined, policy};
 use crate::snapshot::{
     AccessTestEntry, AdmissionPolicySpec, ConfigEntry, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };
@@ -41,6 +42,8 @@ const ACCEPTED: &str = "none";
 const INVALID: &str = "invalid";
 /// The clause of a change that its writer may not make.
 const DELEGATION: &str = "delegation";
+/// The clause of a change that has no space beside others that may not be stored yet.
+pub const CONCURRENT: &str = "concurrent";
 /// The clause of a change that makes a blocking `QueueAccessTest` fail.
 const ACCESS_TEST: &str = "access_test";
 /// The clause of a change that no scheduler would run.
@@ -103,6 +106,9 @@ pub struct Review {
     pub may_escalate: bool,
     /// The change that they make.
     pub change: Change,
+    /// The promises of the last accepted changes ([`Response::promise`]), as long as these may be missing in
+    /// the snapshot.
+    pub promised: Vec<Promise>,
 }
 
 /// The answer to a change.
@@ -114,18 +120,20 @@ pub struct Response {
     pub refusal: Option<String>,
     /// Warnings, which kubectl prints.
     pub warnings: Vec<String>,
+    /// The space that an accepted change of a delegate takes.
+    pub promise: Option<Promise>,
 }
 
 /// Accepts without warnings.
 impl Default for Response {
     fn default() -> Self {
-        Self { clause: ACCEPTED, refusal: None, warnings: Vec::new() }
+        Self { clause: ACCEPTED, refusal: None, warnings: Vec::new(), promise: None }
     }
 }
 
 impl Response {
     fn refused(clause: &'static str, why: impl Into<String>) -> Self {
-        Self { clause, refusal: Some(one_line(&why.into())), warnings: Vec::new() }
+        Self { clause, refusal: Some(one_line(&why.into())), ..Self::default() }
     }
 
     /// Refuses because of all these findings.
@@ -172,7 +180,9 @@ pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
         return Response::default();
     }
     match &review.change {
-        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !review.may_escalate),
+        Change::QueueAcl(versions) => {
+            queue_acl::admit(snapshot, versions, (!review.may_escalate).then_some(&review.promised))
+        }
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
         Change::QueueAccessTest(versions) => queue_access_test(snapshot, versions),
@@ -186,8 +196,8 @@ fn queue_access_test(snapshot: &Snapshot, versions: &Versions<AccessTestEntry>) 
         Some(Err(faults)) => return Response::wrong(faults),
         Some(Ok(spec)) => spec,
     };
-    let is = decided(snapshot, &mut ParseCache::new(snapshot.version()));
-    let Some(config) = is.as_ref().and_then(Decided::queues) else { return Response::default() };
+    let is = evaluate(snapshot, &mut ParseCache::new(snapshot.version()));
+    let Some(config) = is.as_ref().and_then(Evaluation::queues) else { return Response::default() };
     let trouble = access_tests::trouble(&spec.expectations, config, snapshot.version());
     Response::warned(trouble.as_slice())
 }
@@ -282,21 +292,25 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Res
     if !same_maps {
         return Response::default();
     }
-    let known = &mut ParseCache::new(snapshot.version());
-    let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
+    let cache = &mut ParseCache::new(snapshot.version());
+    let (Some(was), Some(is)) = (evaluate(snapshot, cache), evaluate(&after, cache)) else {
         return Response::default();
     };
     let mut warnings = vec![access_changed((snapshot, Some(&was)), (&after, &is))];
     warnings.extend(policies_changed(snapshot, &after));
     warnings.extend(
-        is.inputs.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
+        is.context
+            .resolved
+            .policies
+            .not_found()
+            .map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
     );
     warnings.extend(obstacles(&is));
     Response::warned(&warnings)
 }
 
 /// Returns the conditions that keep anything at all from being written.
-fn obstacles(decided: &Decided<'_>) -> Vec<String> {
+fn obstacles(decided: &Evaluation<'_>) -> Vec<String> {
     let troubles = [decided.base(), &decided.output.applied].into_iter();
     let troubles =
         troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);
@@ -308,10 +322,11 @@ fn obstacles(decided: &Decided<'_>) -> Vec<String> {
 /// Describes in one line the changes of access between two snapshots, each given with its decisions: now and
 /// at all later times.
 fn access_changed(
-    (before, was): (&Snapshot, Option<&Decided<'_>>),
-    (after, is): (&Snapshot, &Decided<'_>),
+    (before, was): (&Snapshot, Option<&Evaluation<'_>>),
+    (after, is): (&Snapshot, &Evaluation<'_>),
 ) -> String {
-    let now = |decided: &Decided<'_>| attribution::trees(decided.queues(), &decided.aliased);
+    let now =
+        |decided: &Evaluation<'_>| attribution::trees(decided.queues(), &decided.context.resolved.aliased);
     let (was_now, is_now) = (was.map(now).unwrap_or_default(), now(is));
     let course = Course::new(was.map(|_| before), Some(after));
     let unknown = course.unknown_from.map(|from| format!("; {}", timeline::unknown(from)));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::world::{Object, Spec, TEAM_NAME};
 use crate::conditions::{Condition, Status};
-use crate::effective::acl::acl_of;
+use crate::effective::acl_of;
 use crate::snapshot::{BaseAcl, QueueAclInForce};
 use yunikorn::acl;
 use yunikorn::config::verdict;

@@ -18,7 +18,7 @@ use world::{
     Step, World,
 };
 
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::ParseCache;
 use crate::planted::{PlantedFault, plant};
 use yunikorn::version::Version;
 

@@ -9,10 +9,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
-use crate::effective::claim::{Claim, claim};
-use crate::effective::merged::{merged, text_in_force};
-use crate::effective::parse_cache::ParseCache;
-use crate::machine::{Action, Event, Outcome, State, step};
+use crate::effective::claim::claim;
+use crate::effective::merged::merged;
+use crate::effective::{KeyClaim, ParseCache, text_in_force};
+use crate::machine::{Action, Event, State, WriteOutcome, step};
 use crate::plan::Plan;
 use crate::snapshot::ConfigStatus;
 use crate::snapshot::SchedulerAnswer;
@@ -425,7 +425,7 @@ impl World {
     /// it alone.
     fn is_foreign(&self) -> bool {
         let claim = claim(self.held.output.as_deref(), Some(&self.held.config.0), self.key);
-        matches!(claim, Claim::Foreign(_))
+        matches!(claim, KeyClaim::Foreign(_))
     }
 
     /// Returns whether the leader cannot make the scheduler take a withdrawal: that takes nothing, reads
@@ -535,8 +535,8 @@ impl World {
             }
             Step::Write(index) => {
                 let Request::Write(write) = self.replicas[index].request.clone() else { return };
-                let outcome = if self.accept(&write) { Outcome::Done } else { Outcome::Conflict };
-                if outcome == Outcome::Done {
+                let outcome = if self.accept(&write) { WriteOutcome::Done } else { WriteOutcome::Conflict };
+                if outcome == WriteOutcome::Done {
                     let output = self.held.output.clone();
                     Arc::make_mut(&mut self.replicas[index].cache).output = output;
                 }
@@ -549,7 +549,7 @@ impl World {
                 } else {
                     self.late.push(write);
                 }
-                self.feed(index, Event::Written(Outcome::Unknown("no answer".into())), cache);
+                self.feed(index, Event::Written(WriteOutcome::Unknown("no answer".into())), cache);
             }
             Step::LateWrite(index) => {
                 let write = self.late.remove(index);
@@ -671,7 +671,7 @@ impl World {
             match value {
                 Some(value) => {
                     output.data.insert(key.clone(), value.clone());
-                    let us = Owner { manager: FIELD_MANAGER.into(), operation: "Update".into() };
+                    let us = KeyOwner { manager: FIELD_MANAGER.into(), operation: "Update".into() };
                     output.owners.insert(key.clone(), vec![us]);
                 }
                 None => drop(output.data.remove(key)),

@@ -8,11 +8,11 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 /// The key of an ACL: partition name, queue, right.
-pub(crate) type AclKey = (Arc<str>, QueuePath, Right);
+pub(crate) type AclLocation = (Arc<str>, QueuePath, Right);
 
 /// One ACL that objects decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct AclDecision {
     /// The desired ACL.
     pub acl: Acl,
     /// The part of the base's own ACL that the desired one does not grant.
@@ -21,9 +21,13 @@ pub(crate) struct Decided {
     pub position: u32,
 }
 
-impl Decided {
+impl AclDecision {
     /// Finds the queue that it is about in a tree.
-    pub(crate) fn queue_in<'t>(&self, tree: &'t Config, (partition, queue, _): &AclKey) -> Option<&'t Queue> {
+    pub(crate) fn queue_in<'t>(
+        &self,
+        tree: &'t Config,
+        (partition, queue, _): &AclLocation,
+    ) -> Option<&'t Queue> {
         tree.partition(partition)?.queue_near(self.position, queue)
     }
 
@@ -37,12 +41,12 @@ impl Decided {
 
 /// All ACLs that objects decide, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Grants(pub(crate) Vec<(AclKey, Decided)>);
+pub(crate) struct AclDecisions(pub(crate) Vec<(AclLocation, AclDecision)>);
 
-impl Grants {
+impl AclDecisions {
     /// Returns the decision about one ACL; `None` where no object sets it.
-    pub(crate) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&Decided> {
-        let compare = |((p, q, r), _): &(AclKey, Decided)| {
+    pub(crate) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&AclDecision> {
+        let compare = |((p, q, r), _): &(AclLocation, AclDecision)| {
             (**p).cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
         };
         let index = self.0.binary_search_by(compare).ok()?;
@@ -50,7 +54,7 @@ impl Grants {
     }
 
     /// Iterates over all decisions.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(AclKey, Decided)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(AclLocation, AclDecision)> {
         self.0.iter()
     }
 }
@@ -66,8 +70,8 @@ pub(crate) fn text_of(queue: &Queue, right: Right) -> Option<&str> {
 }
 
 #[cfg(test)]
-impl<const N: usize> From<[(AclKey, Decided); N]> for Grants {
-    fn from(mut decided: [(AclKey, Decided); N]) -> Self {
+impl<const N: usize> From<[(AclLocation, AclDecision); N]> for AclDecisions {
+    fn from(mut decided: [(AclLocation, AclDecision); N]) -> Self {
         decided.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
         Self(decided.into())
     }

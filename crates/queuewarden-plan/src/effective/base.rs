@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
 use crate::effective::claim::managed_keys;
-use crate::effective::config::Environment;
+use crate::effective::config::EffectiveConfig;
 use crate::effective::header;
 use crate::effective::merged::{is_queues_key, queues_key, text_in};
-use crate::effective::parse_cache::{ParseCache, Reading};
+use crate::effective::parse_cache::{ParseCache, ParsedConfig};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
@@ -24,7 +24,7 @@ const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
 #[derive(Debug, Clone)]
 pub(crate) struct Base {
     /// Its text, without a header of ours, and its queues.
-    pub read: Arc<Reading>,
+    pub read: Arc<ParsedConfig>,
     /// Its source, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
     pub source: String,
     /// Its queues.
@@ -39,15 +39,15 @@ pub(crate) struct Base {
 pub(crate) fn resolve(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    env: &Environment,
-    known: &mut ParseCache,
+    env: &EffectiveConfig,
+    cache: &mut ParseCache,
 ) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = spec.base_name();
     if let Some(text) = snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
         let body = header::strip(&text);
         let above = text.strip_suffix(body).map_or(0, |header| header.matches('\n').count());
-        return read((body, above), format!("{map}, key {key}"), None, known);
+        return read((body, above), format!("{map}, key {key}"), None, cache);
     }
     let missing = match &snapshot.base {
         None => format!("{map} does not exist"),
@@ -63,21 +63,21 @@ pub(crate) fn resolve(
             "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
         );
     }
-    read((BUILT_IN, 0), BUILT_IN_SOURCE.into(), Some(&missing), known)
+    read((BUILT_IN, 0), BUILT_IN_SOURCE.into(), Some(&missing), cache)
 }
 
 /// Returns the queues of the base as it is now, without a fallback. `flat` has the merged ConfigMaps.
-pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, known: &mut ParseCache) -> Option<Arc<Config>> {
+pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, cache: &mut ParseCache) -> Option<Arc<Config>> {
     let spec = snapshot.spec()?;
     let (key, _) = queues_key(snapshot, flat);
     let text = text_in(snapshot.base.as_deref()?, spec.base_key.as_deref().unwrap_or(&key))?;
-    known.of_live(&text).tree.clone()
+    cache.parse_live(&text).tree.clone()
 }
 
 /// Reads the last base from which a full text was written, for use while there is no other.
-pub(crate) fn last(snapshot: &Snapshot, known: &mut ParseCache) -> Option<Base> {
+pub(crate) fn last(snapshot: &Snapshot, cache: &mut ParseCache) -> Option<Base> {
     let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
-    read((text, 0), source.clone(), None, known).ok()
+    read((text, 0), source.clone(), None, cache).ok()
 }
 
 /// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
@@ -118,7 +118,7 @@ fn read(
     (text, above): (&str, usize),
     source: String,
     missing: Option<&str>,
-    known: &mut ParseCache,
+    cache: &mut ParseCache,
 ) -> Result<Base, Finding> {
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
     if contains_checksum_marker(text) {
@@ -128,7 +128,7 @@ fn read(
         );
         return Err(invalid(message));
     }
-    let read = known.read(text);
+    let read = cache.read(text);
     let located = |diagnostic: &Diagnostic| located(diagnostic, text, above);
     let (errors, warnings): (Vec<_>, Vec<_>) = read.diagnostics.iter().partition(|d| d.is_error());
     let tree = match (&read.tree, &read.refusal) {

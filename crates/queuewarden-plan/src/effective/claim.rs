@@ -7,31 +7,31 @@
 use std::collections::BTreeSet;
 
 use crate::snapshot::{
-    ConfigMapState, ConfigStatus, FIELD_MANAGER, MANAGED_KEYS, Owner, QUEUE_OPERATOR, Snapshot,
+    ConfigMapState, ConfigStatus, FIELD_MANAGER, KeyOwner, MANAGED_KEYS, QUEUE_OPERATOR, Snapshot,
 };
 
 /// The owner of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Claim {
+pub(crate) enum KeyClaim {
     /// The key does not exist; its first writer owns it.
     Free,
     /// We wrote it, even if someone changed it since.
     Ours,
     /// Someone else wrote it.
-    Foreign(Vec<Owner>),
+    Foreign(Vec<KeyOwner>),
 }
 
 impl Snapshot {
     /// Returns who owns `key` of the output.
-    pub(crate) fn claim(&self, key: &str) -> Claim {
+    pub(crate) fn claim(&self, key: &str) -> KeyClaim {
         claim(self.output.as_deref(), self.config_status(), key)
     }
 }
 
 /// Returns who owns `key`; `status` is the last one of the `YuniKornConfig`.
-pub(crate) fn claim(output: Option<&ConfigMapState>, status: Option<&ConfigStatus>, key: &str) -> Claim {
+pub(crate) fn claim(output: Option<&ConfigMapState>, status: Option<&ConfigStatus>, key: &str) -> KeyClaim {
     let Some(output) = output.filter(|output| output.data.contains_key(key)) else {
-        return Claim::Free;
+        return KeyClaim::Free;
     };
     let owners = output.owners.get(key).cloned().unwrap_or_default();
     let remembered = status.and_then(|status| status.output.as_ref());
@@ -41,9 +41,9 @@ pub(crate) fn claim(output: Option<&ConfigMapState>, status: Option<&ConfigStatu
         })
         || owners.iter().any(|owner| owner.manager == FIELD_MANAGER)
     {
-        return Claim::Ours;
+        return KeyClaim::Ours;
     }
-    Claim::Foreign(owners)
+    KeyClaim::Foreign(owners)
 }
 
 /// Returns the keys that the output's annotation lists as ours.
@@ -54,7 +54,7 @@ pub fn managed_keys(output: &ConfigMapState) -> BTreeSet<&str> {
 
 /// Formats the owners of a key for a message: `"helm" (Apply), "kubectl-edit" (Update)`, or `another writer`
 /// when they are unknown.
-pub(crate) fn names(owners: &[Owner]) -> String {
+pub(crate) fn names(owners: &[KeyOwner]) -> String {
     if owners.is_empty() {
         return "another writer".into();
     }
@@ -82,7 +82,7 @@ mod tests {
     const KEY: &str = "queues.yaml";
 
     fn output(annotation: Option<&str>, managers: &[&str]) -> ConfigMapState {
-        let owner = |name: &&str| Owner { manager: (*name).into(), operation: "Update".into() };
+        let owner = |name: &&str| KeyOwner { manager: (*name).into(), operation: "Update".into() };
         ConfigMapState {
             uid: "u1".into(),
             data: [(KEY.to_string(), "x".to_string())].into(),
@@ -102,22 +102,22 @@ mod tests {
 
     #[test]
     fn a_missing_object_or_key_is_free() {
-        assert_eq!(claim(None, None, KEY), Claim::Free);
-        assert_eq!(claim(Some(&output(None, &[])), None, "other"), Claim::Free);
+        assert_eq!(claim(None, None, KEY), KeyClaim::Free);
+        assert_eq!(claim(Some(&output(None, &[])), None, "other"), KeyClaim::Free);
     }
 
     #[test]
     fn annotation_memory_or_field_manager_make_it_ours() {
         let edited = ["kubectl-edit"];
-        assert_eq!(claim(Some(&output(Some("a, queues.yaml"), &edited)), None, KEY), Claim::Ours);
-        assert_eq!(claim(Some(&output(None, &edited)), Some(&status("u1")), KEY), Claim::Ours);
-        assert_eq!(claim(Some(&output(None, &["helm", FIELD_MANAGER])), None, KEY), Claim::Ours);
+        assert_eq!(claim(Some(&output(Some("a, queues.yaml"), &edited)), None, KEY), KeyClaim::Ours);
+        assert_eq!(claim(Some(&output(None, &edited)), Some(&status("u1")), KEY), KeyClaim::Ours);
+        assert_eq!(claim(Some(&output(None, &["helm", FIELD_MANAGER])), None, KEY), KeyClaim::Ours);
     }
 
     #[test]
     fn a_recreated_object_is_not_ours_by_memory() {
         let state = output(None, &["helm"]);
-        let expected = Claim::Foreign(state.owners[KEY].clone());
+        let expected = KeyClaim::Foreign(state.owners[KEY].clone());
         assert_eq!(claim(Some(&state), Some(&status("another")), KEY), expected);
         assert_eq!(claim(Some(&output(Some("queues.yaml.old"), &["helm"])), None, KEY), expected);
         let from_file = ConfigMapState { uid: String::new(), ..state };
@@ -126,8 +126,10 @@ mod tests {
 
     #[test]
     fn owners_read_sorted() {
-        let owner =
-            |manager: &str, operation: &str| Owner { manager: manager.into(), operation: operation.into() };
+        let owner = |manager: &str, operation: &str| KeyOwner {
+            manager: manager.into(),
+            operation: operation.into(),
+        };
         assert_eq!(names(&[owner("z", "Update"), owner("a", "Apply")]), "\"a\" (Apply), \"z\" (Update)");
         assert_eq!(names(&[]), "another writer");
     }

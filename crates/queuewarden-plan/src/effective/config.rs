@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::conditions::{Finding, Reason, Type};
 use crate::effective::merged::{merged, or_built_in, queues_key};
 use crate::effective::parse_cache::ParseCache;
-use crate::effective::scheduler::Running;
+use crate::effective::scheduler::SchedulerText;
 use crate::snapshot::Snapshot;
 use yunikorn::config::flatten::{self, Flattened};
 use yunikorn::config::{Config, checksum};
 
 /// The source of the queue tree in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum TextSource {
     /// `data` of the output ConfigMap.
     Output,
     /// `binaryData` of the output ConfigMap, which beats its `data`.
@@ -27,13 +27,13 @@ pub(crate) enum Source {
 
 /// The configuration as `YuniKorn` reads it.
 #[derive(Debug, Clone)]
-pub(crate) struct Environment {
+pub(crate) struct EffectiveConfig {
     /// The key with the queue tree.
     pub key: String,
     /// The key that `service.policyGroup` names by now, where the scheduler is not proven to read it yet.
     pub next_key: Option<String>,
     /// The source of the tree in force.
-    pub source: Source,
+    pub source: TextSource,
     /// A `binaryData` key of the output that hides or empties `key`.
     pub shadow: Option<String>,
     /// The text in force; the built-in default where there is none.
@@ -50,28 +50,28 @@ pub(crate) struct Environment {
     pub flat: Flattened,
 }
 
-impl Environment {
+impl EffectiveConfig {
     /// Merges the ConfigMaps of the snapshot.
-    pub(crate) fn new(snapshot: &Snapshot, known: &mut ParseCache) -> Self {
+    pub(crate) fn new(snapshot: &Snapshot, cache: &mut ParseCache) -> Self {
         let flat = merged(snapshot);
         let (key, next_key) = queues_key(snapshot, &flat);
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
         let origin = queues.origin.filter(|_| !queues.text.is_empty());
         let source = match origin.map(|origin| (origin.source, origin.binary)) {
-            None => Source::BuiltIn,
-            Some((flatten::Source::Configs, false)) => Source::Output,
-            Some((flatten::Source::Configs, true)) => Source::OutputBinary,
-            Some((flatten::Source::Defaults, _)) => Source::Defaults,
+            None => TextSource::BuiltIn,
+            Some((flatten::Source::Configs, false)) => TextSource::Output,
+            Some((flatten::Source::Configs, true)) => TextSource::OutputBinary,
+            Some((flatten::Source::Defaults, _)) => TextSource::Defaults,
         };
         let text = or_built_in(queues.text).to_owned();
-        let reading = known.of_live(&text);
+        let reading = cache.parse_live(&text);
         Self {
             refusal: reading.refusal.clone(),
             source,
             shadow,
             checksum: checksum(&text),
-            runs: Running::new(&flat, snapshot).read(|text| known.taken(text)),
+            runs: SchedulerText::new(&flat, snapshot).read(|text| cache.parse_accepted(text)),
             tree: reading.tree.clone(),
             text,
             next_key,
@@ -96,7 +96,7 @@ impl Environment {
 
 /// Returns condition `Applied` if the base lacks an active partition: a text without it hangs the scheduler
 /// until it is restarted.
-pub(crate) fn missing_partition(tree: &Config, env: &Environment) -> Option<Finding> {
+pub(crate) fn missing_partition(tree: &Config, env: &EffectiveConfig) -> Option<Finding> {
     // The scheduler distinguishes names by case (`GetNormalizedPartitionName`, yunikorn-core
     // `common/utils.go`); the validator does not.
     let has = |name: &&String| tree.partitions.iter().any(|partition| *partition.name == **name);

@@ -13,7 +13,7 @@ pub(crate) const BOM: char = '\u{feff}';
 
 /// A text that we wrote, split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct GeneratedText<'a> {
     /// The revision.
     pub revision: u64,
     /// The first line, without its end.
@@ -23,12 +23,12 @@ pub(crate) struct Parts<'a> {
 }
 
 /// Splits a text that we wrote; `None` when it has no header.
-pub(crate) fn split(text: &str) -> Option<Parts<'_>> {
+pub(crate) fn split(text: &str) -> Option<GeneratedText<'_>> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
     let (origin, rest) = text.split_once('\n').filter(|(first, _)| first.starts_with(GENERATED))?;
     let (second, body) = rest.split_once('\n')?;
     let revision = second.trim_end().strip_prefix(REVISION)?.parse().ok()?;
-    Some(Parts { revision, origin: origin.trim_end(), body })
+    Some(GeneratedText { revision, origin: origin.trim_end(), body })
 }
 
 /// Returns the base's text without a header of ours: a base may have been made from an output.
@@ -62,7 +62,7 @@ mod tests {
         for body in ["partitions: []\n", "a: 1\r\nb: 2\r\n", "", "no newline"] {
             let origin = origin("ConfigMap yunikorn/yunikorn-defaults, key queues.yaml");
             let text = join(&origin, 41, body);
-            assert_eq!(split(&text), Some(Parts { revision: 41, origin: &origin, body }), "{text:?}");
+            assert_eq!(split(&text), Some(GeneratedText { revision: 41, origin: &origin, body }), "{text:?}");
             assert_eq!(strip(&text), body);
         }
     }

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::budget::doubled;
 use crate::conditions::{Finding, Reason, Status, Type};
-use crate::effective::config::Environment;
+use crate::effective::config::EffectiveConfig;
 use crate::effective::parse_cache::ParseCache;
 use crate::effective::scheduler::loading;
 use crate::snapshot::{NoChecksum, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
@@ -28,7 +28,7 @@ const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.
                             queuewarden compare";
 
 /// The result of the comparison.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedCondition {
     /// Condition `Loaded`.
     pub finding: Finding,
     /// The time to write the text again under a new revision, if it is not loaded until then.
@@ -43,7 +43,7 @@ pub(crate) fn loaded(
     ignored: Option<(Reason, String)>,
     observed: &Observed,
     now: Timestamp,
-) -> Loaded {
+) -> LoadedCondition {
     let checksum = observed.read_back.as_ref().map(|read_back| &read_back.checksum);
     let finding = match (checksum, ignored) {
         (_, Some((reason, why))) if !has_url => {
@@ -66,12 +66,12 @@ pub(crate) fn loaded(
         }
         (Some(Ok(_)), None) => return not_taken(observed, now),
     };
-    Loaded { finding, reassert_at: None }
+    LoadedCondition { finding, reassert_at: None }
 }
 
 /// The text that the scheduler runs.
 #[derive(Debug, Clone)]
-pub(crate) enum Runs {
+pub(crate) enum SchedulerQueues {
     /// The text in force, as far as is known.
     InForce,
     /// Another text.
@@ -86,9 +86,14 @@ pub(crate) enum Runs {
 }
 
 /// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
-pub(crate) fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, known: &mut ParseCache) -> Runs {
+pub(crate) fn runs(
+    snapshot: &Snapshot,
+    env: &EffectiveConfig,
+    loaded: &Finding,
+    cache: &mut ParseCache,
+) -> SchedulerQueues {
     if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
-        return Runs::InForce;
+        return SchedulerQueues::InForce;
     }
     let observed = &snapshot.observed;
     // A scheduler that cannot be queried is assumed to run the text that it was last observed to run.
@@ -99,13 +104,13 @@ pub(crate) fn runs(snapshot: &Snapshot, env: &Environment, loaded: &Finding, kno
         (observed.loaded_text.as_ref(), observed.reports_loaded_text())
     };
     let text = text.filter(|_| reported || observed.reported().is_none() || loading(snapshot, &env.flat));
-    let tree = text.and_then(|text| known.of_live(text).tree.clone());
-    tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
+    let tree = text.and_then(|text| cache.parse_live(text).tree.clone());
+    tree.map_or(SchedulerQueues::Unknown, |tree| SchedulerQueues::Other { tree, reported })
 }
 
 /// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
 /// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
-pub(crate) fn ignored(snapshot: &Snapshot, env: &Environment) -> Option<(Reason, String)> {
+pub(crate) fn ignored(snapshot: &Snapshot, env: &EffectiveConfig) -> Option<(Reason, String)> {
     let spec = snapshot.spec()?;
     if !env.flat.hot_refresh() {
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
@@ -133,7 +138,7 @@ pub(crate) fn ignored(snapshot: &Snapshot, env: &Environment) -> Option<(Reason,
 }
 
 /// Returns the result for a scheduler that runs another text although it should have loaded the new one.
-fn not_taken(observed: &Observed, now: Timestamp) -> Loaded {
+fn not_taken(observed: &Observed, now: Timestamp) -> LoadedCondition {
     let since = observed.pending_since.unwrap_or(now);
     let reassert_at = since.checked_add(doubled(PATIENCE, observed.reasserts, LONGEST)).ok();
     let patient =
@@ -148,7 +153,7 @@ fn not_taken(observed: &Observed, now: Timestamp) -> Loaded {
              \"reload configuration failed\"), or hot refresh was off when it started, or the URL leads to another scheduler",
         )
     };
-    Loaded { finding, reassert_at }
+    LoadedCondition { finding, reassert_at }
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ pub fn config_map_of(source: flatten::Source) -> &'static str {
     }
 }
 
-/// The queue tree that `YuniKorn` should run now, no matter who wrote it; [`Running`](crate::Running) is what
-/// it does run.
+/// The queue tree that `YuniKorn` should run now, no matter who wrote it; [`SchedulerText`](crate::Running)
+/// is what it does run.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     queues_text(snapshot, &merged(snapshot)).to_owned()
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::effective::acl::Grants;
+use crate::effective::acl::AclDecisions;
 use crate::effective::header;
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
@@ -16,13 +16,15 @@ use yunikorn::version::Version;
 
 /// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub struct ParsedConfig {
     /// The text.
     pub text: String,
     /// Its queues, if it can be read.
     pub tree: Option<Arc<Config>>,
     /// The reason why a scheduler would not load it.
     pub refusal: Option<String>,
+    /// True if a scheduler would start with it.
+    pub starts: bool,
     /// All diagnostics about it.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -30,10 +32,10 @@ pub(crate) struct Reading {
 /// The base with the decided ACLs in it.
 #[derive(Debug, Clone)]
 struct Rendering {
-    base: Arc<Reading>,
-    grants: Arc<Grants>,
+    base: Arc<ParsedConfig>,
+    grants: Arc<AclDecisions>,
     /// The rendered text.
-    body: Arc<Reading>,
+    body: Arc<ParsedConfig>,
 }
 
 /// A cache of the texts of the last plan, as one version of `YuniKorn` reads them.
@@ -41,7 +43,7 @@ struct Rendering {
 pub struct ParseCache {
     version: Version,
     /// Each text, and whether the current plan has used it.
-    texts: Vec<(Arc<Reading>, bool)>,
+    texts: Vec<(Arc<ParsedConfig>, bool)>,
     rendering: Option<Rendering>,
 }
 
@@ -58,6 +60,11 @@ impl ParseCache {
         Self { version, texts: Vec::new(), rendering: None }
     }
 
+    /// Returns the version of `YuniKorn` that reads the texts.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// Sets the version, and forgets everything where it is another one.
     pub(crate) fn set_version(&mut self, version: Version) {
         if self.version != version {
@@ -66,13 +73,13 @@ impl ParseCache {
     }
 
     /// Reads a text, or returns the cached reading.
-    pub(crate) fn read(&mut self, text: &str) -> Arc<Reading> {
-        self.known_or(text, |version| verdict(text, &[], version))
+    pub fn read(&mut self, text: &str) -> Arc<ParsedConfig> {
+        self.cached_or(text, |version| verdict(text, &[], version))
     }
 
     /// Reads a text that may be one of ours, without our header: without it, the text is the one that was
     /// rendered.
-    pub(crate) fn of_live(&mut self, text: &str) -> Arc<Reading> {
+    pub(crate) fn parse_live(&mut self, text: &str) -> Arc<ParsedConfig> {
         self.read(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }
 
@@ -80,8 +87,8 @@ impl ParseCache {
     ///
     /// # Errors
     /// Fails when a running scheduler does not load the text.
-    pub fn taken(&mut self, text: &str) -> Result<Arc<Config>, String> {
-        let reading = self.of_live(text);
+    pub fn parse_accepted(&mut self, text: &str) -> Result<Arc<Config>, String> {
+        let reading = self.parse_live(text);
         match reading.refusal {
             None => Ok(reading.tree.clone().unwrap_or_default()),
             // YuniKorn's messages name lines, and it counts those of our header as well.
@@ -93,31 +100,40 @@ impl ParseCache {
     ///
     /// # Errors
     /// Fails when the text cannot be edited in those locations alone.
-    pub(crate) fn edited(&mut self, text: &str, edits: &[Edit]) -> Result<Arc<Reading>, Diagnostic> {
+    pub(crate) fn edited(&mut self, text: &str, edits: &[Edit]) -> Result<Arc<ParsedConfig>, Diagnostic> {
         let (text, proof) = edit::draft(text, edits)?;
         let document = proof.read(&text)?;
         Ok(self.of_document(&text, document))
     }
 
     /// Reads a text whose document was parsed already.
-    fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
-        self.known_or(text, |version| verdict_of(text, document, &[], version))
+    fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<ParsedConfig> {
+        self.cached_or(text, |version| verdict_of(text, document, &[], version))
     }
 
     /// Returns the text from rendering these ACLs into this base, if that was the last rendering.
-    pub(crate) fn rendered(&mut self, base: &Arc<Reading>, grants: &Grants) -> Option<Arc<Reading>> {
+    pub(crate) fn rendered(
+        &mut self,
+        base: &Arc<ParsedConfig>,
+        grants: &AclDecisions,
+    ) -> Option<Arc<ParsedConfig>> {
         let last = self.rendering.as_ref().filter(|last| Arc::ptr_eq(&last.base, base))?;
         if *last.grants != *grants {
             return None;
         }
         // It may be the live text of the next plan.
-        let kept = self.texts.iter_mut().filter(|(known, _)| Arc::ptr_eq(known, &last.body));
-        kept.for_each(|(_, used)| *used = true);
+        let same = self.texts.iter_mut().filter(|(parsed, _)| Arc::ptr_eq(parsed, &last.body));
+        same.for_each(|(_, used)| *used = true);
         Some(Arc::clone(&last.body))
     }
 
     /// Caches the text from rendering these ACLs into this base.
-    pub(crate) fn remember(&mut self, base: &Arc<Reading>, grants: &Arc<Grants>, body: &Arc<Reading>) {
+    pub(crate) fn remember(
+        &mut self,
+        base: &Arc<ParsedConfig>,
+        grants: &Arc<AclDecisions>,
+        body: &Arc<ParsedConfig>,
+    ) {
         let (base, grants, body) = (Arc::clone(base), Arc::clone(grants), Arc::clone(body));
         self.rendering = Some(Rendering { base, grants, body });
     }
@@ -128,15 +144,16 @@ impl ParseCache {
         self.texts.iter_mut().for_each(|(_, used)| *used = false);
     }
 
-    fn known_or(&mut self, text: &str, read: impl FnOnce(Version) -> Assessment) -> Arc<Reading> {
-        if let Some((known, used)) = self.texts.iter_mut().find(|(known, _)| known.text == text) {
+    fn cached_or(&mut self, text: &str, read: impl FnOnce(Version) -> Assessment) -> Arc<ParsedConfig> {
+        if let Some((parsed, used)) = self.texts.iter_mut().find(|(parsed, _)| parsed.text == text) {
             *used = true;
-            return Arc::clone(known);
+            return Arc::clone(parsed);
         }
         let verdict = read(self.version);
-        let reading = Arc::new(Reading {
+        let reading = Arc::new(ParsedConfig {
             text: text.to_owned(),
             refusal: verdict.refusal(),
+            starts: verdict.starts.is_ok(),
             tree: verdict.config.map(Arc::new),
             diagnostics: verdict.diagnostics,
         });
@@ -154,49 +171,53 @@ mod tests {
 
     #[test]
     fn a_text_is_read_once_and_kept_while_plans_ask_for_it() {
-        let mut known = ParseCache::new(Version::V1_8);
-        let first = known.read(TEXT);
-        known.forget_unused();
-        assert!(Arc::ptr_eq(&first, &known.read(TEXT)));
-        known.forget_unused();
-        assert!(Arc::ptr_eq(&first, &known.read(TEXT)));
-        known.forget_unused();
-        known.forget_unused();
-        assert!(!Arc::ptr_eq(&first, &known.read(TEXT)), "nobody had asked for it");
+        let mut cache = ParseCache::new(Version::V1_8);
+        let first = cache.read(TEXT);
+        cache.forget_unused();
+        assert!(Arc::ptr_eq(&first, &cache.read(TEXT)));
+        cache.forget_unused();
+        assert!(Arc::ptr_eq(&first, &cache.read(TEXT)));
+        cache.forget_unused();
+        cache.forget_unused();
+        assert!(!Arc::ptr_eq(&first, &cache.read(TEXT)), "nobody had asked for it");
     }
 
     #[test]
     fn what_is_not_taken_is_reported_in_yunikorns_words() {
         let live = |body: &str| header::join(&header::origin("x"), 7, body);
-        let mut known = ParseCache::new(Version::V1_8);
-        assert!(Arc::ptr_eq(&known.taken(&live(TEXT)).unwrap(), &known.taken(TEXT).unwrap()));
-        let why =
-            known.taken(&live("partitions: [{name: default, queues: [{name: root, max: 1}]}]")).unwrap_err();
+        let mut cache = ParseCache::new(Version::V1_8);
+        assert!(Arc::ptr_eq(
+            &cache.parse_accepted(&live(TEXT)).unwrap(),
+            &cache.parse_accepted(TEXT).unwrap()
+        ));
+        let why = cache
+            .parse_accepted(&live("partitions: [{name: default, queues: [{name: root, max: 1}]}]"))
+            .unwrap_err();
         assert!(why.contains("line 3"), "{why}");
     }
 
     #[test]
     fn a_rendered_text_that_is_live_already_is_held_once() {
-        let mut known = ParseCache::new(Version::V1_8);
-        let live = known.of_live(&header::join(&header::origin("x"), 7, TEXT));
+        let mut cache = ParseCache::new(Version::V1_8);
+        let live = cache.parse_live(&header::join(&header::origin("x"), 7, TEXT));
         let document = parse_in(TEXT).unwrap().unwrap();
-        assert!(Arc::ptr_eq(&live, &known.of_document(TEXT, document)));
+        assert!(Arc::ptr_eq(&live, &cache.of_document(TEXT, document)));
     }
 
     #[test]
     fn what_was_rendered_is_kept_with_its_base_and_is_known_when_it_is_live() {
-        let mut known = ParseCache::new(Version::V1_8);
-        let (base, body) = (known.read(TEXT), known.read(&format!("{TEXT}\n")));
-        let grants = Arc::new(Grants::default());
-        assert!(known.rendered(&base, &grants).is_none());
-        known.remember(&base, &grants, &body);
-        known.forget_unused();
-        assert!(known.rendered(&base, &grants).is_some_and(|found| Arc::ptr_eq(&found, &body)));
-        known.forget_unused();
-        assert!(Arc::ptr_eq(&known.read(&body.text), &body));
-        let again = known.read(TEXT);
+        let mut cache = ParseCache::new(Version::V1_8);
+        let (base, body) = (cache.read(TEXT), cache.read(&format!("{TEXT}\n")));
+        let grants = Arc::new(AclDecisions::default());
+        assert!(cache.rendered(&base, &grants).is_none());
+        cache.remember(&base, &grants, &body);
+        cache.forget_unused();
+        assert!(cache.rendered(&base, &grants).is_some_and(|found| Arc::ptr_eq(&found, &body)));
+        cache.forget_unused();
+        assert!(Arc::ptr_eq(&cache.read(&body.text), &body));
+        let again = cache.read(TEXT);
         assert!(
-            known.rendered(&again, &grants).is_none(),
+            cache.rendered(&again, &grants).is_none(),
             "the base was read anew, since nobody had asked for it"
         );
     }

@@ -21,7 +21,7 @@ pub(crate) const UNSEEN: &str =
 
 /// The text by which the scheduler decides, as far as it is known.
 #[derive(Debug, Clone, Copy)]
-pub struct Running<'s> {
+pub struct SchedulerText<'s> {
     /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and
     /// nobody knows which.
     pub text: Result<&'s str, &'static str>,
@@ -29,7 +29,7 @@ pub struct Running<'s> {
     pub proven: Option<&'s str>,
 }
 
-impl<'s> Running<'s> {
+impl<'s> SchedulerText<'s> {
     /// Takes the text from the snapshot; `flat` is [`crate::merged`] of it. A scheduler that cannot be
     /// queried, or is not, is assumed to follow the ConfigMaps, because it reads them when it starts.
     pub fn new(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
@@ -122,7 +122,7 @@ mod tests {
         let mut unseen = behind(5, Ok(OLD));
         unseen.observed.loaded_text = None;
         assert!(runs(&unseen).is_err());
-        assert!(Running::new(&merged(&unseen), &unseen).read(|text| Ok(text.to_owned())).is_err());
+        assert!(SchedulerText::new(&merged(&unseen), &unseen).read(|text| Ok(text.to_owned())).is_err());
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let read = |text: &str, proven: Option<&str>| {
-            let running = Running { text: Ok(text), proven };
+            let running = SchedulerText { text: Ok(text), proven };
             running.read(|text| if text.contains("  ") { Err(text.to_owned()) } else { Ok(text.to_owned()) })
         };
         assert_eq!(read("sue", None).as_deref(), Ok("sue"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::effective::acl::{AclKey, Grants, acl_of};
+use crate::effective::{AclDecisions, AclLocation, acl_of};
 use crate::grants::combine::ByObject;
 use crate::grants::contribution::Resolved;
 use crate::grants::people::people;
@@ -37,7 +37,7 @@ pub struct Attribution {
 
 impl Attribution {
     /// Makes that of an ACL that no object writes yet.
-    fn new((partition, queue, right): AclKey) -> Self {
+    fn new((partition, queue, right): AclLocation) -> Self {
         Self { partition, queue, right, objects: Vec::with_capacity(1), base_stays: true }
     }
 
@@ -73,7 +73,11 @@ pub struct Part {
 
 /// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
 /// part as `by_object` records.
-pub(crate) fn desired(objects: &[Resolved<'_>], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
+pub(crate) fn desired(
+    objects: &[Resolved<'_>],
+    grants: &AclDecisions,
+    by_object: &ByObject,
+) -> Arc<[Attribution]> {
     let mut found: Vec<_> = grants.iter().map(|(key, _)| Attribution::new(key.clone())).collect();
     for (index, object) in objects.iter().enumerate() {
         let Some(contribution) = object.contribution() else { continue };
@@ -167,16 +171,14 @@ pub(crate) fn trees(config: Option<&Config>, aliased: &Arc<Aliased>) -> Vec<Tree
     partitions.filter_map(|partition| Tree::new(partition).ok().map(named)).collect()
 }
 
-/// Marks each entry of a partition's ACLs with the objects that wrote it, and with the base where it grants
-/// the same: that has no end. `base` has the queues of the base, as far as they are known.
-pub fn mark(tree: &mut Tree, attributions: &[Attribution], base: Option<&Config>) {
+/// Marks each entry of a partition's ACLs with the objects that wrote it.
+pub(crate) fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     let partition = tree.partition().to_owned();
     for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {
         for Part { name, acl, until } in &part.objects {
             let object = Origin::Object { kind: "QueueAcl", name: name.to_string(), until: *until };
             tree.attribute(&part.queue, part.right, object, acl);
         }
-        tree.attribute(&part.queue, part.right, Origin::Text(None), &part.of_base(base));
     }
 }
 
@@ -184,10 +186,6 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution], base: Option<&Config>
 mod tests {
     use super::*;
     use crate::snapshot::{Entry, QueueAclInForce};
-    use yunikorn::config::verdict;
-    use yunikorn::identity::Identity;
-    use yunikorn::version::Version;
-    use yunikorn_access::until;
 
     fn entry(name: &str, submit: Option<&str>, base_acl: BaseAcl) -> Arc<QueueAclEntry> {
         let in_force = QueueAclInForce {
@@ -216,29 +214,6 @@ mod tests {
             assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
             let names: Vec<_> = one.objects.iter().map(|part| (&*part.name, part.acl.canonical())).collect();
             assert_eq!(names, [("a", " dev".to_owned()), ("b", "sue".to_owned())]);
-        }
-    }
-
-    #[test]
-    fn what_the_base_grants_as_well_has_no_end() {
-        let config = |acl: &str| {
-            let root = format!("{{name: root, queues: [{{name: a, submitacl: '{acl}'}}]}}");
-            let text = format!("partitions: [{{name: default, queues: [{root}]}}]");
-            verdict(&text, &[], Version::V1_8).config.unwrap()
-        };
-        let mut object = entry("a", Some("ann,sue"), BaseAcl::Extend);
-        let end = Some(Timestamp::UNIX_EPOCH);
-        Arc::make_mut(Arc::make_mut(&mut object).in_force.as_mut().unwrap()).expires_at = end;
-        let (text, base) = (config("ann,bob,sue"), config("bob,sue"));
-        for (base, sue) in [(None, end), (Some(&base), None)] {
-            let mut tree = Tree::new(text.partition("default").unwrap()).unwrap();
-            mark(&mut tree, &in_force(&[object.clone()]), base);
-            let id = tree.find(&QueuePath::parse("root.a").unwrap()).unwrap();
-            let ends = ["ann", "bob", "sue"].map(|user| {
-                let identity = Identity { user: user.to_owned(), groups: Vec::new() };
-                until(&tree, Right::Submit, id, &identity)
-            });
-            assert_eq!(ends, [end, None, sue]);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::effective::acl::{Decided, Grants, acl_of};
+use crate::effective::{AclDecision, AclDecisions, acl_of};
 use crate::grants::contribution::{Contribution, Resolved};
 use crate::snapshot::BaseAcl;
 use yunikorn::acl::Acl;
@@ -21,7 +21,11 @@ pub(crate) struct ByObject(Vec<[Option<usize>; Right::ALL.len()]>);
 
 impl ByObject {
     /// Returns the decisions, by right, that an object makes about its queue together with others.
-    pub(crate) fn decided<'g>(&self, grants: &'g Grants, object: usize) -> Vec<(Right, &'g Decided)> {
+    pub(crate) fn decisions<'g>(
+        &self,
+        grants: &'g AclDecisions,
+        object: usize,
+    ) -> Vec<(Right, &'g AclDecision)> {
         let decided = self.positions(object).filter_map(|place| grants.0.get(place));
         decided.map(|((.., right), decided)| (*right, decided)).collect()
     }
@@ -43,7 +47,7 @@ struct Part<'a> {
 }
 
 /// Joins the contributions of the objects.
-pub(crate) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved<'a>>, tree: &Config) -> Grants {
+pub(crate) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved<'a>>, tree: &Config) -> AclDecisions {
     decide_by_object(objects, tree).0
 }
 
@@ -51,7 +55,7 @@ pub(crate) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved<'a>>, tr
 pub(crate) fn decide_by_object<'a>(
     objects: impl IntoIterator<Item = &'a Resolved<'a>>,
     tree: &Config,
-) -> (Grants, ByObject) {
+) -> (AclDecisions, ByObject) {
     let mut by_object = ByObject::default();
     let objects = objects.into_iter().inspect(|_| by_object.0.push(Default::default())).enumerate();
     let contributions = objects.filter_map(|(index, object)| Some((index, object.contribution()?)));
@@ -82,11 +86,11 @@ pub(crate) fn decide_by_object<'a>(
         let queue_in_base = contribution.queue_in(tree);
         let base = queue_in_base.map_or_else(Acl::nobody, |queue| acl_of(queue, *right));
         let (acl, taken) = join(&base, parts);
-        let decided = Decided { acl, taken, position: contribution.position };
+        let decided = AclDecision { acl, taken, position: contribution.position };
         grants.push(((Arc::clone(partition), (*queue).clone(), *right), decided));
     }
     grants.shrink_to_fit();
-    (Grants(grants), by_object)
+    (AclDecisions(grants), by_object)
 }
 
 /// Returns the first bytes of a path below the root.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::conditions::Reason;
-use crate::effective::acl::acl_of;
+use crate::effective::acl_of;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{BaseAcl, QueueAclEntry, QueueAclInForce};
 use go_compat::diag::Diagnostic;
@@ -136,7 +136,7 @@ impl Contribution {
 
 /// The reason why an object is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ObjectRefusal {
     /// The reason of `Accepted=False`.
     pub reason: Reason,
     /// The message, which explains the cause.
@@ -149,7 +149,7 @@ pub(crate) struct Resolved<'a> {
     /// The object.
     pub entry: &'a QueueAclEntry,
     /// The object's contribution, or the reason why it is refused.
-    pub outcome: Result<Contribution, Refusal>,
+    pub outcome: Result<Contribution, ObjectRefusal>,
     /// The version that stays in force although the object is refused: the last valid one of an invalid
     /// object, and the replacement of the base's ACLs by a suspended one.
     pub last_valid: Option<Box<Contribution>>,
@@ -166,15 +166,15 @@ impl Resolved<'_> {
     }
 
     /// Refuses it, so that nothing of it stays in force.
-    pub(crate) fn refuse(&mut self, refusal: Refusal) {
+    pub(crate) fn refuse(&mut self, refusal: ObjectRefusal) {
         self.outcome = Err(refusal);
         self.last_valid = None;
     }
 }
 
 /// Refuses an object because of these errors in it.
-pub(crate) fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
-    Refusal { reason: Reason::Invalid, message: joined(diagnostics) }
+pub(crate) fn invalid(diagnostics: &[Diagnostic]) -> ObjectRefusal {
+    ObjectRefusal { reason: Reason::Invalid, message: joined(diagnostics) }
 }
 
 /// Returns the diagnostics as one message.

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::Reason;
-use crate::effective::acl::{Grants, acl_of};
+use crate::effective::{AclDecisions, acl_of};
 use crate::grants::combine;
-use crate::grants::contribution::{Acls, Contribution, Refusal, Resolved};
+use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{BaseAcl, Delegation};
 use go_compat::diag::quoted;
@@ -44,7 +44,7 @@ pub(crate) const MAX_STORED: usize = 1024 * 1024;
 
 /// The administrators of all queues, by the objects that count.
 pub(crate) struct Administrators<'a> {
-    grants: Grants,
+    grants: AclDecisions,
     tree: &'a Config,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree
             let stored = object.entry.meta.stored;
             if let Some(message) = claim(object).and_then(|(by, ..)| room.count(&by.user, stored)) {
                 // Even if it was refused for another reason.
-                object.refuse(Refusal { reason: Reason::TooLarge, message });
+                object.refuse(ObjectRefusal { reason: Reason::TooLarge, message });
             } else if let Some(why) = object.contribution().and_then(|it| room.take(it)) {
                 refuse(object, Reason::TooLarge, why);
             } else {
@@ -147,6 +147,56 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree
             refuse(object, Reason::NotDelegated, why);
         }
     }
+}
+
+/// The space in the API server that a change of a delegate's object takes once it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promise {
+    /// The name of the object.
+    pub name: String,
+    /// The administrator in whose name it is.
+    pub writer: String,
+    /// Its bytes.
+    pub stored: usize,
+}
+
+/// The reason why there is no space for a change.
+pub(crate) enum NoSpace {
+    /// Stored objects take it.
+    Stored(String),
+    /// It was promised to changes that may not be stored yet.
+    Promised,
+}
+
+/// Checks that the limits have space for `wanted` beside the stored objects, and beside what was promised to
+/// other changes.
+pub(crate) fn check_space(
+    objects: &[Resolved<'_>],
+    wanted: &Promise,
+    promised: &[Promise],
+) -> Result<(), NoSpace> {
+    // Objects whose writers do not administer their queue take no space.
+    let counts =
+        |object: &&Resolved<'_>| !matches!(&object.outcome, Err(why) if why.reason == Reason::NotDelegated);
+    let stored = objects.iter().filter(counts).filter_map(|object| {
+        let meta = &object.entry.meta;
+        Some(((claim(object)?.0.user.as_str(), &*meta.name), meta.stored))
+    });
+    let mut stored: BTreeMap<_, _> = stored.filter(|((_, name), _)| *name != wanted.name).collect();
+    let lacks = |stored: &BTreeMap<(&str, &str), usize>| {
+        let mut size = DelegatedSize::default();
+        stored.iter().for_each(|((writer, _), bytes)| size.add(writer, *bytes));
+        size.lacks(&wanted.writer, wanted.stored)
+    };
+    if let Some(message) = lacks(&stored) {
+        return Err(NoSpace::Stored(message));
+    }
+    for Promise { name, writer, stored: bytes } in promised {
+        let largest = stored.entry((writer, name)).or_default();
+        *largest = (*bytes).max(*largest);
+    }
+    stored.remove(&(wanted.writer.as_str(), wanted.name.as_str()));
+    lacks(&stored).map_or(Ok(()), |_| Err(NoSpace::Promised))
 }
 
 /// Returns the administrator in whose name an object is, its partition and its queue. This includes objects
@@ -220,7 +270,7 @@ pub(crate) fn shown(by: &Identity) -> String {
 fn refuse(object: &mut Resolved<'_>, reason: Reason, message: String) {
     object.last_valid = None;
     if object.outcome.is_ok() {
-        object.refuse(Refusal { reason, message });
+        object.refuse(ObjectRefusal { reason, message });
     }
 }
 
@@ -255,8 +305,25 @@ impl DelegatedSize {
 
     /// Counts an object of a writer that takes `stored` bytes, or returns why there is no space for it.
     fn count(&mut self, user: &str, stored: usize) -> Option<String> {
-        let Self { all, of_one, .. } = self;
-        let one = of_one.entry(user.to_owned()).or_default();
+        let message = self.lacks(user, stored);
+        if message.is_none() {
+            self.add(user, stored);
+        }
+        message
+    }
+
+    /// Counts an object of a writer that is stored.
+    fn add(&mut self, user: &str, stored: usize) {
+        for space in [self.of_one.entry(user.to_owned()).or_default(), &mut self.all] {
+            space.objects = space.objects.saturating_add(1);
+            space.stored = space.stored.saturating_add(stored);
+        }
+    }
+
+    /// Returns why there is no space for an object of a writer that takes `stored` bytes.
+    fn lacks(&self, user: &str, stored: usize) -> Option<String> {
+        let (all, none) = (&self.all, Space::default());
+        let one = self.of_one.get(user).unwrap_or(&none);
         if one.objects >= MAX_OBJECTS_OF_ONE {
             return Some(format!(
                 "this writer has {MAX_OBJECTS_OF_ONE} objects already: delete some, name several users and groups in one, or ask a cluster \
@@ -277,10 +344,6 @@ impl DelegatedSize {
                 "all delegated objects together would take more than {MAX_STORED} bytes, with labels and annotations, in force or not: \
                  delete some"
             ));
-        }
-        for space in [one, all] {
-            space.objects += 1;
-            space.stored = space.stored.saturating_add(stored);
         }
         None
     }

@@ -3,7 +3,7 @@
 
 use std::iter;
 
-use crate::effective::acl::{acl_of, text_of};
+use crate::effective::{acl_of, text_of};
 use crate::grants::contribution::Contribution;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::conditions::{Status, Type, find as condition};
-use crate::effective::acl::acl_of;
+use crate::effective::acl_of;
 use crate::effective::merged::merged;
 use crate::grants::attribution;
 use crate::grants::contribution::joined;

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::Claim;
-use crate::effective::merged::{config_map_of, merged};
-use crate::grants::contribution::{Refusal, invalid};
+use crate::effective::merged::merged;
+use crate::effective::{KeyClaim, config_map_of};
+use crate::grants::contribution::{ObjectRefusal, invalid};
 use crate::snapshot::ConfigStatus;
 use crate::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};
 use go_compat::diag::Diagnostic;
@@ -109,7 +109,7 @@ pub(crate) struct ResolvedPolicy {
     /// `metadata.name`
     pub name: String,
     /// The keys it sets, or why it is refused.
-    pub outcome: Result<Keys, Refusal>,
+    pub outcome: Result<Keys, ObjectRefusal>,
     /// The keys of its last valid version, which stay because the object is invalid now and counts.
     pub last_valid: Option<Keys>,
     /// The warnings about an accepted object.
@@ -143,7 +143,7 @@ pub(crate) fn resolve(snapshot: &Snapshot) -> Policies {
         policy.last_valid = None;
         if policy.outcome.is_ok() {
             let message = conflict(counting.as_deref(), named, missing.as_deref(), count);
-            policy.outcome = Err(Refusal { reason: Reason::Conflicted, message });
+            policy.outcome = Err(ObjectRefusal { reason: Reason::Conflicted, message });
         }
     }
     Policies { objects, counting, keys, missing }
@@ -172,7 +172,7 @@ fn only<T>(mut elements: impl Iterator<Item = T>) -> Option<T> {
 
 /// Returns the keys in the output that queuewarden owns.
 fn written(snapshot: &Snapshot) -> Keys {
-    let ours = admission::KEYS.into_iter().filter(|key| snapshot.claim(key) == Claim::Ours);
+    let ours = admission::KEYS.into_iter().filter(|key| snapshot.claim(key) == KeyClaim::Ours);
     ours.filter_map(|key| Some((key, snapshot.output_text(key)?.clone()))).collect()
 }
 

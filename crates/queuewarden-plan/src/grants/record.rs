@@ -22,14 +22,14 @@ type Notes = BTreeMap<String, Option<QueueAclInForce>>;
 
 /// The text that was written last, and the notes beside it.
 #[derive(Debug)]
-pub(crate) struct Record<'a> {
+pub(crate) struct InForceRecord<'a> {
     /// The output, which has the notes.
     pub output: Option<&'a ConfigMapState>,
     /// The queues of the text.
     pub tree: Option<&'a Config>,
 }
 
-impl Record<'_> {
+impl InForceRecord<'_> {
     /// Returns the version of an object that is in force, by the output or else by the object's status.
     pub(crate) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
         match noted(self.output, entry) {

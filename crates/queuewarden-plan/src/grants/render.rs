@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::effective::acl::{AclKey, Decided, Grants};
-use crate::effective::base::Base;
-use crate::effective::parse_cache::{ParseCache, Reading};
+use crate::effective::{AclDecision, AclDecisions, AclLocation, Base, ParseCache, ParsedConfig};
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::config::Config;
@@ -20,24 +18,24 @@ pub(crate) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 /// not grant what was decided.
 pub(crate) fn body(
     base: &Base,
-    grants: &Arc<Grants>,
-    known: &mut ParseCache,
-) -> Result<Arc<Reading>, Diagnostic> {
-    if let Some(body) = known.rendered(&base.read, grants) {
+    grants: &Arc<AclDecisions>,
+    cache: &mut ParseCache,
+) -> Result<Arc<ParsedConfig>, Diagnostic> {
+    if let Some(body) = cache.rendered(&base.read, grants) {
         return Ok(body);
     }
     let (_, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     let body = match edits.as_slice() {
         [] => Arc::clone(&base.read),
-        edits => known.edited(&base.read.text, edits)?,
+        edits => cache.edited(&base.read.text, edits)?,
     };
     prove(&body, grants)?;
-    known.remember(&base.read, grants, &body);
+    cache.remember(&base.read, grants, &body);
     Ok(body)
 }
 
 /// Returns the base's queues with the ACLs, for use when they cannot be written as text.
-pub(crate) fn tree(base: &Base, grants: &Grants) -> Config {
+pub(crate) fn tree(base: &Base, grants: &AclDecisions) -> Config {
     let mut tree = Config::clone(&base.tree);
     for ((partition, path, right), decided) in grants.iter() {
         if let Some(partition) = tree.partitions.iter_mut().find(|it| it.name.eq_ignore_ascii_case(partition))
@@ -50,7 +48,7 @@ pub(crate) fn tree(base: &Base, grants: &Grants) -> Config {
 
 /// Returns the ACLs that cannot be written into this base, because of its notation at those locations, each
 /// with the reason.
-pub(crate) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g AclKey, Diagnostic> {
+pub(crate) fn refused<'g>(base: &Base, grants: &'g AclDecisions) -> BTreeMap<&'g AclLocation, Diagnostic> {
     let (locations, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     // A text that cannot be read is refused as a whole.
     let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();
@@ -58,8 +56,8 @@ pub(crate) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g AclKe
 }
 
 /// Returns the edits: none where the base grants the same already, so that its bytes stay.
-fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g AclKey, Edit)> {
-    let edit = |(key, decided): &'g (AclKey, Decided)| {
+fn edits<'g>(base: &Base, grants: &'g AclDecisions) -> Vec<(&'g AclLocation, Edit)> {
+    let edit = |(key, decided): &'g (AclLocation, AclDecision)| {
         let queue = decided.queue_in(&base.tree, key).filter(|queue| !decided.is_acl_of(queue, key.2))?;
         Some((key, queue.edit(key.2, &decided.acl)?))
     };
@@ -67,7 +65,7 @@ fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g AclKey, Edit)> {
 }
 
 /// Compares what the scheduler will read with what was decided.
-fn prove(read: &Reading, grants: &Grants) -> Result<(), Diagnostic> {
+fn prove(read: &ParsedConfig, grants: &AclDecisions) -> Result<(), Diagnostic> {
     let refused = |why: String| Err(Diagnostic::error(NOT_AS_MEANT, why));
     if let Some(refusal) = &read.refusal {
         return refused(format!("YuniKorn would not take the rendered text: {refusal}"));
@@ -98,9 +96,12 @@ mod tests {
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();
         let location = ("default".into(), QueuePath::parse("root.a").unwrap(), Right::Submit);
-        let grants =
-            Grants::from([(location, Decided { acl, taken: acl::parse(" ").unwrap(), position: 1 })]);
-        let prove = |text: &str, grants: &Grants| prove(&ParseCache::new(Version::V1_8).read(text), grants);
+        let grants = AclDecisions::from([(
+            location,
+            AclDecision { acl, taken: acl::parse(" ").unwrap(), position: 1 },
+        )]);
+        let prove =
+            |text: &str, grants: &AclDecisions| prove(&ParseCache::new(Version::V1_8).read(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")
         };

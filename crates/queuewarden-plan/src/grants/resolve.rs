@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::conditions::Reason;
-use crate::effective::acl::AclKey;
-use crate::grants::contribution::{Acls, Contribution, Refusal, Resolved, invalid};
-use crate::grants::record::Record;
+use crate::effective::AclLocation;
+use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved, invalid};
+use crate::grants::record::InForceRecord;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{
     BaseAcl, Grant, Phase, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS,
@@ -43,7 +43,8 @@ impl Resolved<'_> {
     fn leave_out_aliases(&mut self, before: Option<&QueueAclInForce>, why: &str) {
         let rest = |kept: Box<Contribution>| kept.without_aliases(before).map(Box::new);
         self.last_valid = self.last_valid.take().and_then(rest);
-        let late = |refusal: &Refusal| matches!(refusal.reason, Reason::NotYetValid | Reason::Suspended);
+        let late =
+            |refusal: &ObjectRefusal| matches!(refusal.reason, Reason::NotYetValid | Reason::Suspended);
         let granted = match &self.outcome {
             Ok(contribution) => Some(contribution.clone()),
             Err(refusal) if late(refusal) => self.lapsed.as_deref().cloned(),
@@ -55,7 +56,7 @@ impl Resolved<'_> {
             Some(_) => {}
             None => {
                 let message = dropped_of(self.entry, why);
-                self.refuse(Refusal { reason: Reason::IdentityWebhookMissing, message });
+                self.refuse(ObjectRefusal { reason: Reason::IdentityWebhookMissing, message });
             }
         }
     }
@@ -74,7 +75,7 @@ pub(crate) struct Intent {
 pub(crate) fn resolve<'a>(
     entry: &'a QueueAclEntry,
     tree: &Config,
-    record: &Record<'_>,
+    record: &InForceRecord<'_>,
     now: Timestamp,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
     no_aliases: Option<&str>,
@@ -155,7 +156,7 @@ fn dropped_of(entry: &QueueAclEntry, why: &str) -> String {
 }
 
 /// Refuses objects that set an ACL which cannot be written into the base's text at that location.
-pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclKey, Diagnostic>) {
+pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclLocation, Diagnostic>) {
     let why = |it: &Contribution| {
         let mut locations = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
         locations.find_map(|at| refused.get(&at))
@@ -172,7 +173,7 @@ pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclKey,
 pub(crate) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolved<'a> {
     let errors = diagnostics(entry);
     let refusal = if errors.is_empty() {
-        Refusal { reason: Reason::ConfigNotReady, message: why.to_owned() }
+        ObjectRefusal { reason: Reason::ConfigNotReady, message: why.to_owned() }
     } else {
         invalid(&errors)
     };
@@ -269,12 +270,12 @@ pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
     (users.is_empty() && groups.is_empty()).then(|| warning().help("write `nobody: true` to say so"))
 }
 
-fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
+fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
     match (spec.phase(now), spec.not_before, spec.expires_at) {
         (Phase::Expired, _, Some(end)) => {
-            Err(Refusal { reason: Reason::Expired, message: format!("expired at {}", in_words(end)) })
+            Err(ObjectRefusal { reason: Reason::Expired, message: format!("expired at {}", in_words(end)) })
         }
-        (Phase::Planned, Some(start), _) => Err(Refusal {
+        (Phase::Planned, Some(start), _) => Err(ObjectRefusal {
             reason: Reason::NotYetValid,
             message: format!("not valid before {}", in_words(start)),
         }),
@@ -283,7 +284,7 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
                 BaseAcl::Extend => "suspended",
                 BaseAcl::Replace => "suspended, and still replaces the base's own ACL of the queue",
             };
-            Err(Refusal { reason: Reason::Suspended, message: message.to_owned() })
+            Err(ObjectRefusal { reason: Reason::Suspended, message: message.to_owned() })
         }
         _ => Ok(()),
     }
@@ -295,7 +296,7 @@ fn locate(
     intent: Intent,
     tree: &Config,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
-) -> Result<Contribution, Refusal> {
+) -> Result<Contribution, ObjectRefusal> {
     let Some(partition) = tree.partition(&spec.partition) else {
         let names: Vec<_> = tree.partitions.iter().map(|p| format!("`{}`", p.name)).collect();
         let message = format!(
@@ -303,7 +304,7 @@ fn locate(
             spec.partition,
             if names.is_empty() { "none".into() } else { names.join(", ") }
         );
-        return Err(Refusal { reason: Reason::PartitionNotFound, message });
+        return Err(ObjectRefusal { reason: Reason::PartitionNotFound, message });
     };
     match partition.queue(&intent.queue) {
         Some(queue) if queue.inserted() => Err(not_written(&intent.queue)),
@@ -337,8 +338,8 @@ fn is_shared(queue: &Queue) -> bool {
 
 /// Refuses the root that `YuniKorn` adds above a tree without one: it cannot carry an ACL, because the text
 /// does not contain it.
-fn not_written(queue: &QueuePath) -> Refusal {
-    Refusal {
+fn not_written(queue: &QueuePath) -> ObjectRefusal {
+    ObjectRefusal {
         reason: Reason::QueueNotFound,
         message: format!(
             "the base does not write queue `{queue}`: YuniKorn adds it above the queues it finds, with no ACL; \
@@ -347,7 +348,7 @@ fn not_written(queue: &QueuePath) -> Refusal {
     }
 }
 
-fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal {
+fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> ObjectRefusal {
     let ancestor = &partition.nearest(queue).path;
     let near = || queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str());
     let help = if dynamic {
@@ -361,7 +362,7 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal
         format!("until it is added there, the ACL of `{ancestor}` decides about it")
     };
     let message = format!("partition `{}` has no queue `{queue}` in the base; {help}", partition.name);
-    Refusal { reason: Reason::QueueNotFound, message }
+    ObjectRefusal { reason: Reason::QueueNotFound, message }
 }
 
 /// Returns the last valid version of an object that has become invalid, if its queue still exists and its
@@ -371,7 +372,7 @@ fn keep(
     old: &QueueAclInForce,
     end: Option<Timestamp>,
     tree: &Config,
-    record: &Record<'_>,
+    record: &InForceRecord<'_>,
     now: Timestamp,
 ) -> Option<Contribution> {
     let expires_at = [old.expires_at, end].into_iter().flatten().min();

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::protocol::{Action, Outcome};
+use super::protocol::{Action, WriteOutcome};
 use super::{Doing, Pending, Role, Stage, State, after, whole_second};
 use crate::conditions::Reason;
 use crate::decide::plan_again;
-use crate::effective::merged::text_in_force;
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::{ParseCache, text_in_force};
 use crate::plan::Plan;
 use crate::rbac_mirror::target_states;
 use crate::snapshot::{Snapshot, WriteFailure};
@@ -42,7 +41,7 @@ impl State {
         &mut self,
         now: Timestamp,
         mut snapshot: Snapshot,
-        known: &mut ParseCache,
+        cache: &mut ParseCache,
     ) -> Vec<Action> {
         snapshot.now = whole_second(now);
         self.memory.pass(snapshot.now);
@@ -64,20 +63,20 @@ impl State {
         }
         let text = text_in_force(&snapshot);
         let proven = self.memory.compare(&text, snapshot.now);
-        let mut plan = self.plan(&mut snapshot, known);
+        let mut plan = self.plan(&mut snapshot, cache);
         for _ in 1..MAX_PLANS {
             if !(self.memory.concludes(&text, proven, &plan, snapshot.now) || self.gives_up(now, &plan)) {
                 break;
             }
-            plan = self.plan(&mut snapshot, known);
+            plan = self.plan(&mut snapshot, cache);
         }
         self.act(now, snapshot, plan)
     }
 
-    fn plan(&mut self, snapshot: &mut Snapshot, known: &mut ParseCache) -> Plan {
+    fn plan(&mut self, snapshot: &mut Snapshot, cache: &mut ParseCache) -> Plan {
         self.memory.fill(snapshot);
         snapshot.last_base.clone_from(&self.base.last_good);
-        plan_again(snapshot, known)
+        plan_again(snapshot, cache)
     }
 
     fn act(&mut self, now: Timestamp, snapshot: Snapshot, plan: Plan) -> Vec<Action> {
@@ -196,13 +195,13 @@ impl State {
         self.observe()
     }
 
-    pub(super) fn written(&mut self, now: Timestamp, outcome: Outcome) -> Vec<Action> {
+    pub(super) fn written(&mut self, now: Timestamp, outcome: WriteOutcome) -> Vec<Action> {
         let Some(Pending { namespace, write: Some(write), other_writers, .. }) = self.pending.clone() else {
             return self.observe();
         };
         let at = whole_second(now);
         match outcome {
-            Outcome::Done => {
+            WriteOutcome::Done => {
                 self.pending = None;
                 self.run.write = Stage::Tried;
                 self.memory.written(at, &write, &other_writers);
@@ -214,12 +213,14 @@ impl State {
                     _ => self.observe(),
                 }
             }
-            Outcome::Conflict => self.begin(Doing::Rereading, Action::Reread { namespace, name: write.name }),
-            Outcome::Refused(failure) => {
+            WriteOutcome::Conflict => {
+                self.begin(Doing::Rereading, Action::Reread { namespace, name: write.name })
+            }
+            WriteOutcome::Refused(failure) => {
                 self.memory.refused(at, &write, &failure);
                 self.failed(now, failure)
             }
-            Outcome::Unknown(message) => {
+            WriteOutcome::Unknown(message) => {
                 self.memory.lost(at, &write);
                 self.failed(now, WriteFailure::Transient(message))
             }

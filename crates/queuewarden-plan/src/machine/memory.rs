@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::release::Release;
 use crate::snapshot::{
-    NoChecksum, Observed, OutputText, ReadBack, Refused, SchedulerAddress, SchedulerAnswer, Snapshot,
+    NoChecksum, Observed, OutputText, ReadBack, RefusedText, SchedulerAddress, SchedulerAnswer, Snapshot,
     WriteFailure,
 };
 use crate::write::Write;
@@ -203,14 +203,14 @@ impl Memory {
         let rejected = loaded.is_some_and(|it| it.has(Reason::SchedulerRejected));
         let times = self.observed.reasserts.max(1);
         let body = checksum(body);
-        let known = |refused: &Refused| refused.body == body && refused.times >= times;
+        let known = |refused: &RefusedText| refused.body == body && refused.times >= times;
         if !rejected
             || is_planted(PlantedFault::RefusalUnnoticed)
             || self.observed.refused.as_ref().is_some_and(known)
         {
             return false;
         }
-        self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: true });
+        self.observed.refused = Some(RefusedText { body, at: now, times, by_scheduler: true });
         true
     }
 
@@ -259,7 +259,7 @@ impl Memory {
         let body = checksum(header::strip(text));
         let before = self.observed.refused.take().filter(|refused| refused.body == body);
         let times = before.map_or(1, |refused| refused.times.saturating_add(1));
-        self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: false });
+        self.observed.refused = Some(RefusedText { body, at: now, times, by_scheduler: false });
     }
 
     /// Adds the observations to a snapshot, and ensures that no revision is used twice, because the scheduler
@@ -285,7 +285,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::snapshot::{ConfigMapState, FIELD_MANAGER, Owner};
+    use crate::snapshot::{ConfigMapState, FIELD_MANAGER, KeyOwner};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn repairs_and_widenings_are_remembered_and_bounded() {
-        let owner = |manager: &str| Owner { manager: manager.into(), operation: "Update".into() };
+        let owner = |manager: &str| KeyOwner { manager: manager.into(), operation: "Update".into() };
         let foreign = ConfigMapState {
             owners: BTreeMap::from([("queues.yaml".into(), vec![owner("helm"), owner(FIELD_MANAGER)])]),
             ..ConfigMapState::default()
@@ -402,12 +402,12 @@ mod tests {
         assert_eq!(memory.observed.refused, None);
         memory.refused(at(2), &write(&text(2, "a")), &no);
         memory.refused(at(3), &write(&text(3, "a")), &no);
-        let refused = Refused { body: checksum("a"), at: at(3), times: 2, by_scheduler: false };
+        let refused = RefusedText { body: checksum("a"), at: at(3), times: 2, by_scheduler: false };
         assert_eq!(memory.observed.refused, Some(refused), "under another revision it is the same");
         memory.refused(at(4), &write(&text(4, "b")), &no);
         assert_eq!(
             memory.observed.refused,
-            Some(Refused { body: checksum("b"), at: at(4), times: 1, by_scheduler: false })
+            Some(RefusedText { body: checksum("b"), at: at(4), times: 1, by_scheduler: false })
         );
     }
 }

@@ -40,13 +40,13 @@ use backoff::{Backoff, Data};
 use jiff::{SignedDuration, Timestamp};
 use memory::Memory;
 
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::ParseCache;
 use crate::planted::{PlantedFault, is_planted};
 use crate::rbac_mirror::TargetState;
 use crate::snapshot::{LastBase, SchedulerAddress, WriteFailure};
 use crate::write::{NewConfigMap, Write};
 
-pub use protocol::{Action, Event, FailingWatch, Outcome};
+pub use protocol::{Action, Event, FailingWatch, WriteOutcome};
 
 /// The wait where not everything was read yet. An object that arrives causes a plan by itself; one that stays
 /// unreadable for long does not.
@@ -199,14 +199,14 @@ impl State {
     }
 }
 
-/// Takes an event in at `now`; `known` is only a cache of what was parsed.
-pub fn step(mut state: State, now: Timestamp, event: Event, known: &mut ParseCache) -> (State, Vec<Action>) {
-    let actions = state.take(now, event, known);
+/// Takes an event in at `now`; `cache` is only a cache of what was parsed.
+pub fn step(mut state: State, now: Timestamp, event: Event, cache: &mut ParseCache) -> (State, Vec<Action>) {
+    let actions = state.take(now, event, cache);
     (state, actions)
 }
 
 impl State {
-    fn take(&mut self, now: Timestamp, event: Event, known: &mut ParseCache) -> Vec<Action> {
+    fn take(&mut self, now: Timestamp, event: Event, cache: &mut ParseCache) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
             Event::LeadershipWon => {
@@ -236,7 +236,7 @@ impl State {
                 self.failing = failing;
                 self.desired |= self.watch_failure(now) != self.memory.observed.watch_failure;
             }
-            answer => return self.take_answer(now, answer, known),
+            answer => return self.take_answer(now, answer, cache),
         }
         if self.doing == Doing::Nothing {
             actions.extend(self.proceed(now));
@@ -245,7 +245,7 @@ impl State {
     }
 
     /// Takes in the answer to the current action. Any other answer changes nothing.
-    fn take_answer(&mut self, now: Timestamp, answer: Event, known: &mut ParseCache) -> Vec<Action> {
+    fn take_answer(&mut self, now: Timestamp, answer: Event, cache: &mut ParseCache) -> Vec<Action> {
         match (self.doing, answer) {
             (Doing::ReadingBase, Event::BaseRead(result)) => {
                 self.base_read(now, result);
@@ -255,7 +255,7 @@ impl State {
                 self.desired |= self.memory.answered(whole_second(now), answer);
                 self.proceed(now)
             }
-            (Doing::Observing, Event::Observed(snapshot)) => self.observed(now, *snapshot, known),
+            (Doing::Observing, Event::Observed(snapshot)) => self.observed(now, *snapshot, cache),
             (Doing::Observing, Event::Unready) => self.finish(now, after(now, UNREADY)),
             (Doing::Observing, Event::PlanFailed) => {
                 self.backoffs.plan.fail(now, (), self.seed);

@@ -40,7 +40,7 @@ pub enum Event {
     /// Answers [`Action::Create`]: it exists now, or existed.
     Created(Result<(), WriteFailure>),
     /// Answers [`Action::Write`].
-    Written(Outcome),
+    Written(WriteOutcome),
     /// Answers [`Action::Reread`].
     Reread(Result<(), String>),
     /// Answers [`Action::StoreBase`]; an error is worth another try.
@@ -70,7 +70,7 @@ pub enum Event {
 
 /// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// It was made.
     Done,
     /// It was not made: the ConfigMap does not meet the precondition.
@@ -134,7 +134,7 @@ pub enum Action {
         checksum: String,
     },
     /// Take the next steps of the RBAC mirror.
-    Mirror(rbac_mirror::Changes),
+    Mirror(rbac_mirror::MirrorChanges),
     /// Request the queues of these partitions from the scheduler.
     ReadQueues {
         /// The scheduler's address.

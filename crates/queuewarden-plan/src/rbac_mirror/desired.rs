@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::snapshot::{Content, Rule, Subject};
+use crate::snapshot::{MirrorContent, MirrorRule, MirrorSubject};
 use yunikorn::acl::Match;
 use yunikorn::config::checksum;
 use yunikorn::right::Right;
@@ -39,18 +39,18 @@ const ADMINISTERS: &[&str] = &["administer"];
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Desired {
     /// Roles with their bindings, by name.
-    pub pairs: BTreeMap<String, Pair>,
+    pub pairs: BTreeMap<String, RolePair>,
     /// The first ACL that does not fit, if there is one: it and those after it are not mirrored.
     pub left_out: Option<String>,
 }
 
 /// A role and its binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct RolePair {
     /// The rules of the role.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<MirrorRule>,
     /// The subjects of the binding.
-    pub subjects: BTreeSet<Subject>,
+    pub subjects: BTreeSet<MirrorSubject>,
 }
 
 /// Returns the mirror of a partition. While the scheduler is not yet known to run `tree`, it grants only what
@@ -75,7 +75,7 @@ pub(super) fn from_trees(tree: &Tree, running: Option<&Tree>) -> Desired {
 }
 
 /// Returns an ACL in as few pairs as possible: one if it is not large and the scheduler runs it.
-fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Running<'_>>) -> Vec<Pair> {
+fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Running<'_>>) -> Vec<RolePair> {
     let mut found = Vec::new();
     for (reached, subjects) in shares(tree, id, node, acl, running) {
         for (verbs, queues) in verbs(&reached) {
@@ -84,7 +84,7 @@ fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Run
             for (names, subjects) in names.iter().flat_map(|names| subjects.iter().map(move |of| (names, of)))
             {
                 let subjects = subjects.iter().cloned().collect();
-                found.push(Pair { rules: rules(names, &verbs), subjects });
+                found.push(RolePair { rules: rules(names, &verbs), subjects });
             }
         }
     }
@@ -104,11 +104,11 @@ fn shares(
     node: &Node,
     acl: Right,
     running: Option<&Running<'_>>,
-) -> Vec<(Reached, Vec<Vec<Subject>>)> {
+) -> Vec<(Reached, Vec<Vec<MirrorSubject>>)> {
     let granted = Right::ALL.map(|right| {
         if right.acls().contains(&acl) { granted_on(tree, right, id) } else { QueueSet::default() }
     });
-    let mut alike: BTreeMap<Ranges, (Reached, Vec<Subject>)> = BTreeMap::new();
+    let mut alike: BTreeMap<Ranges, (Reached, Vec<MirrorSubject>)> = BTreeMap::new();
     for entry in node.grants(acl).acl.entries() {
         let reached = match running {
             None => granted.clone(),
@@ -125,7 +125,7 @@ fn shares(
         let (_, subjects) = alike.entry(key.collect()).or_insert_with(|| (reached, Vec::new()));
         subjects.push(subject(tree.real(entry)));
     }
-    let in_parts = |subjects: Vec<Subject>| parts(subjects.into_iter(), |subject| subject.name().len());
+    let in_parts = |subjects: Vec<MirrorSubject>| parts(subjects.into_iter(), |subject| subject.name().len());
     alike.into_values().map(|(reached, subjects)| (reached, in_parts(subjects))).collect()
 }
 
@@ -143,20 +143,21 @@ fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
 
 /// The rules for these queues: for a resource that the API server knows, and for the request that kubectl
 /// sends about one that it does not know, with the typed name as a resource of the empty group.
-fn rules(queues: &[String], verbs: &[&str]) -> Vec<Rule> {
+fn rules(queues: &[String], verbs: &[&str]) -> Vec<MirrorRule> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let typed = [ACCESS_GROUP, GROUP].map(|group| format!("queues.{group}"));
-    let rule = |groups, resources| Rule { groups, resources, names: queues.to_vec(), verbs: owned(verbs) };
+    let rule =
+        |groups, resources| MirrorRule { groups, resources, names: queues.to_vec(), verbs: owned(verbs) };
     vec![rule(owned(&[ACCESS_GROUP, GROUP]), owned(&["queues"])), rule(owned(&[""]), typed.to_vec())]
 }
 
 /// Returns whether a role allows nothing but what the mirror writes.
-pub(super) fn wrote(role: &Content) -> bool {
+pub(super) fn wrote(role: &MirrorContent) -> bool {
     let all = [ADMINISTERS, MAY_SUBMIT].concat();
-    let Content::Role(role) = role else { return false };
+    let MirrorContent::Role(role) = role else { return false };
     role.iter().all(|rule| {
         let possible = rules(&rule.names, &all);
-        let within = |other: &Rule| other.groups == rule.groups && other.resources == rule.resources;
+        let within = |other: &MirrorRule| other.groups == rule.groups && other.resources == rule.resources;
         possible.iter().any(within) && rule.verbs.iter().all(|verb| all.contains(&verb.as_str()))
     })
 }
@@ -193,15 +194,15 @@ fn name(node: &Node, acl: Right, number: u32) -> String {
     format!("{PREFIX}{}:{shown}{part}", acl.verb())
 }
 
-fn subject(entry: Match<'_>) -> Subject {
+fn subject(entry: Match<'_>) -> MirrorSubject {
     match entry {
-        Match::Everyone => Subject::Group(EVERYONE.to_owned()),
-        Match::User(user) => Subject::User(user.to_owned()),
-        Match::Group(group) => Subject::Group(group.to_owned()),
+        Match::Everyone => MirrorSubject::Group(EVERYONE.to_owned()),
+        Match::User(user) => MirrorSubject::User(user.to_owned()),
+        Match::Group(group) => MirrorSubject::Group(group.to_owned()),
     }
 }
 
-impl Pair {
+impl RolePair {
     fn bytes(&self) -> usize {
         let queues = self.rules.iter().flat_map(|rule| &rule.names).map(String::len);
         let subjects = self.subjects.iter().map(|subject| subject.name().len());

@@ -12,7 +12,7 @@
 //!   partition;
 //! * a text that the scheduler is not yet known to run grants only what the text that it was last known to
 //!   run grants too. A scheduler that does not answer, and was never known to run any, is assumed to follow
-//!   the ConfigMaps, as [`Running`](crate::Running) describes.
+//!   the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
 //!
 //! * [`desired`]: the desired objects.
 //! * [`steps`]: the next writes, chosen so that no moment grants more than before or after.
@@ -27,17 +27,14 @@ use std::sync::Arc;
 use desired::Desired;
 
 use crate::conditions::{Finding, Reason, Type, find};
-use crate::effective::config::Environment;
-use crate::effective::parse_cache::ParseCache;
-use crate::effective::scheduler::UNSEEN;
-use crate::snapshot::{ConfigEntry, ConfigSpec, Snapshot, WriteFailure};
-use crate::snapshot::{Mirror, MirrorObject};
-use crate::write::applied::rejection;
+use crate::effective::{EffectiveConfig, ParseCache, ReadState, UNSEEN};
+use crate::snapshot::{Mirror, MirrorObject, Snapshot, WriteFailure};
+use crate::write::rejection;
 use go_compat::diag::plural;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::Aliased;
 
-pub use steps::{Action, Step, TargetState, target_states};
+pub use steps::{MirrorAction, MirrorStep, TargetState, target_states};
 
 /// Instructions for removing a mirror that queuewarden may not remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
@@ -46,28 +43,26 @@ const PARTITION: &str = "default";
 
 /// The next changes of the mirror.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changes {
+pub struct MirrorChanges {
     /// `metadata.uid` of the `YuniKornConfig`, which owns all objects of the mirror: they go with it.
     pub owner: String,
     /// The next steps, in this order; after them there may be more.
-    pub steps: Vec<Step>,
+    pub steps: Vec<MirrorStep>,
 }
 
 /// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
-pub(super) fn plan(
-    snapshot: &Snapshot,
-    config: &ConfigEntry,
-    spec: &ConfigSpec,
-    env: &Environment,
+pub(crate) fn plan(
+    read: &ReadState<'_>,
     aliased: &Arc<Aliased>,
-    known: &mut ParseCache,
-) -> (Changes, Option<Finding>) {
+    cache: &mut ParseCache,
+) -> (MirrorChanges, Option<Finding>) {
+    let ReadState { snapshot, config, spec, env, .. } = read;
     let Some(mirror) = &snapshot.mirror else {
-        return (Changes::default(), None);
+        return (MirrorChanges::default(), None);
     };
     let owner = config.meta.uid.to_string();
     let desired =
-        if spec.rbac_mirror { desired(snapshot, env, aliased, known) } else { Ok(Desired::default()) };
+        if spec.rbac_mirror { desired(snapshot, env, aliased, cache) } else { Ok(Desired::default()) };
     let steps = match &desired {
         Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),
         _ => Vec::new(),
@@ -75,16 +70,16 @@ pub(super) fn plan(
     let reports = spec.rbac_mirror || find(&config.meta.conditions, Type::Mirrored).is_some();
     let failure = snapshot.observed.mirror_failure.as_ref();
     let mirrored = finding(spec.rbac_mirror, mirror, &desired, steps.len(), failure);
-    (Changes { owner, steps }, mirrored.filter(|_| reports))
+    (MirrorChanges { owner, steps }, mirrored.filter(|_| reports))
 }
 
 /// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
 /// stay as it is.
 fn desired(
     snapshot: &Snapshot,
-    env: &Environment,
+    env: &EffectiveConfig,
     aliased: &Arc<Aliased>,
-    known: &mut ParseCache,
+    cache: &mut ParseCache,
 ) -> Result<Desired, String> {
     env.runs.as_ref().map_err(String::clone)?;
     let observed = &snapshot.observed;
@@ -94,8 +89,8 @@ fn desired(
         return Err(UNSEEN.to_owned());
     }
     let running = observed.loaded_text.as_deref().filter(|running| *running != env.text);
-    let running = running.and_then(|text| queues(text, known).ok());
-    let (tree, running) = match (queues(&env.text, known), running) {
+    let running = running.and_then(|text| queues(text, cache).ok());
+    let (tree, running) = match (queues(&env.text, cache), running) {
         (Ok(tree), running) => (tree, running),
         // The text of the ConfigMaps does not come into force, and the former one stays in use.
         (Err(_), Some(running)) => (running, None),
@@ -167,8 +162,8 @@ fn finding(
 ///
 /// # Errors
 /// The message for a text that a scheduler does not take over.
-fn queues(text: &str, known: &mut ParseCache) -> Result<Option<Tree>, String> {
-    let config = known.taken(text)?;
+fn queues(text: &str, cache: &mut ParseCache) -> Result<Option<Tree>, String> {
+    let config = cache.parse_accepted(text)?;
     let partition = config.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(PARTITION));
     partition.map(Tree::new).transpose().map_err(|error| error.to_string())
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::desired::{self, Desired, Pair};
+use super::desired::{self, Desired, RolePair};
 use super::finding;
-use super::steps::{Action, MAX_STEPS, Step, next};
+use super::steps::{MAX_STEPS, MirrorAction, MirrorStep, next};
 use crate::conditions::Condition;
 use crate::decide::plan;
 use crate::plan::Plan;
 use crate::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS};
-use crate::snapshot::{Content, Kind, Mirror, MirrorObject, Rule, Subject};
+use crate::snapshot::{Mirror, MirrorContent, MirrorKind, MirrorObject, MirrorRule, MirrorSubject};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
@@ -25,33 +25,35 @@ const OWNER: &str = "uid-config";
 
 /// Decides as RBAC does (kubernetes `pkg/apis/rbac/v1/evaluation_helpers.go`): some rule of a bound role
 /// matches each part of the request, and a rule without names matches any.
-fn rbac(bound: &[(&[Rule], &BTreeSet<Subject>)], who: &Identity, asked: [&str; 4]) -> bool {
+fn rbac(bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)], who: &Identity, asked: [&str; 4]) -> bool {
     let [group, resource, name, verb] = asked;
     let has = |list: &[String], wanted: &str| list.iter().any(|item| item == wanted || item == "*");
-    let allows = |rule: &Rule| {
+    let allows = |rule: &MirrorRule| {
         has(&rule.verbs, verb)
             && has(&rule.groups, group)
             && has(&rule.resources, resource)
             && (rule.names.is_empty() || rule.names.iter().any(|other| other == name))
     };
-    let is = |subject: &Subject| match subject {
-        Subject::User(user) => *user == who.user,
+    let is = |subject: &MirrorSubject| match subject {
+        MirrorSubject::User(user) => *user == who.user,
         // Every request that has a user carries the group.
-        Subject::Group(group) => group == "system:authenticated" || who.groups.contains(group),
+        MirrorSubject::Group(group) => group == "system:authenticated" || who.groups.contains(group),
     };
     bound.iter().any(|(rules, subjects)| subjects.iter().any(is) && rules.iter().any(allows))
 }
 
-fn bound_by(desired: &Desired) -> Vec<(&[Rule], &BTreeSet<Subject>)> {
-    desired.pairs.values().map(|Pair { rules, subjects }| (rules.as_slice(), subjects)).collect()
+fn bound_by(desired: &Desired) -> Vec<(&[MirrorRule], &BTreeSet<MirrorSubject>)> {
+    desired.pairs.values().map(|RolePair { rules, subjects }| (rules.as_slice(), subjects)).collect()
 }
 
-fn bound_in(mirror: &Mirror) -> Vec<(&[Rule], &BTreeSet<Subject>)> {
+fn bound_in(mirror: &Mirror) -> Vec<(&[MirrorRule], &BTreeSet<MirrorSubject>)> {
     mirror
         .bindings
         .iter()
         .filter_map(|(name, binding)| match (&binding.content, &mirror.roles.get(name)?.content) {
-            (Content::Binding(subjects), Content::Role(rules)) => Some((rules.as_slice(), subjects)),
+            (MirrorContent::Binding(subjects), MirrorContent::Role(rules)) => {
+                Some((rules.as_slice(), subjects))
+            }
             other => panic!("{other:?}"),
         })
         .collect()
@@ -89,22 +91,22 @@ fn standing(desired: &Desired) -> Mirror {
 }
 
 /// Applies a step as the API server does, or refuses it: a binding may not name a role that is not there.
-fn apply(mirror: &mut Mirror, step: &Step) {
+fn apply(mirror: &mut Mirror, step: &MirrorStep) {
     let Mirror { roles, bindings, .. } = mirror;
     let objects = match step.kind {
-        Kind::Role => &mut *roles,
-        Kind::Binding => &mut *bindings,
+        MirrorKind::Role => &mut *roles,
+        MirrorKind::Binding => &mut *bindings,
     };
     let seen = objects.get(&step.name).map(|it| (it.uid.clone(), it.resource_version.clone()));
     assert_eq!(step.last, seen, "the precondition of {step:?}");
     let version = seen.map_or(0, |(_, version)| version.parse::<u64>().unwrap()) + 1;
     let content = match &step.action {
-        Action::Delete => {
+        MirrorAction::Delete => {
             objects.remove(&step.name).expect("it is there");
             return;
         }
-        Action::Rules(rules) => Content::Role(rules.clone()),
-        Action::Subjects(subjects) => Content::Binding(subjects.clone()),
+        MirrorAction::Rules(rules) => MirrorContent::Role(rules.clone()),
+        MirrorAction::Subjects(subjects) => MirrorContent::Binding(subjects.clone()),
     };
     let standing = MirrorObject {
         name: step.name.clone(),
@@ -114,11 +116,13 @@ fn apply(mirror: &mut Mirror, step: &Step) {
         content,
     };
     objects.insert(step.name.clone(), Arc::new(standing));
-    assert!(step.kind == Kind::Role || roles.contains_key(&step.name), "{step:?}");
+    assert!(step.kind == MirrorKind::Role || roles.contains_key(&step.name), "{step:?}");
 }
 
 /// For each queue that anything names, each verb and each person: whether it is allowed.
-fn answers(bound: &[(&[Rule], &BTreeSet<Subject>)]) -> BTreeMap<(usize, &'static str, &'static str), bool> {
+fn answers(
+    bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)],
+) -> BTreeMap<(usize, &'static str, &'static str), bool> {
     let mut answers = BTreeMap::new();
     for (number, who) in everybody().iter().enumerate() {
         for queue in QUEUES {
@@ -287,13 +291,13 @@ fn what_only_bears_the_label_is_left_alone() {
         uid: "1".to_owned(),
         resource_version: "1".to_owned(),
         owner: None,
-        content: Content::Other,
+        content: MirrorContent::Other,
     };
     mirror.roles.insert(other.name.clone(), Arc::new(other.clone()));
     mirror.bindings.insert(other.name.clone(), Arc::new(other));
     let steps = next(&mirror, &Desired::default(), OWNER);
     let names: Vec<_> = steps.iter().map(|step| (step.kind, step.name.as_str())).collect();
-    assert_eq!(names, [(Kind::Binding, "queuewarden:mirror:submit:root")]);
+    assert_eq!(names, [(MirrorKind::Binding, "queuewarden:mirror:submit:root")]);
 }
 
 #[test]
@@ -301,11 +305,11 @@ fn what_somebody_changed_is_put_right_and_what_cannot_be_is_made_anew() {
     let desired = desired::from_trees(&tree(&[("root", "u", "")]), None);
     let whole = standing(&desired);
     let name = "queuewarden:mirror:submit:root";
-    let changed = |kind: Kind, change: &dyn Fn(&mut MirrorObject)| {
+    let changed = |kind: MirrorKind, change: &dyn Fn(&mut MirrorObject)| {
         let mut mirror = whole.clone();
         let objects = match kind {
-            Kind::Role => &mut mirror.roles,
-            Kind::Binding => &mut mirror.bindings,
+            MirrorKind::Role => &mut mirror.roles,
+            MirrorKind::Binding => &mut mirror.bindings,
         };
         change(Arc::make_mut(objects.get_mut(name).unwrap()));
         let steps = next(&mirror, &desired, OWNER);
@@ -314,27 +318,32 @@ fn what_somebody_changed_is_put_right_and_what_cannot_be_is_made_anew() {
     };
     let rules = desired.pairs[name].rules.clone();
     let subjects = desired.pairs[name].subjects.clone();
-    let put_rules = (Kind::Role, Action::Rules(rules.clone()));
-    let delete = (Kind::Binding, Action::Delete);
-    assert_eq!(changed(Kind::Role, &|role| role.content = Content::Other), put_rules);
-    assert_eq!(changed(Kind::Role, &|role| role.content = Content::Role(Vec::new())), put_rules);
-    assert_eq!(changed(Kind::Role, &|role| role.owner = None), put_rules, "an owner of another uid is gone");
-    assert_eq!(changed(Kind::Binding, &|binding| binding.content = Content::Other), delete);
-    let secrets = Rule {
+    let put_rules = (MirrorKind::Role, MirrorAction::Rules(rules.clone()));
+    let delete = (MirrorKind::Binding, MirrorAction::Delete);
+    assert_eq!(changed(MirrorKind::Role, &|role| role.content = MirrorContent::Other), put_rules);
+    assert_eq!(changed(MirrorKind::Role, &|role| role.content = MirrorContent::Role(Vec::new())), put_rules);
+    assert_eq!(
+        changed(MirrorKind::Role, &|role| role.owner = None),
+        put_rules,
+        "an owner of another uid is gone"
+    );
+    assert_eq!(changed(MirrorKind::Binding, &|binding| binding.content = MirrorContent::Other), delete);
+    let secrets = MirrorRule {
         groups: vec![String::new()],
         resources: vec!["secrets".to_owned()],
         names: Vec::new(),
         verbs: vec!["*".to_owned()],
     };
-    let more = BTreeSet::from([Subject::User("u".to_owned()), Subject::User("mallory".to_owned())]);
+    let more =
+        BTreeSet::from([MirrorSubject::User("u".to_owned()), MirrorSubject::User("mallory".to_owned())]);
     assert_eq!(
-        changed(Kind::Binding, &|binding| binding.content = Content::Binding(more.clone())),
-        (Kind::Binding, Action::Subjects(subjects))
+        changed(MirrorKind::Binding, &|binding| binding.content = MirrorContent::Binding(more.clone())),
+        (MirrorKind::Binding, MirrorAction::Subjects(subjects))
     );
     // A binding to a role that allows more than we hold could not be written.
     let mut mirror = whole.clone();
-    Arc::make_mut(mirror.bindings.get_mut(name).unwrap()).content = Content::Binding(more);
-    Arc::make_mut(mirror.roles.get_mut(name).unwrap()).content = Content::Role(vec![secrets]);
+    Arc::make_mut(mirror.bindings.get_mut(name).unwrap()).content = MirrorContent::Binding(more);
+    Arc::make_mut(mirror.roles.get_mut(name).unwrap()).content = MirrorContent::Role(vec![secrets]);
     let steps: Vec<_> =
         next(&mirror, &desired, OWNER).into_iter().map(|step| (step.kind, step.action)).collect();
     assert_eq!(steps, [delete]);
@@ -357,8 +366,8 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
     mirror.bindings.retain(|name, _| name.ends_with(":root.z"));
     let steps = next(&mirror, &with("u"), OWNER);
     let first = steps.first().unwrap();
-    let left = BTreeSet::from([Subject::User("u".to_owned())]);
-    assert_eq!((first.kind, &first.action), (Kind::Binding, &Action::Subjects(left)));
+    let left = BTreeSet::from([MirrorSubject::User("u".to_owned())]);
+    assert_eq!((first.kind, &first.action), (MirrorKind::Binding, &MirrorAction::Subjects(left)));
     assert_eq!(steps.len(), MAX_STEPS);
 }
 
@@ -400,29 +409,32 @@ fn who_stays_keeps_the_binding_while_its_role_allows_only_what_the_mirror_may_ha
     );
     let new = desired::from_trees(&tree(&[("root", "", ""), ("root.prod", "u", "")]), None);
     let name = "queuewarden:mirror:submit:root.prod";
-    let narrowed = |change: &dyn Fn(&mut Rule)| {
+    let narrowed = |change: &dyn Fn(&mut MirrorRule)| {
         let mut mirror = standing(&old);
         let role = Arc::make_mut(mirror.roles.get_mut(name).unwrap());
-        let Content::Role(rules) = &mut role.content else { panic!("{role:?}") };
+        let MirrorContent::Role(rules) = &mut role.content else { panic!("{role:?}") };
         change(&mut rules[0]);
         let steps = next(&mirror, &new, OWNER);
         let [step] = steps.as_slice() else { panic!("{steps:?}") };
-        assert_eq!((step.kind, step.name.as_str()), (Kind::Binding, name));
+        assert_eq!((step.kind, step.name.as_str()), (MirrorKind::Binding, name));
         step.action.clone()
     };
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let stay = Action::Subjects(BTreeSet::from([Subject::User("u".to_owned())]));
+    let stay = MirrorAction::Subjects(BTreeSet::from([MirrorSubject::User("u".to_owned())]));
     assert_eq!(narrowed(&|_| ()), stay);
     assert_eq!(narrowed(&|rule| rule.verbs = words(&["administer"])), stay);
-    assert_eq!(narrowed(&|rule| rule.verbs = words(&["use", "delete"])), Action::Delete);
-    assert_eq!(narrowed(&|rule| rule.resources = words(&["queueacls"])), Action::Delete);
-    assert_eq!(narrowed(&|rule| rule.groups = words(&["*"])), Action::Delete);
-    assert_eq!(narrowed(&|rule| rule.groups = words(&[""])), Action::Delete, "queues of no group");
+    assert_eq!(narrowed(&|rule| rule.verbs = words(&["use", "delete"])), MirrorAction::Delete);
+    assert_eq!(narrowed(&|rule| rule.resources = words(&["queueacls"])), MirrorAction::Delete);
+    assert_eq!(narrowed(&|rule| rule.groups = words(&["*"])), MirrorAction::Delete);
+    assert_eq!(narrowed(&|rule| rule.groups = words(&[""])), MirrorAction::Delete, "queues of no group");
 }
 
 #[test]
 fn kinds_are_called_as_kubernetes_calls_them() {
-    assert_eq!([Kind::Role, Kind::Binding].map(Kind::name), ["ClusterRole", "ClusterRoleBinding"]);
+    assert_eq!(
+        [MirrorKind::Role, MirrorKind::Binding].map(MirrorKind::name),
+        ["ClusterRole", "ClusterRoleBinding"]
+    );
 }
 
 /// A text in which these may submit to `root.prod`.
@@ -481,7 +493,7 @@ fn users(snapshot: &Snapshot) -> Vec<&str> {
     let binding = snapshot.mirror.as_ref().unwrap().bindings.get("queuewarden:mirror:submit:root.prod");
     match binding.map(|binding| &binding.content) {
         None => Vec::new(),
-        Some(Content::Binding(subjects)) => subjects.iter().map(Subject::name).collect(),
+        Some(MirrorContent::Binding(subjects)) => subjects.iter().map(MirrorSubject::name).collect(),
         other => panic!("{other:?}"),
     }
 }

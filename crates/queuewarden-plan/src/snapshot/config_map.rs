@@ -24,7 +24,7 @@ pub struct ConfigMapState {
     /// nothing of it.
     pub in_force: BTreeMap<String, Option<QueueAclInForce>>,
     /// Per key of `data` and `binaryData`: its owners by `metadata.managedFields`.
-    pub owners: BTreeMap<String, Vec<Owner>>,
+    pub owners: BTreeMap<String, Vec<KeyOwner>>,
     /// The last writers of its fields. No plan depends on them; reports print them.
     pub touches: Vec<Touch>,
 }
@@ -41,7 +41,7 @@ pub struct BinaryValue {
 
 /// One entry of `managedFields` that owns a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner {
+pub struct KeyOwner {
     /// `manager`
     pub manager: String,
     /// `operation`: `Apply` or `Update`.

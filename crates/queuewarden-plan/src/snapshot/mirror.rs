@@ -11,7 +11,7 @@ pub const MIRROR_VALUE: &str = "rbac";
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum MirrorKind {
     /// `ClusterRole`
     Role,
     /// `ClusterRoleBinding`
@@ -20,7 +20,7 @@ pub enum Kind {
 
 /// A rule of a role (`rules[]`, `rbac.authorization.k8s.io/v1`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Rule {
+pub struct MirrorRule {
     /// `apiGroups`
     pub groups: Vec<String>,
     /// `resources`
@@ -33,7 +33,7 @@ pub struct Rule {
 
 /// A subject of a binding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Subject {
+pub enum MirrorSubject {
     /// A user.
     User(String),
     /// A group.
@@ -42,11 +42,11 @@ pub enum Subject {
 
 /// The content of a role or a binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum MirrorContent {
     /// A role's rules.
-    Role(Vec<Rule>),
+    Role(Vec<MirrorRule>),
     /// The subjects to which a binding gives the role of the same name.
-    Binding(BTreeSet<Subject>),
+    Binding(BTreeSet<MirrorSubject>),
     /// Something that the mirror does not write, such as a service account, an aggregated role, or a binding
     /// to another role, which cannot be changed (`roleRef` is immutable), only deleted.
     Other,
@@ -64,7 +64,7 @@ pub struct MirrorObject {
     /// `metadata.uid` of the `YuniKornConfig` that owns it.
     pub owner: Option<String>,
     /// The rules or subjects in it.
-    pub content: Content,
+    pub content: MirrorContent,
 }
 
 /// The objects with the label, as they are in the cluster.
@@ -87,7 +87,7 @@ impl Mirror {
     }
 }
 
-impl Kind {
+impl MirrorKind {
     /// Returns the name as in `kind:`.
     pub fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-impl Subject {
+impl MirrorSubject {
     /// `name`
     pub fn name(&self) -> &str {
         match self {

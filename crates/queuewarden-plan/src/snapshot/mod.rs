@@ -119,6 +119,13 @@ impl Snapshot {
         self.config_status().filter(|_| current)?.loaded_hash.as_ref()
     }
 
+    /// Returns whether an older write may still be accepted, or was accepted and is not observed yet: then
+    /// another text may be in force.
+    pub(crate) fn is_fenced(&self) -> bool {
+        let version = self.output.as_deref().map(|output| &output.resource_version);
+        version.is_some() && self.observed.fence.as_ref() == version
+    }
+
     /// Returns the text in `data` of the output under a key.
     pub(crate) fn output_text(&self, key: &str) -> Option<&String> {
         self.output.as_deref()?.data.get(key)

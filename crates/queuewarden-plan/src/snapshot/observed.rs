@@ -52,7 +52,7 @@ pub struct Observed {
     pub widened: Vec<Timestamp>,
     /// The refusal of a full text by an admission webhook or by the scheduler, until another full text is
     /// proven to run.
-    pub refused: Option<Refused>,
+    pub refused: Option<RefusedText>,
     /// A watch of our own kinds or of the ConfigMaps that has failed for minutes, and why.
     pub watch_failure: Option<String>,
     /// Success if the user-info webhook is registered so that it writes the aliases of all pods, or the
@@ -87,7 +87,7 @@ pub struct OutputText {
 
 /// The refusal of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Refused {
+pub struct RefusedText {
     /// Checksum of the text's body, without the header that names the revision.
     pub body: String,
     /// The time of the last refusal.

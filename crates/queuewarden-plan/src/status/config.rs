@@ -1,16 +1,102 @@
 //! Conditions and status of the `YuniKornConfig`.
 
-use crate::conditions::{Finding, Reason, Status, Type};
-use crate::effective::claim::Claim;
-use crate::effective::config::{Environment, Source};
-use crate::effective::header;
-use crate::effective::loaded::Runs;
-use crate::grants::effect::open_root;
-use crate::snapshot::{ConfigSpec, Snapshot};
-use crate::snapshot::{ConfigStatus, OutputRef};
+use super::events;
+use crate::conditions::{self, Finding, Reason, Status, Type};
+use crate::effective::{EffectiveConfig, KeyClaim, ReadState, SchedulerQueues, TextSource, header};
+use crate::evaluation::Evaluation;
+use crate::grants::{Attribution, open_root, opens_root};
+use crate::object::ResourceKind;
+use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, Snapshot, config_map};
+use crate::status::{Event, ObjectStatus};
 use yunikorn::config::Config;
 use yunikorn::config::keys::missing_queues;
 use yunikorn::right::Right;
+
+/// The most objects that are named for opening a root queue.
+const MAX_OPENING: usize = 5;
+
+/// Returns the status of the `YuniKornConfig`.
+pub(crate) fn status_of(
+    evaluation: &Evaluation<'_>,
+    contributions: &[Attribution],
+    events: &mut Vec<Event>,
+) -> ObjectStatus<ConfigStatus> {
+    let ReadState { snapshot, config, spec, env, loaded, runs, .. } = &evaluation.context.read;
+    let policies = &evaluation.context.resolved.policies;
+    let meta = &config.meta;
+    let key_written = snapshot.output_text(&env.key).is_some();
+    let accepts_open = accepts_open(evaluation);
+    let opened_by = || opened_by(evaluation, contributions);
+    let fail_open = fail_open(env, key_written, accepts_open, opened_by);
+    let fail_open = fail_open.unwrap_or_else(|| {
+        let was = conditions::current(&meta.conditions, Type::FailOpen);
+        runs_open(env, runs, was.as_ref(), &loaded.finding)
+    });
+    let findings = findings(
+        [evaluation.base().clone(), applied(evaluation), loaded.finding.clone()],
+        evaluation.mirror.1.clone().map(|finding| (finding, spec.rbac_mirror)),
+        fail_open,
+        accepts_open,
+        snapshot.observed.watch_failure.as_deref(),
+    );
+    let about = ResourceKind::YuniKornConfig.object(meta.name.clone());
+    events.extend(events::transitions(&about, &meta.conditions, &findings));
+    let memory = config.in_force.as_ref();
+    let admission_policy = policies.remembered(memory);
+    let rest = status(snapshot, spec, env, admission_policy);
+    let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
+    let counts = rest.admission_policy.as_deref();
+    let named = spec.admission_policy.as_deref();
+    events.extend(events::policy_changed(&about, counted, counts, named));
+    ObjectStatus::new(meta, &findings, rest, snapshot.now)
+}
+
+/// Condition `Applied`, which also reports that the named policy is missing.
+fn applied(evaluation: &Evaluation<'_>) -> Finding {
+    let applied = &evaluation.output.applied;
+    let missing = evaluation.context.resolved.policies.not_found();
+    missing
+        .filter(|_| matches!(applied.reason, Reason::Applied | Reason::Pending))
+        .unwrap_or_else(|| applied.clone())
+}
+
+/// Returns what opens the root queue of the text in the output, and the way to close it.
+fn opened_by(evaluation: &Evaluation<'_>, contributions: &[Attribution]) -> (String, String) {
+    let ReadState { snapshot, spec, env, .. } = &evaluation.context.read;
+    let base = config_map(spec, &spec.base_config_map);
+    let objects: Vec<_> = opens_root(contributions).into_iter().take(MAX_OPENING).collect();
+    let root = "the root queue's ACL is `*`";
+    let meant = "if it is meant, set spec.acceptOpenRoot";
+    if snapshot.claim(&env.key) != KeyClaim::Ours {
+        let output = spec.output_name();
+        (root.to_owned(), format!("close it in {output}, whose text is not queuewarden's"))
+    } else if !objects.is_empty() {
+        let names = format!("QueueAcl `{}` lets everyone in at `root`", objects.join("`, `"));
+        (names, format!("grant less there; {meant}"))
+    } else if evaluation.base().reason == Reason::BuiltInDefault {
+        let built_in = format!("there is no base, and in YuniKorn's built-in default {root}");
+        (built_in, format!("write the queues into {base}"))
+    } else {
+        (root.to_owned(), format!("close it in the base, {base}, or with a QueueAcl for `root`; {meant}"))
+    }
+}
+
+/// Returns whether the text in force may let everyone in at the root: it is the desired text, and
+/// somebody wrote that `*`.
+fn accepts_open(evaluation: &Evaluation<'_>) -> bool {
+    let by_object = || {
+        evaluation
+            .context
+            .combined
+            .decisions
+            .iter()
+            .any(|((_, queue, _), decided)| queue.is_root() && decided.acl.is_everyone())
+    };
+    evaluation.context.read.spec.accept_open_root
+        && evaluation.context.read.env.source == TextSource::Output
+        && evaluation.output.applied.reason == Reason::Applied
+        && (evaluation.base().reason != Reason::BuiltInDefault || by_object())
+}
 
 /// All conditions of the object: `chain` is `BaseResolved`, `Applied` and `Loaded`. `Mirrored` matters to
 /// `Ready` only if there is to be a mirror, and `FailOpen` only if the root may not be open. Then it is the
@@ -47,14 +133,14 @@ pub(crate) fn findings(
 /// partition. `accepted` is true if that is intended; `opened_by` gives the cause in the output, and the
 /// remedy.
 pub(crate) fn fail_open(
-    env: &Environment,
+    env: &EffectiveConfig,
     key_written: bool,
     accepted: bool,
     opened_by: impl FnOnce() -> (String, String),
 ) -> Option<Finding> {
     let open = open(env.tree.as_ref()?)?;
     let (reason, why) = match (&env.source, &env.shadow) {
-        (Source::Output, _) => {
+        (TextSource::Output, _) => {
             let (cause, remedy) = opened_by();
             let why = if accepted {
                 format!("{cause}, which spec.acceptOpenRoot accepts")
@@ -67,12 +153,12 @@ pub(crate) fn fail_open(
             Reason::ShadowedByBinaryData,
             format!("binaryData key `{shadow}` hides key `{}`; remove it", env.key),
         ),
-        (Source::BuiltIn, _) if key_written => (
+        (TextSource::BuiltIn, _) if key_written => (
             Reason::RootAllowsEveryone,
             format!("key `{}` is empty, so YuniKorn runs its built-in default", env.key),
         ),
         _ if key_written => (Reason::RootAllowsEveryone, "the root queue's ACL is `*`".into()),
-        (Source::Defaults, _) => (
+        (TextSource::Defaults, _) => (
             Reason::OutputMissing,
             format!(
                 "the output has no key `{}`, and in yunikorn-defaults the root queue's ACL is `*`; close it there",
@@ -92,7 +178,7 @@ pub(crate) fn fail_open(
 }
 
 /// Returns what to do about a key that was likely meant to have the queues.
-fn meant(env: &Environment) -> String {
+fn meant(env: &EffectiveConfig) -> String {
     let missing = missing_queues(&env.flat).filter(|missing| missing.origin.is_some());
     let help = missing.and_then(|missing| missing.diagnostic.help);
     help.map(|help| format!("; {help}")).unwrap_or_default()
@@ -100,26 +186,31 @@ fn meant(env: &Environment) -> String {
 
 /// Returns condition `FailOpen` by what the scheduler runs, while the text in force is closed; `was` is the
 /// former condition.
-pub(crate) fn runs_open(env: &Environment, runs: &Runs, was: Option<&Finding>, loaded: &Finding) -> Finding {
+pub(crate) fn runs_open(
+    env: &EffectiveConfig,
+    runs: &SchedulerQueues,
+    was: Option<&Finding>,
+    loaded: &Finding,
+) -> Finding {
     if env.tree.is_none() {
         let message = "the configuration in force cannot be read";
         return Finding::unknown(Type::FailOpen, Reason::ConfigNotReady, message);
     }
     let why = &loaded.message;
     let other = match runs {
-        Runs::Other { tree, .. } => open(tree),
-        Runs::InForce | Runs::Unknown => None,
+        SchedulerQueues::Other { tree, .. } => open(tree),
+        SchedulerQueues::InForce | SchedulerQueues::Unknown => None,
     };
     if let Some(open) = other {
         let message = format!("{open}: the text is closed, and the scheduler does not run it: {why}");
         return Finding::yes(Type::FailOpen, Reason::RootAllowsEveryone, message);
     }
     match runs {
-        Runs::InForce | Runs::Other { .. } => {
+        SchedulerQueues::InForce | SchedulerQueues::Other { .. } => {
             let message = "the root queue of no partition lets everyone in";
             return Finding::no(Type::FailOpen, Reason::Closed, message);
         }
-        Runs::Unknown => {}
+        SchedulerQueues::Unknown => {}
     }
     let message = format!("the text is closed, and it is not known whether the scheduler runs it: {why}");
     // A root queue that was open counts as open until it is known to be closed.
@@ -143,7 +234,7 @@ fn open(tree: &Config) -> Option<String> {
 pub(crate) fn status(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
-    env: &Environment,
+    env: &EffectiveConfig,
     admission_policy: Option<String>,
 ) -> ConfigStatus {
     let text = snapshot.output_text(&env.key);
@@ -162,7 +253,7 @@ pub(crate) fn status(
             namespace: spec.namespace.clone(),
             name: spec.output_config_map.clone(),
             uid: output.uid.clone(),
-            keys: output.data.keys().filter(|key| snapshot.claim(key) == Claim::Ours).cloned().collect(),
+            keys: output.data.keys().filter(|key| snapshot.claim(key) == KeyClaim::Ours).cloned().collect(),
         }),
         admission_policy,
     }

@@ -8,6 +8,8 @@ pub(crate) mod queue_acl;
 
 pub(crate) mod replacement;
 
+pub(crate) use queue_acl::{Report, without_effect};
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,8 +17,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::{Condition, Finding, Reason, Type, merge};
-use crate::grants::contribution::Refusal;
-use crate::snapshot::{Meta, Mode};
+use crate::effective::TextSource;
+use crate::effective::read::ReadState;
+use crate::evaluation::Evaluation;
+use crate::grants::ObjectRefusal;
+use crate::snapshot::{Meta, Mode, YUNIKORN_DEFAULTS, config_map};
 use go_compat::diag::Diagnostic;
 
 pub use events::Event;
@@ -70,7 +75,7 @@ pub struct AccessTestStatus {
 
 /// The output that objects are written to, and its conditions.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct OutputTarget<'a> {
     /// The mode, which determines whether the operator writes.
     pub mode: Mode,
     /// Condition `Applied`.
@@ -81,7 +86,7 @@ pub(crate) struct Target<'a> {
     pub loaded: &'a Finding,
 }
 
-impl Target<'_> {
+impl OutputTarget<'_> {
     /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
     fn not_programmed(&self) -> Finding {
         let Self { mode, applied, output, .. } = self;
@@ -137,10 +142,10 @@ pub(crate) fn effective() -> Finding {
 
 /// The conditions of an object, accepted or refused, while there is nothing that it could be written to,
 /// because of `why`.
-pub(crate) fn waiting_conditions(refusal: Option<&Refusal>, why: &str) -> [Finding; 4] {
+pub(crate) fn waiting_conditions(refusal: Option<&ObjectRefusal>, why: &str) -> [Finding; 4] {
     let unknown = |type_| Finding::unknown(type_, Reason::ConfigNotReady, why);
     let accepted = match refusal {
-        Some(Refusal { reason, message }) if *reason != Reason::ConfigNotReady => {
+        Some(ObjectRefusal { reason, message }) if *reason != Reason::ConfigNotReady => {
             Finding::no(Type::Accepted, *reason, message.clone())
         }
         refusal => Finding::unknown(
@@ -160,4 +165,21 @@ fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
         message.push_str(&warning.to_string());
     }
     message
+}
+
+/// The output that objects are written to, called `output` in messages.
+pub(crate) fn target<'a>(evaluation: &'a Evaluation<'_>, output: &'a str) -> OutputTarget<'a> {
+    let ReadState { spec, loaded, uncertain, .. } = &evaluation.context.read;
+    let loaded = uncertain.as_ref().unwrap_or(&loaded.finding);
+    OutputTarget { mode: spec.mode, applied: &evaluation.output.applied, output, loaded }
+}
+
+/// The text in force, as messages name it.
+pub(crate) fn source(ReadState { env, spec, .. }: &ReadState<'_>, output: &str) -> String {
+    match (env.source, &env.shadow) {
+        (TextSource::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
+        (TextSource::Output | TextSource::OutputBinary, _) => output.to_owned(),
+        (TextSource::Defaults, _) => config_map(spec, YUNIKORN_DEFAULTS),
+        (TextSource::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
+    }
 }

@@ -1,13 +1,21 @@
 //! Conditions and status of an `AdmissionPolicy`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Target, with_warnings};
+use super::{OutputTarget, with_warnings};
+use super::{events, target};
 use crate::conditions::{Finding, Reason, Status, Type};
-use crate::effective::config::Environment;
-use crate::grants::policy::{Keys, ResolvedPolicy, field_of, former};
+use crate::effective::{EffectiveConfig, KeyClaim, ReadState};
+use crate::evaluation::Evaluation;
+use crate::grants::{Keys, ResolvedPolicy, field_of, former};
+use crate::object::ResourceKind;
 use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, PolicyEntry, YUNIKORN_CONFIGS};
+use crate::status::{Event, ObjectStatus};
+use yunikorn::admission;
 
 /// The rest of an `AdmissionPolicy`'s status.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,22 +28,52 @@ pub struct AdmissionPolicyStatus {
 }
 
 /// The input of the conditions besides the object.
-pub(crate) struct Facts<'a> {
+pub(crate) struct PolicyFacts<'a> {
     /// The output to write to, and its conditions.
-    pub target: Target<'a>,
+    pub target: OutputTarget<'a>,
     /// The configuration as `YuniKorn` reads it.
-    pub env: &'a Environment,
+    pub env: &'a EffectiveConfig,
     /// The settings of the installation.
     pub spec: &'a ConfigSpec,
     /// The keys of ours in the output that no policy sets any more.
     pub unset: &'a [&'static str],
 }
 
+/// Returns the status of every `AdmissionPolicy`.
+pub(crate) fn statuses(
+    evaluation: &Evaluation<'_>,
+    events: &mut Vec<Event>,
+) -> BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>> {
+    let ReadState { snapshot, spec, env, .. } = &evaluation.context.read;
+    let policies = &evaluation.context.resolved.policies;
+    let name = spec.output_name();
+    let unset = unset_keys(evaluation);
+    let facts = PolicyFacts { target: target(evaluation, &name), env, spec, unset: &unset };
+    let objects = snapshot.policies.iter().zip(&policies.objects);
+    objects
+        .map(|(entry, object)| {
+            let meta = &entry.meta;
+            let (findings, in_force) = report(object, entry, &facts);
+            let about = ResourceKind::AdmissionPolicy.object(meta.name.clone());
+            events.extend(events::transitions(&about, &meta.conditions, &findings));
+            let rest = AdmissionPolicyStatus { in_force };
+            (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
+        })
+        .collect()
+}
+
+/// Our keys in the output that no policy sets any more.
+fn unset_keys(evaluation: &Evaluation<'_>) -> Vec<&'static str> {
+    let set = evaluation.context.resolved.policies.keys.as_ref();
+    let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
+    unset.copied().filter(|key| evaluation.context.read.snapshot.claim(key) == KeyClaim::Ours).collect()
+}
+
 /// Reports one object: returns its conditions, and what its status should remember.
 pub(crate) fn report(
     object: &ResolvedPolicy,
     entry: &PolicyEntry,
-    facts: &Facts<'_>,
+    facts: &PolicyFacts<'_>,
 ) -> (Vec<Finding>, Option<AdmissionPolicySpec>) {
     let former = former(entry.in_force.as_ref());
     let left: Vec<_> =
@@ -63,12 +101,12 @@ pub(crate) fn report(
     (chain.into_iter().chain([ready]).collect(), in_force)
 }
 
-fn nothing(facts: &Facts<'_>) -> String {
+fn nothing(facts: &PolicyFacts<'_>) -> String {
     format!("nothing of it is in {}", facts.target.output)
 }
 
 /// Condition `Programmed` while `left` is still in the output.
-fn withdrawn(left: &[&&'static str], facts: &Facts<'_>) -> Finding {
+fn withdrawn(left: &[&&'static str], facts: &PolicyFacts<'_>) -> Finding {
     let keys: Vec<_> = left.iter().map(|key| format!("`{key}`")).collect();
     let message = format!(
         "it no longer sets {}, still in {}, because {}",
@@ -80,7 +118,7 @@ fn withdrawn(left: &[&&'static str], facts: &Facts<'_>) -> Finding {
 }
 
 /// Condition `Programmed` of the object that decides: `YuniKorn` must read each of its keys as it is meant.
-fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
+fn programmed(keys: &Keys, valid: bool, facts: &PolicyFacts<'_>) -> Finding {
     let flat = &facts.env.flat;
     let mut wrong = keys.iter().filter(|(key, value)| {
         flat.get(key).is_none_or(|setting| setting.text != **value || flat.is_ambiguous(key))
@@ -95,7 +133,7 @@ fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
 }
 
 /// Condition `Effective`: whether `YuniKorn`'s admission controller follows the keys.
-fn effective(facts: &Facts<'_>) -> Finding {
+fn effective(facts: &PolicyFacts<'_>) -> Finding {
     if facts.spec.output_config_map != YUNIKORN_CONFIGS {
         let message = format!(
             "YuniKorn does not read ConfigMap `{}`, which spec.output names",

@@ -1,6 +1,7 @@
 //! Conditions and status of a `QueueAcl`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::iter;
 use std::sync::Arc;
 
@@ -8,17 +9,25 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Target, with_warnings};
+use super::{OutputTarget, events, source, target, with_warnings};
 use crate::conditions::{Finding, Reason, Status, Type, current, find};
-use crate::effective::acl::{Decided, Grants, acl_of};
-use crate::effective::config::{Environment, Source};
-use crate::effective::loaded::Runs;
-use crate::grants::contribution::{Contribution, Refusal, Resolved};
+use crate::effective::{
+    AclDecision, AclDecisions, EffectiveConfig, ReadState, SchedulerQueues, TextSource, acl_of,
+};
+use crate::evaluation::Evaluation;
+use crate::grants::attribution::left;
+use crate::grants::combine::decide;
 use crate::grants::effect::redundant;
-use crate::grants::people::{people, push, push_people};
-use crate::grants::resolve::{dropped, grant_acl};
+use crate::grants::people::people;
+use crate::grants::{
+    Attribution, Contribution, ObjectRefusal, Resolved, ResolvedObjects, dropped, grant_acl, push,
+    push_people, record,
+};
+use crate::object::ResourceKind;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
+use crate::status::{Event, ObjectStatus};
+use crate::write::WriteContext;
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
@@ -60,13 +69,15 @@ pub struct QueueAclStatus {
 }
 
 /// The input of the conditions besides the object.
-pub(crate) struct Facts<'a> {
-    /// The moment of the plan.
-    pub now: Timestamp,
+pub(crate) struct AclFacts<'a> {
+    /// What was read.
+    pub read: &'a ReadState<'a>,
+    /// All objects.
+    pub resolved: &'a ResolvedObjects<'a>,
     /// The output to write to, and its conditions.
-    pub target: Target<'a>,
+    pub target: OutputTarget<'a>,
     /// The configuration as `YuniKorn` reads it.
-    pub env: &'a Environment,
+    pub env: &'a EffectiveConfig,
     /// The text in force, as messages name it.
     pub source: &'a str,
     /// Condition `Programmed` of a valid object that is written.
@@ -80,15 +91,7 @@ pub(crate) struct Facts<'a> {
     /// The queues of the desired text.
     pub desired: Option<&'a Config>,
     /// The grants of the objects without the base, which count where there is no desired text.
-    pub granted: &'a Grants,
-    /// True if the ACLs were decided by the base, and not by the text in force instead.
-    pub by_base: bool,
-    /// The text that the scheduler runs.
-    pub runs: &'a Runs,
-    /// The reason why pods get no aliases.
-    pub no_aliases: &'a str,
-    /// The names of the objects by their aliases.
-    pub aliased: &'a Aliased,
+    pub granted: &'a AclDecisions,
 }
 
 /// The conditions and status of one object.
@@ -101,6 +104,79 @@ pub(crate) struct Report {
     pub takes: bool,
     /// The end of its grants, if its status did not say before that it is near.
     pub expiring: Option<Timestamp>,
+}
+
+/// Returns the status of every `QueueAcl`.
+pub(crate) fn statuses(
+    evaluation: &Evaluation<'_>,
+    contributions: &[Attribution],
+    events: &mut Vec<Event>,
+) -> BTreeMap<Arc<str>, ObjectStatus<QueueAclStatus>> {
+    let WriteContext { read, resolved, combined } = &evaluation.context;
+    let ReadState { snapshot, spec, env, .. } = read;
+    let (desired, objects) = (&combined.desired, &resolved.queue_acls);
+    let name = spec.output_name();
+    // The grants of the objects alone count only where nothing can be rendered.
+    let granted = match desired {
+        Some(_) => AclDecisions::default(),
+        None => decide(objects, &Config::default()),
+    };
+    let planted = is_planted(PlantedFault::DataAlone).then(|| EffectiveConfig {
+        tree: read.current.as_ref().and_then(|current| current.tree.clone()),
+        source: TextSource::Output,
+        shadow: None,
+        ..env.clone()
+    });
+    let (target, source) = (target(evaluation, &name), source(read, &name));
+    let facts = AclFacts {
+        read,
+        resolved,
+        target,
+        env: planted.as_ref().unwrap_or(env),
+        source: &source,
+        programmed: super::programmed(&source, true),
+        effective: super::effective(),
+        ready: target.ready(),
+        hidden: env.shadow.as_ref().and_then(|_| read.current_tree()),
+        desired: desired.as_deref(),
+        granted: &granted,
+    };
+    let objects = objects.iter().enumerate();
+    objects
+        .map(|(index, object)| {
+            let entry = object.entry;
+            let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
+            let decided = combined.by_object.decisions(&combined.decisions, index);
+            let made = if read.queues().is_ok() {
+                report(object, &decided, noted, &facts)
+            } else {
+                let why = "there is no queue tree to write it into";
+                waiting(object, why, &resolved.aliased)
+            };
+            let (meta, findings) = (&entry.meta, &made.findings);
+            let about = || ResourceKind::QueueAcl.object(meta.name.clone());
+            let newly = made.status.in_force != entry.in_force && made.status.in_force.is_some();
+            if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &made.status.in_force) {
+                let changed = changed_in_words(before, now, &resolved.aliased);
+                events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
+            }
+            if made.takes && (newly || is_unconfirmed(meta)) {
+                let taken = taken_in_words(&decided, &resolved.aliased);
+                events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
+            }
+            if let (Some(end), Some(contribution)) = (made.expiring, object.contribution()) {
+                let lost = ending(evaluation, contribution, end, contributions);
+                let note = format!("ends at {}: {lost}", in_words(end));
+                events.push(events::event(&about(), false, events::EXPIRING, &note));
+            }
+            let status = ObjectStatus::new(meta, findings, made.status, snapshot.now);
+            // Conditions that stay are shared. So it is for nearly all objects.
+            if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
+                events.extend(events::transitions(&about(), &meta.conditions, findings));
+            }
+            (meta.name.clone(), status)
+        })
+        .collect()
 }
 
 /// Reports one object that there are no queues for; `why` explains that.
@@ -125,13 +201,13 @@ pub(crate) fn waiting(object: &Resolved<'_>, why: &str, aliased: &Aliased) -> Re
 /// annotation of the output.
 pub(crate) fn report(
     object: &Resolved<'_>,
-    decided: &[(Right, &Decided)],
+    decided: &[(Right, &AclDecision)],
     noted: Option<&QueueAclInForce>,
-    facts: &Facts<'_>,
+    facts: &AclFacts<'_>,
 ) -> Report {
     let entry = object.entry;
     let before = entry.in_force.as_deref();
-    let takes = facts.by_base && taken(decided).next().is_some();
+    let takes = facts.read.from.is_some() && taken(decided).next().is_some();
     let contribution = object.contribution();
     let is_outdated = |it: &&QueueAclInForce| !contribution.is_some_and(|contribution| contribution.is(it));
     let outdated = before.filter(is_outdated);
@@ -182,7 +258,7 @@ pub(crate) fn report(
         _ => entry.in_force.clone(),
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
-    let (submit, admin) = columns(object, facts.aliased);
+    let (submit, admin) = columns(object, &facts.resolved.aliased);
     let active = match (&withdrawal, &object.outcome) {
         (Some(Withdrawal { by: GrantedBy::PerhapsRunning, .. }), _) => Status::Unknown,
         (Some(_), _) => Status::True,
@@ -222,7 +298,7 @@ fn columns(object: &Resolved<'_>, aliased: &Aliased) -> (String, String) {
 }
 
 /// Returns whether an object is valid and outside its time, or suspended.
-fn is_late(refusal: &Refusal) -> bool {
+fn is_late(refusal: &ObjectRefusal) -> bool {
     matches!(refusal.reason, Reason::Expired | Reason::NotYetValid | Reason::Suspended)
 }
 
@@ -233,13 +309,13 @@ fn is_valid(object: &Resolved<'_>) -> bool {
 /// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported
 /// if it was before, or once the scheduler is known to run the text in force and that text grants nothing
 /// more on the queue than it should: the grant of a version that no status remembers may be left.
-fn ended(object: &Resolved<'_>, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
+fn ended(object: &Resolved<'_>, refusal: &ObjectRefusal, facts: &AclFacts<'_>) -> Finding {
     let target = &facts.target;
     let reported = was_ready(object.entry, refusal.reason) || is_planted(PlantedFault::UnprovenEnd);
-    let seen = match facts.runs {
-        Runs::InForce => true,
-        Runs::Other { .. } => reported,
-        Runs::Unknown => false,
+    let seen = match &facts.read.runs {
+        SchedulerQueues::InForce => true,
+        SchedulerQueues::Other { .. } => reported,
+        SchedulerQueues::Unknown => false,
     };
     if !seen {
         return Finding { type_: Type::Ready, ..target.loaded.clone() };
@@ -265,7 +341,7 @@ fn was_ready(entry: &QueueAclEntry, reason: Reason) -> bool {
 }
 
 /// `Programmed` or `Effective` of an object that grants nothing, and has no former grants left.
-fn nothing(type_: Type, object: &Resolved<'_>, facts: &Facts<'_>) -> Finding {
+fn nothing(type_: Type, object: &Resolved<'_>, facts: &AclFacts<'_>) -> Finding {
     let message = format!("nothing of it is in {}", facts.source);
     match &object.outcome {
         Err(refusal) if type_ == Type::Programmed && is_late(refusal) => {
@@ -280,9 +356,9 @@ fn nothing(type_: Type, object: &Resolved<'_>, facts: &Facts<'_>) -> Finding {
 fn programmed(
     object: &Resolved<'_>,
     contribution: &Contribution,
-    decided: &[(Right, &Decided)],
+    decided: &[(Right, &AclDecision)],
     before: Option<&QueueAclInForce>,
-    facts: &Facts<'_>,
+    facts: &AclFacts<'_>,
 ) -> Finding {
     let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
     // Without a text that should be in force only the version that was written before is known to be there as
@@ -324,7 +400,7 @@ impl<'a> Withdrawal<'a> {
         object: &Resolved<'_>,
         former: &QueueAclInForce,
         was_written: bool,
-        facts: &Facts<'a>,
+        facts: &AclFacts<'a>,
     ) -> Option<Self> {
         let ends = object.contribution().is_none();
         if is_planted(PlantedFault::UnprovenEnd) && ends
@@ -337,26 +413,29 @@ impl<'a> Withdrawal<'a> {
             let left: Vec<String> = withdrawn.iter().filter_map(left).collect();
             (!left.is_empty()).then(|| Self { by, left: left.join(" and ") })
         };
-        let left = |by, tree| found(by, &|part| part.left(tree, former, facts.aliased));
+        let left = |by, tree| found(by, &|part| part.left(tree, former, &facts.resolved.aliased));
         let unknown = || {
-            let all =
-                || found(GrantedBy::PerhapsRunning, &|part| part.named(&part.acl, former, facts.aliased));
+            let all = || {
+                found(GrantedBy::PerhapsRunning, &|part| {
+                    part.named(&part.acl, former, &facts.resolved.aliased)
+                })
+            };
             was_written.then(all).flatten()
         };
         left(GrantedBy::Written(facts.source), facts.env.tree.as_deref())
             .or_else(|| left(GrantedBy::Written(facts.target.output), facts.hidden))
-            .or_else(|| match facts.runs {
-                Runs::InForce => None,
-                Runs::Other { tree, reported } => {
+            .or_else(|| match &facts.read.runs {
+                SchedulerQueues::InForce => None,
+                SchedulerQueues::Other { tree, reported } => {
                     let certain = facts.target.loaded.status == Status::False;
                     let by = if certain { GrantedBy::Running } else { GrantedBy::PerhapsRunning };
                     left(by, Some(tree)).or_else(|| if *reported { None } else { unknown() })
                 }
-                Runs::Unknown => unknown(),
+                SchedulerQueues::Unknown => unknown(),
             })
     }
 
-    fn finding(&self, type_: Type, accepted: &Finding, facts: &Facts<'_>) -> Finding {
+    fn finding(&self, type_: Type, accepted: &Finding, facts: &AclFacts<'_>) -> Finding {
         let first = match (accepted.status, accepted.reason) {
             (Status::True, Reason::Accepted) => "it grants less than before",
             _ => &accepted.message,
@@ -404,7 +483,7 @@ impl Part {
 
 /// Returns, right by right, the grants of a former version of an object that neither the base nor any object
 /// makes now.
-fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
+fn withdrawn(former: &QueueAclInForce, facts: &AclFacts<'_>) -> Vec<Part> {
     let Ok(queue) = QueuePath::parse(&former.queue) else { return Vec::new() };
     let set = Right::ALL.into_iter().filter_map(|right| Some((right, former.acl(right)?)));
     set.map(|(right, acl)| {
@@ -417,7 +496,7 @@ fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
 
 /// Returns the people who hold a right on a queue or above it by the desired text, or without one by the
 /// objects alone.
-fn granted(partition: &str, queue: &QueuePath, right: Right, facts: &Facts<'_>) -> Acl {
+fn granted(partition: &str, queue: &QueuePath, right: Right, facts: &AclFacts<'_>) -> Acl {
     let own = |path: &QueuePath| match facts.desired {
         Some(_) => queue_of(facts.desired, partition, path).map(|queue| acl_of(queue, right)),
         None => facts.granted.get(partition, path, right).map(|decided| decided.acl.clone()),
@@ -430,7 +509,7 @@ fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) ->
 }
 
 /// Condition `Accepted`; `takes` is what is decided about its queue, where that takes access from somebody.
-fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)], facts: &Facts<'_>) -> Finding {
+fn accepted(object: &Resolved<'_>, takes: &[(Right, &AclDecision)], facts: &AclFacts<'_>) -> Finding {
     let contribution = match &object.outcome {
         Err(refusal) if is_late(refusal) => {
             return Finding::yes(Type::Accepted, refusal.reason, refusal.message.clone());
@@ -442,7 +521,7 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)], facts: &Facts<'_
     message.push_str("grants");
     for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(contribution.acls()) {
         push(&mut message, &[separator, right.field(), " to "]);
-        push_people(&mut message, acl, facts.aliased);
+        push_people(&mut message, acl, &facts.resolved.aliased);
     }
     push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
     if let Some(end) = contribution.expires_at {
@@ -450,26 +529,26 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &Decided)], facts: &Facts<'_
     }
     for (right, acl) in taken(takes) {
         message.push_str("; ");
-        push_taken(&mut message, right, acl, facts.aliased);
+        push_taken(&mut message, right, acl, &facts.resolved.aliased);
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
 /// Returns the words about an end. They change once: when it is near, while grants end at all.
-fn until(end: Timestamp, facts: &Facts<'_>) -> String {
-    let near = facts.target.mode == Mode::Enforce && end.duration_since(facts.now) <= NEAR;
+fn until(end: Timestamp, facts: &AclFacts<'_>) -> String {
+    let near = facts.target.mode == Mode::Enforce && end.duration_since(facts.read.snapshot.now) <= NEAR;
     format!(" until {}{}", in_words(end), if near { IS_NEAR } else { "" })
 }
 
 /// Returns whether an end is near, and the status of the object does not say so yet.
-fn is_news(entry: &QueueAclEntry, end: Timestamp, facts: &Facts<'_>) -> bool {
+fn is_news(entry: &QueueAclEntry, end: Timestamp, facts: &AclFacts<'_>) -> bool {
     let words = until(end, facts);
     let was = find(&entry.meta.conditions, Type::Accepted);
     words.ends_with(IS_NEAR) && !was.is_some_and(|was| was.message.contains(&words))
 }
 
 /// Returns the people who have access by the base's own ACLs of the queue and lose it.
-fn taken<'d>(decided: &[(Right, &'d Decided)]) -> impl Iterator<Item = (Right, &'d Acl)> {
+fn taken<'d>(decided: &[(Right, &'d AclDecision)]) -> impl Iterator<Item = (Right, &'d Acl)> {
     let taken = decided.iter().map(|(right, decided)| (*right, &decided.taken));
     taken.filter(|(_, taken)| !taken.is_nobody())
 }
@@ -480,7 +559,7 @@ fn push_taken(text: &mut String, right: Right, acl: &Acl, aliased: &Aliased) {
 }
 
 /// Returns the people who lose access by [`taken`], in words.
-pub(crate) fn taken_in_words(decided: &[(Right, &Decided)], aliased: &Aliased) -> String {
+pub(crate) fn taken_in_words(decided: &[(Right, &AclDecision)], aliased: &Aliased) -> String {
     let mut text = String::new();
     for (separator, (right, acl)) in iter::once("").chain(iter::repeat("; ")).zip(taken(decided)) {
         text.push_str(separator);
@@ -531,8 +610,8 @@ fn is_later(end: Option<Timestamp>, than: Option<Timestamp>) -> bool {
 fn holds(
     tree: Option<&Config>,
     contribution: &Contribution,
-    decided: &[(Right, &Decided)],
-    facts: &Facts<'_>,
+    decided: &[(Right, &AclDecision)],
+    facts: &AclFacts<'_>,
 ) -> bool {
     let Some(queue) = tree.and_then(|tree| contribution.queue_in(tree)) else { return false };
     decided.iter().all(|(right, decided)| {
@@ -550,14 +629,14 @@ fn holds(
 fn runs(
     entry: &QueueAclEntry,
     contribution: &Contribution,
-    decided: &[(Right, &Decided)],
-    facts: &Facts<'_>,
+    decided: &[(Right, &AclDecision)],
+    facts: &AclFacts<'_>,
 ) -> bool {
-    match facts.runs {
+    match &facts.read.runs {
         _ if is_planted(PlantedFault::UnprovenReady) => true,
-        Runs::InForce => true,
-        Runs::Unknown => false,
-        Runs::Other { tree, reported } => {
+        SchedulerQueues::InForce => true,
+        SchedulerQueues::Unknown => false,
+        SchedulerQueues::Other { tree, reported } => {
             (*reported || was_ready(entry, Reason::Ready))
                 && holds(Some(tree), contribution, decided, facts)
                 && !exceeds(tree, contribution, facts)
@@ -568,7 +647,7 @@ fn runs(
 
 /// Returns whether `tree` grants anything on the contribution's queue that should not be in force: an earlier
 /// version of the object may have set a right that this one leaves alone.
-fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
+fn exceeds(tree: &Config, contribution: &Contribution, facts: &AclFacts<'_>) -> bool {
     let Contribution { partition, queue: path, .. } = contribution;
     let queue = contribution.queue_in(tree).filter(|_| facts.desired.is_some());
     queue.is_some_and(|queue| {
@@ -582,15 +661,19 @@ fn is_redundant(tree: &Config, contribution: &Contribution) -> bool {
     contribution.acls().all(|(right, _)| redundant(tree, contribution, right).is_some())
 }
 
-fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'_>) -> Finding {
-    if facts.env.source == Source::BuiltIn
+fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &AclFacts<'_>) -> Finding {
+    if facts.env.source == TextSource::BuiltIn
         && facts.env.tree.as_ref().is_some_and(|tree| crate::grants::effect::open_root(tree).is_some())
     {
         let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
     }
     if !contribution.left_out.is_nobody() {
-        let message = dropped(&contribution.left_out, facts.aliased, facts.no_aliases);
+        let message = dropped(
+            &contribution.left_out,
+            &facts.resolved.aliased,
+            facts.resolved.no_aliases.as_deref().unwrap_or_default(),
+        );
         return Finding::no(Type::Effective, Reason::IdentityWebhookMissing, message);
     }
     let Some(tree) = tree else {
@@ -619,6 +702,31 @@ pub(crate) fn without_effect(tree: &Config, contribution: &Contribution) -> Vec<
         Some(format!("{right} changes nothing, because {through} of queue `{by}` lets everyone in"))
     });
     redundant.collect()
+}
+
+/// Returns whether the object was not ready only because the scheduler was not known to run it.
+fn is_unconfirmed(meta: &Meta) -> bool {
+    let held = |type_| find(&meta.conditions, type_).map(|was| was.status == Status::True);
+    // All but `Loaded`.
+    let own = [Type::Accepted, Type::Programmed, Type::Effective];
+    own.into_iter().all(|type_| held(type_) == Some(true)) && held(Type::Ready) == Some(false)
+}
+
+/// Returns the people who lose access when a contribution ends, in words.
+fn ending(
+    evaluation: &Evaluation<'_>,
+    contribution: &Contribution,
+    end: Timestamp,
+    all: &[Attribution],
+) -> String {
+    let Contribution { partition, queue, .. } = contribution;
+    let base = evaluation.context.read.from.as_ref().map(|base| &*base.tree);
+    let by_right = Right::ALL.map(|right| {
+        let acl = contribution.grant(right)?;
+        Some(acl.lost(&left(all, base, (partition, queue, right), end)))
+    });
+    let lost = Contribution { by_right, ..contribution.clone() };
+    changed_in_words(&lost.in_force(), &lost.closing().in_force(), &evaluation.context.resolved.aliased)
 }
 
 #[cfg(test)]

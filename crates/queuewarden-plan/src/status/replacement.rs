@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::attribution::trees;
-use crate::grants::attribution::{self, Attribution};
+use crate::effective::ParseCache;
+use crate::grants::{Attribution, attribution, trees};
 use crate::object::ResourceKind;
 use crate::snapshot::{ConfigMapState, FIELD_MANAGER};
 use crate::status::Event;
@@ -20,7 +19,7 @@ use yunikorn_access::diff::{Direction, between, impact};
 
 /// A write and the ConfigMap that it replaced.
 #[derive(Debug, Clone)]
-pub struct Replacement {
+pub struct OutputReplacement {
     write: Write,
     replaced: Option<Arc<ConfigMapState>>,
     /// The queues before and after, if it wrote any.
@@ -31,18 +30,18 @@ pub struct Replacement {
     aliased: Arc<Aliased>,
 }
 
-impl Replacement {
+impl OutputReplacement {
     /// Reads the queues of both. Objects made these `contributions` to the text that was replaced.
     pub fn new(
         write: &Write,
         replaced: Option<Arc<ConfigMapState>>,
         contributions: Arc<[Attribution]>,
         aliased: Aliased,
-        known: &mut ParseCache,
+        cache: &mut ParseCache,
     ) -> Self {
         let queues = write.queue_tree().and_then(|(key, text)| {
-            let after = known.taken(text).ok()?;
-            let before = replaced.as_ref().and_then(|map| known.taken(map.data.get(key)?).ok());
+            let after = cache.parse_accepted(text).ok()?;
+            let before = replaced.as_ref().and_then(|map| cache.parse_accepted(map.data.get(key)?).ok());
             Some((before, after))
         });
         Self { write: write.clone(), replaced, queues, contributions, aliased: Arc::new(aliased) }
@@ -101,7 +100,7 @@ impl Replacement {
         let ending = contributions.iter().filter(|acl| acl.objects.iter().any(|part| part.until.is_some()));
         let ending: Vec<Attribution> = ending.cloned().collect();
         for tree in &mut trees {
-            attribution::mark(tree, &ending, None);
+            attribution::mark(tree, &ending);
         }
         trees
     }
@@ -132,7 +131,7 @@ impl Replacement {
 mod tests {
     use super::*;
     use crate::grants::attribution::Part;
-    use crate::snapshot::{Owner, Touch};
+    use crate::snapshot::{KeyOwner, Touch};
     use yunikorn::acl;
     use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
     use yunikorn::queue::QueuePath;
@@ -145,9 +144,9 @@ mod tests {
         format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{submit}'}}]}}]")
     }
 
-    fn replacement(replaced: Option<&str>, now: &str) -> Replacement {
+    fn replacement(replaced: Option<&str>, now: &str) -> OutputReplacement {
         let owners = [FIELD_MANAGER, "kubectl-edit"]
-            .map(|manager| Owner { manager: manager.to_owned(), operation: "Update".to_owned() });
+            .map(|manager| KeyOwner { manager: manager.to_owned(), operation: "Update".to_owned() });
         let map = |text: &str| ConfigMapState {
             data: [(KEY.to_owned(), text.to_owned())].into(),
             owners: [(KEY.to_owned(), owners.to_vec())].into(),
@@ -162,9 +161,9 @@ mod tests {
     }
 
     /// A write, with the ConfigMap that it replaced and without contributions.
-    fn made(write: &Write, replaced: Option<ConfigMapState>) -> Replacement {
-        let known = &mut ParseCache::new(Version::V1_8);
-        Replacement::new(write, replaced.map(Arc::new), [].into(), Aliased::default(), known)
+    fn made(write: &Write, replaced: Option<ConfigMapState>) -> OutputReplacement {
+        let cache = &mut ParseCache::new(Version::V1_8);
+        OutputReplacement::new(write, replaced.map(Arc::new), [].into(), Aliased::default(), cache)
     }
 
     fn at(time: &str) -> Timestamp {
@@ -213,7 +212,8 @@ mod tests {
         };
         let end = contributions("2026-11-28T00:00:00Z");
         let of_ann = replacement(Some(&text("ann")), &text("ann,zoe"));
-        let grants = Replacement { write: Write { contributions: end, ..of_ann.write.clone() }, ..of_ann };
+        let grants =
+            OutputReplacement { write: Write { contributions: end, ..of_ann.write.clone() }, ..of_ann };
         assert_eq!(
             grants.access(at("2026-11-27T12:00:00Z")).as_deref(),
             Some("grants submit on root to user zoe until 2026-11-28T00:00:00Z; nobody loses access")

@@ -207,7 +207,7 @@ fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
     quiet(&mut snapshot);
     let ask = |new: AccessTestEntry| {
         let change = Change::QueueAccessTest(Box::new(Versions { old: None, new: Some(new) }));
-        admit(&snapshot, &Review { by: who("root", &[]), may_escalate: true, change })
+        admit(&snapshot, &Review { by: who("root", &[]), may_escalate: true, change, promised: Vec::new() })
     };
     assert_eq!(ask(test("a", Enforcement::Block, &["root.prod"], &[])).warnings.len(), 0);
     let failing = ask(test("a", Enforcement::Block, &["root.test"], &[]));

@@ -1,17 +1,25 @@
 //! Tests the answers to changes of `QueueAcl`s before they are stored.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::delegation::{by, teams, who};
 use super::*;
-use crate::admit::{Change, Response, Review, Versions, admit, depends_on_who};
+use proptest::prelude::*;
+
+use crate::admit::{Change, Promise, Response, Review, Versions, admit, depends_on_who};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
 type Object = Arc<QueueAclEntry>;
 
 pub(super) fn review(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Review {
-    Review { by: by.clone(), may_escalate, change: Change::QueueAcl(Versions { old, new }) }
+    Review {
+        by: by.clone(),
+        may_escalate,
+        change: Change::QueueAcl(Versions { old, new }),
+        promised: Vec::new(),
+    }
 }
 
 /// A cluster administrator creates an object.
@@ -260,12 +268,6 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
 #[test]
 fn objects_of_one_writer_do_not_grow_past_their_bytes_in_turn() {
     let sue = who("sue", &[]);
-    let sized = |name: &str, stored: usize| {
-        let mut object = by(&sue, name, "root.prod", Right::Submit, "tom");
-        let meta = &mut Arc::make_mut(&mut object).meta;
-        (meta.stored, meta.created) = (stored, Some(now()));
-        object
-    };
     let most = crate::grants::delegation::MAX_STORED_OF_ONE;
     let mut snapshot = teams(Delegation::Enabled, vec![sized("a", 10), sized("b", most - 10)]);
     quiet(&mut snapshot);
@@ -277,6 +279,123 @@ fn objects_of_one_writer_do_not_grow_past_their_bytes_in_turn() {
     assert_eq!(change("a", 10, 10), None);
     assert_eq!(change("a", 10, 9), None);
     assert_eq!(change("b", most - 10, 5), None);
+}
+
+fn sized(name: &str, stored: usize) -> Object {
+    let mut object = by(&who("sue", &[]), name, "root.prod", Right::Submit, "tom");
+    let meta = &mut Arc::make_mut(&mut object).meta;
+    (meta.stored, meta.created) = (stored, Some(now()));
+    object
+}
+
+#[test]
+fn what_was_promised_counts_as_stored() {
+    let most = crate::grants::delegation::MAX_STORED_OF_ONE;
+    let snapshot = teams(Delegation::Enabled, vec![sized("a", most / 2)]);
+    let promise = |name: &str, stored| Promise { name: name.into(), writer: "sue".into(), stored };
+    let clause = |promised: &[Promise], old: Option<Object>, new: Object| {
+        let promised = promised.to_vec();
+        let answer =
+            admit(&snapshot, &Review { promised, ..review(&who("sue", &[]), false, old, Some(new)) });
+        assert_eq!(answer.promise.is_some(), answer.refusal.is_none());
+        answer.clause
+    };
+    let b = [promise("b", most / 4)];
+    assert_eq!(clause(&b, None, sized("c", most / 4)), "none");
+    assert_eq!(clause(&b, None, sized("c", most / 4 + 1)), "concurrent");
+    assert_eq!(clause(&b, None, sized("c", most / 2 + 1)), "delegation", "without promises, too");
+    assert_eq!(clause(&b, None, sized("b", most / 2)), "none", "the same object");
+    let shown = [promise("a", most / 2)];
+    assert_eq!(clause(&shown, None, sized("b", most / 2)), "none", "it is shown");
+    assert_eq!(clause(&b, Some(sized("a", most / 2)), sized("a", most / 4 * 3)), "none");
+    assert_eq!(clause(&b, Some(sized("a", most / 2)), sized("a", most / 4 * 3 + 1)), "concurrent");
+    let many: Vec<_> = (0..199).map(|number| promise(&number.to_string(), 1)).collect();
+    assert_eq!(clause(&many, None, sized("z", 1)), "concurrent", "the number of objects");
+    let of_others = |stored| -> Vec<_> {
+        (0..14).map(|number| Promise { writer: number.to_string(), ..promise("x", stored) }).collect()
+    };
+    assert_eq!(clause(&of_others(most / 2), None, sized("b", most / 2)), "none");
+    assert_eq!(clause(&of_others(most / 2 + 1), None, sized("b", most / 2)), "concurrent", "of all");
+    // Writes that take no more space, and those of cluster administrators, do not wait.
+    assert_eq!(
+        admit(&snapshot, &review(&who("sue", &[]), false, Some(sized("a", most / 2)), Some(sized("a", 1))))
+            .promise,
+        None
+    );
+    let root = Review { promised: many, ..review(&who("root", &[]), true, None, Some(sized("z", 1))) };
+    assert_eq!((admit(&snapshot, &root).refusal, admit(&snapshot, &root).promise), (None, None));
+}
+
+/// One step of [`promised_space_is_not_given_twice`].
+#[derive(Debug, Clone)]
+enum Step {
+    /// A write of an object with so many parts of the limit, which the API server stores later.
+    Write(usize, usize),
+    Delete(usize),
+    /// The API server stores a change that was accepted before, or gives up.
+    End(usize, bool),
+    /// The watch shows what is stored. Promises of changes that have ended are forgotten.
+    Show,
+}
+
+/// A change that may still be stored: its name, and both versions.
+type Open = (usize, Option<Object>, Object);
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..6_usize, 1..=4_usize).prop_map(|(name, parts)| Step::Write(name, parts)),
+        1 => (0..6_usize).prop_map(Step::Delete),
+        3 => (0..8_usize, prop::bool::weighted(0.8)).prop_map(|(change, stored)| Step::End(change, stored)),
+        1 => Just(Step::Show),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However late accepted changes are stored and shown, all that is stored is within the limit.
+    #[test]
+    fn promised_space_is_not_given_twice(steps in prop::collection::vec(step(), 1..48)) {
+        let most = crate::grants::delegation::MAX_STORED_OF_ONE;
+        let mut snapshot = teams(Delegation::Enabled, Vec::new());
+        let others = snapshot.queue_acls.clone();
+        let mut stored: BTreeMap<usize, Object> = BTreeMap::new();
+        // With what each change was decided against, as long as it may still be stored.
+        let mut changes: Vec<(Promise, Option<Open>)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Write(name, parts) => {
+                    let (old, new) = (stored.get(&name).cloned(), sized(&name.to_string(), most / 4 * parts));
+                    let promised = changes.iter().map(|(promise, _)| promise.clone()).collect();
+                    let review = review(&who("sue", &[]), false, old.clone(), Some(new.clone()));
+                    let answer = admit(&snapshot, &Review { promised, ..review });
+                    match answer.promise {
+                        Some(promise) => changes.push((promise, Some((name, old, new)))),
+                        None if answer.refusal.is_none() => _ = stored.insert(name, new),
+                        None => {}
+                    }
+                }
+                Step::Delete(name) => _ = stored.remove(&name),
+                Step::End(change, is_stored) => {
+                    let mut open = changes.iter_mut().filter(|(_, change)| change.is_some());
+                    let Some((name, old, new)) = open.nth(change).and_then(|(_, change)| change.take()) else { continue };
+                    // A change of another version is decided again.
+                    let same = match (stored.get(&name), &old) {
+                        (Some(now), Some(old)) => Arc::ptr_eq(now, old),
+                        (now, old) => now.is_none() && old.is_none(),
+                    };
+                    if is_stored && same {
+                        stored.insert(name, new);
+                    }
+                }
+                Step::Show => {
+                    snapshot.queue_acls = others.iter().chain(stored.values()).cloned().collect();
+                    changes.retain(|(_, change)| change.is_some());
+                }
+            }
+            prop_assert!(stored.values().map(|object| object.meta.stored).sum::<usize>() <= most);
+        }
+    }
 }
 
 /// Twenty and more attempts to get around delegation, as the webhook receives them. `None` in `new` deletes.

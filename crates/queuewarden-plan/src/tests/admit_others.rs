@@ -10,7 +10,7 @@ use yunikorn::right::Right;
 use yunikorn_access::{submission, user_info};
 
 fn by_root(snapshot: &Snapshot, change: Change) -> Response {
-    admit(snapshot, &Review { by: who("root", &[]), may_escalate: true, change })
+    admit(snapshot, &Review { by: who("root", &[]), may_escalate: true, change, promised: Vec::new() })
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::simulate;
-use crate::write::Write;
-use crate::write::history::Revision;
+use crate::write::{Revision, Write};
 use yunikorn::admission::BYPASS_AUTH;
 
 /// Returns the write of the plan, and its revision.
@@ -88,7 +87,7 @@ fn a_change_that_is_put_back_is_a_cause() {
     output.data.insert(KEY.into(), BASE.into());
     output
         .owners
-        .insert(KEY.into(), vec![Owner { manager: "kubectl-edit".into(), operation: "Update".into() }]);
+        .insert(KEY.into(), vec![KeyOwner { manager: "kubectl-edit".into(), operation: "Update".into() }]);
     assert_eq!(causes(&snapshot), ["a change by `kubectl-edit`, put back"]);
 }
 

@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::conditions::Type;
-use crate::effective::parse_cache::ParseCache;
-use crate::machine::{Action, Event, FailingWatch, Outcome, State, step};
+use crate::effective::ParseCache;
+use crate::machine::{Action, Event, FailingWatch, State, WriteOutcome, step};
 use crate::write::Write;
 use yunikorn::config::checksum;
 
@@ -19,7 +19,7 @@ struct Process {
     state: State,
     now: Timestamp,
     /// The outcomes of the next writes; later ones succeed.
-    outcomes: VecDeque<Outcome>,
+    outcomes: VecDeque<WriteOutcome>,
     /// The answer of the scheduler; `None` stands for the checksum of the output.
     scheduler: Option<Result<String, String>>,
     /// The release that it reports.
@@ -106,8 +106,8 @@ impl Process {
                 ("create", Some(Event::Created(Ok(()))))
             }
             Action::Write { write, .. } => {
-                let outcome = self.outcomes.pop_front().unwrap_or(Outcome::Done);
-                if outcome == Outcome::Done {
+                let outcome = self.outcomes.pop_front().unwrap_or(WriteOutcome::Done);
+                if outcome == WriteOutcome::Done {
                     self.land(&write);
                 }
                 self.writes.push(write);
@@ -258,7 +258,7 @@ fn a_takeover_fences_the_output_until_its_version_changes() {
     Arc::make_mut(process.cluster.output.as_mut().unwrap()).resource_version = "5".into();
     process.feed(Event::Due);
     assert_eq!(process.observed().fence, None, "a follower has none");
-    process.outcomes = [Outcome::Unknown("no answer".into())].into();
+    process.outcomes = [WriteOutcome::Unknown("no answer".into())].into();
     process.feed(Event::LeadershipWon);
     process.feed(Event::Relisted);
     assert_eq!(process.observed().fence.as_deref(), Some("5"));
@@ -269,7 +269,7 @@ fn a_takeover_fences_the_output_until_its_version_changes() {
     assert_eq!(process.observed().fence, None);
     process.feed(Event::LeadershipLost);
     process.feed(Event::LeadershipWon);
-    process.outcomes = [Outcome::Unknown("no answer".into())].into();
+    process.outcomes = [WriteOutcome::Unknown("no answer".into())].into();
     process.feed(Event::Relisted);
     assert_eq!(process.observed().fence.as_deref(), Some("6"), "again with each win");
 }
@@ -288,7 +288,7 @@ fn a_takeover_without_an_output_fences_nothing() {
 #[test]
 fn a_write_of_unknown_outcome_fences_the_version_that_it_named() {
     let mut process = Process::leading(granting("ann"));
-    process.outcomes = [Outcome::Unknown("no answer".into())].into();
+    process.outcomes = [WriteOutcome::Unknown("no answer".into())].into();
     process.grant("bob");
     process.feed(Event::Changed);
     let observed = process.observed();
@@ -311,7 +311,7 @@ fn a_write_of_unknown_outcome_fences_the_version_that_it_named() {
 #[test]
 fn a_conflict_is_read_planned_again_and_given_up_after_three() {
     let mut process = Process::leading(granting("ann"));
-    process.outcomes = [Outcome::Conflict].into();
+    process.outcomes = [WriteOutcome::Conflict].into();
     process.grant("bob");
     process.feed(Event::Changed);
     assert_eq!(
@@ -319,7 +319,7 @@ fn a_conflict_is_read_planned_again_and_given_up_after_three() {
         ["observe", "write", "reread", "observe", "write", "observe", "publish", "report"]
     );
     process.forget();
-    process.outcomes = [Outcome::Conflict, Outcome::Conflict, Outcome::Conflict].into();
+    process.outcomes = [WriteOutcome::Conflict, WriteOutcome::Conflict, WriteOutcome::Conflict].into();
     process.grant("eve");
     process.feed(Event::Changed);
     assert_eq!(process.writes.len(), 3);
@@ -339,7 +339,7 @@ fn a_conflict_is_read_planned_again_and_given_up_after_three() {
 #[test]
 fn a_write_that_failed_waits_and_another_one_does_not() {
     let mut process = Process::leading(granting("ann"));
-    process.outcomes = [Outcome::Refused(WriteFailure::Forbidden("no".into()))].into();
+    process.outcomes = [WriteOutcome::Refused(WriteFailure::Forbidden("no".into()))].into();
     process.grant("bob");
     process.feed(Event::Changed);
     assert_eq!(process.observed().write_failure, Some(WriteFailure::Forbidden("no".into())));
@@ -355,7 +355,7 @@ fn a_write_that_failed_waits_and_another_one_does_not() {
 #[test]
 fn a_refused_full_text_is_remembered_until_a_full_text_is_proven() {
     let mut process = Process::leading(snapshot_with("ann"));
-    process.outcomes = [Outcome::Refused(WriteFailure::Rejected("no".into()))].into();
+    process.outcomes = [WriteOutcome::Refused(WriteFailure::Rejected("no".into()))].into();
     process.grant("bob");
     process.feed(Event::Changed);
     assert_eq!(process.observed().refused.as_ref().map(|refused| refused.times), Some(1));
@@ -430,7 +430,7 @@ fn a_change_during_a_write_is_written_at_once_whatever_else_the_run_does() {
     process.land(write);
     process.cluster.queue_acls = acls("eve");
     process.step(Event::Changed);
-    process.feed(Event::Written(Outcome::Done));
+    process.feed(Event::Written(WriteOutcome::Done));
     assert_eq!(process.done, ["ask", "observe", "ask queues", "observe", "publish", "report"]);
     process.wait(SignedDuration::from_millis(100));
     process.feed(Event::Due);
@@ -448,7 +448,7 @@ fn lost_leadership_ends_what_is_under_way_and_its_answer_changes_nothing() {
     process.feed(Event::LeadershipLost);
     assert_eq!(process.done, ["observe", "publish"]);
     let state = process.state.clone();
-    assert!(process.step(Event::Written(Outcome::Done)).is_empty());
+    assert!(process.step(Event::Written(WriteOutcome::Done)).is_empty());
     assert_eq!(process.state, state);
 }
 
@@ -462,7 +462,7 @@ fn a_config_that_is_made_anew_or_names_another_output_is_met_without_memories() 
     ];
     for (what, change) in changes {
         let mut process = Process::leading(granting("ann"));
-        process.outcomes = [Outcome::Refused(WriteFailure::Rejected("no".into()))].into();
+        process.outcomes = [WriteOutcome::Refused(WriteFailure::Rejected("no".into()))].into();
         process.grant("bob");
         process.feed(Event::Changed);
         assert!(process.observed().refused.is_some());
@@ -588,9 +588,10 @@ fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
     for _ in 0..3000 {
         process.grant(["ann", "bob", "eve", "a  b"][next(4)]);
         process.wait(SignedDuration::from_millis(i64::try_from(next(3000)).unwrap()));
-        let lost = Outcome::Unknown("lost".into());
-        let refused = Outcome::Refused(WriteFailure::Rejected("no".into()));
-        process.outcomes = [[Outcome::Done, Outcome::Conflict, lost, refused][next(4)].clone()].into();
+        let lost = WriteOutcome::Unknown("lost".into());
+        let refused = WriteOutcome::Refused(WriteFailure::Rejected("no".into()));
+        process.outcomes =
+            [[WriteOutcome::Done, WriteOutcome::Conflict, lost, refused][next(4)].clone()].into();
         let answer = actions.pop_front().filter(|_| next(8) != 0).and_then(|action| {
             writes += usize::from(matches!(action, Action::Write { .. }));
             assert!(

@@ -68,7 +68,7 @@ fn map(name: &str, data: &[(&str, &str)]) -> Arc<ConfigMapState> {
 
 /// Returns the map with every key owned by `manager`.
 fn owned_by(mut map: Arc<ConfigMapState>, manager: &str) -> Arc<ConfigMapState> {
-    let owner = Owner { manager: manager.into(), operation: "Update".into() };
+    let owner = KeyOwner { manager: manager.into(), operation: "Update".into() };
     let owners = map.data.keys().map(|key| (key.clone(), vec![owner.clone()])).collect();
     Arc::make_mut(&mut map).owners = owners;
     map

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::simulate;
-use crate::snapshot::{LastBase, ReadBack, Refused};
+use crate::snapshot::{LastBase, ReadBack, RefusedText};
 use yunikorn::config::BUILT_IN;
 use yunikorn::version::Version;
 
@@ -347,7 +347,7 @@ fn a_text_that_the_scheduler_refuses_does_not_hold_up_withdrawals() {
     snapshot.observed.loaded_text = Some(proven.clone());
     let refused = crate::effective::header::strip(text(&snapshot));
     snapshot.observed.refused =
-        Some(Refused { body: config::checksum(refused), at: now(), times: 1, by_scheduler: true });
+        Some(RefusedText { body: config::checksum(refused), at: now(), times: 1, by_scheduler: true });
     assert_eq!(plan(&snapshot).write, None, "nothing is withdrawn");
     snapshot.queue_acls.pop();
     let done = settled(&snapshot);

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::decide::plan_again;
-use crate::effective::acl::acl_of;
-use crate::effective::parse_cache::ParseCache;
+use crate::effective::{ParseCache, acl_of};
 use yunikorn::acl::{self, Acl};
 use yunikorn::right::Right;
 use yunikorn::version::Version;

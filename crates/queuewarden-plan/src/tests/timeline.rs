@@ -10,8 +10,8 @@ use super::delegation::{by, teams, who};
 use super::*;
 use crate::admit::admit;
 use crate::decide::plan_again;
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::attribution::trees;
+use crate::effective::ParseCache;
+use crate::grants::trees;
 use crate::time::timeline::{Course, Later, differing};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
@@ -227,8 +227,8 @@ fn times_that_are_not_compared_are_named_and_only_times_that_matter_are_compared
 /// Compares two snapshots at all times.
 fn compared(old: &Snapshot, new: &Snapshot) -> Vec<PartitionDiff> {
     let now = |snapshot: &Snapshot| {
-        let decided = crate::decide::decided(snapshot, &mut ParseCache::default()).unwrap();
-        trees(decided.queues(), &decided.aliased)
+        let decided = crate::decide::evaluate(snapshot, &mut ParseCache::default()).unwrap();
+        trees(decided.queues(), &decided.context.resolved.aliased)
     };
     let course = Course::new(Some(old), Some(new));
     let [later_old, later_new] =

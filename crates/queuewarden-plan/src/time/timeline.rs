@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decide::decided;
-use crate::effective::parse_cache::ParseCache;
-use crate::grants::attribution::{Attribution, trees};
+use crate::decide::evaluate;
+use crate::effective::ParseCache;
 use crate::grants::resolve::read;
+use crate::grants::{Attribution, trees};
 use crate::snapshot::{ConfigMapState, QueueAclEntry, QueueAclSpec, Snapshot};
 use crate::time::ahead::window;
 use yunikorn_access::Tree;
@@ -65,11 +65,11 @@ impl Course {
             return Self::default();
         };
         let (moments, unknown_from) = moments(old, new, now, work);
-        let (mut course, mut known) = (Self { unknown_from, ..Self::default() }, ParseCache::default());
+        let (mut course, mut cache) = (Self { unknown_from, ..Self::default() }, ParseCache::default());
         for from in moments {
             let mut at = |snapshot: Option<&Snapshot>| match snapshot {
                 None => Some(None),
-                Some(snapshot) => later(snapshot, from, &mut known).map(Some),
+                Some(snapshot) => later(snapshot, from, &mut cache).map(Some),
             };
             let (Some(old), Some(new)) = (at(old), at(new)) else {
                 course.unknown_from = Some(from);
@@ -91,13 +91,14 @@ pub fn unknown(from: Timestamp) -> String {
 }
 
 /// Returns the access in force at a moment; `None` if no plan can be made.
-fn later(snapshot: &Snapshot, from: Timestamp, known: &mut ParseCache) -> Option<Later> {
+fn later(snapshot: &Snapshot, from: Timestamp, cache: &mut ParseCache) -> Option<Later> {
     let snapshot = Snapshot { now: from, ..snapshot.clone() };
-    known.set_version(snapshot.version());
-    let decided = decided(&snapshot, known)?;
-    let (trees, attributions) = (trees(decided.queues(), &decided.aliased), decided.contributions());
+    cache.set_version(snapshot.version());
+    let decided = evaluate(&snapshot, cache)?;
+    let (trees, attributions) =
+        (trees(decided.queues(), &decided.context.resolved.aliased), decided.contributions());
     drop(decided);
-    known.forget_unused();
+    cache.forget_unused();
     Some(Later { from, trees, attributions })
 }
 

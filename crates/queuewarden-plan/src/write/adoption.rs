@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::{Claim, names, queue_operator};
-use crate::snapshot::{Adoption, IMPORTED_FROM, Mode, Owner};
+use crate::effective::claim::names;
+use crate::effective::{KeyClaim, queue_operator};
+use crate::snapshot::{Adoption, IMPORTED_FROM, KeyOwner, Mode};
 use crate::write::NewConfigMap;
 use crate::write::applied::not_written;
-use crate::write::context::{Inputs, live_text};
+use crate::write::context::{WriteContext, live_text};
 use go_compat::diag::listed;
 use yunikorn::config::verdict;
 
@@ -31,23 +32,23 @@ pub(crate) struct Adopted {
 type Left = (Finding, Option<NewConfigMap>);
 
 /// Sorts the desired keys by whether they may be written.
-pub(crate) fn adopt(inputs: &Inputs<'_>, wants: BTreeMap<String, String>) -> Adopted {
+pub(crate) fn adopt(context: &WriteContext<'_>, wants: BTreeMap<String, String>) -> Adopted {
     let mut adopted = Adopted::default();
     for (key, value) in wants {
-        let current = inputs.snapshot.output_text(&key);
-        let Claim::Foreign(owners) = inputs.snapshot.claim(&key) else {
+        let current = context.read.snapshot.output_text(&key);
+        let KeyClaim::Foreign(owners) = context.read.snapshot.claim(&key) else {
             adopted.wants.insert(key, value);
             continue;
         };
         if current == Some(&value) {
             continue;
         }
-        match replace(inputs, &key, &owners) {
+        match replace(context, &key, &owners) {
             Ok(()) => {
                 adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
                 adopted.wants.insert(key, value);
             }
-            Err((finding, import)) if key == inputs.env.key => {
+            Err((finding, import)) if key == context.read.env.key => {
                 adopted.tree_conflict = Some(finding);
                 adopted.import = import;
             }
@@ -58,18 +59,18 @@ pub(crate) fn adopt(inputs: &Inputs<'_>, wants: BTreeMap<String, String>) -> Ado
 }
 
 /// Returns whether a foreign key may be replaced; the error is what happens in its stead.
-fn replace(inputs: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Left> {
-    let left = |why: String| (conflict(inputs, key, owners, &why), None);
+fn replace(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result<(), Left> {
+    let left = |why: String| (conflict(context, key, owners, &why), None);
     let leave = |why| Err(left(why));
-    match inputs.spec.adoption {
+    match context.read.spec.adoption {
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
         ),
-        Adoption::Import if key != inputs.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
-        Adoption::Import if imported(inputs) => Ok(()),
-        Adoption::Import => Err(import(inputs).unwrap_or_else(left)),
-        Adoption::Force if key != inputs.env.key => Ok(()),
-        Adoption::Force => match lacking(inputs) {
+        Adoption::Import if key != context.read.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
+        Adoption::Import if imported(context) => Ok(()),
+        Adoption::Import => Err(import(context).unwrap_or_else(left)),
+        Adoption::Force if key != context.read.env.key => Ok(()),
+        Adoption::Force => match lacking(context) {
             Ok(Some(queues)) => leave(format!(
                 "it is not replaced, because the base lacks queues that are live: {queues}; add them to the base"
             )),
@@ -81,43 +82,43 @@ fn replace(inputs: &Inputs<'_>, key: &str, owners: &[Owner]) -> Result<(), Left>
     }
 }
 
-fn conflict(inputs: &Inputs<'_>, key: &str, owners: &[Owner], why: &str) -> Finding {
-    let map = inputs.spec.output_name();
+fn conflict(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner], why: &str) -> Finding {
+    let map = context.read.spec.output_name();
     let operator = queue_operator(owners.iter().map(|owner| owner.manager.as_str()));
     let message = format!("key `{key}` of {map} belongs to {}; {why}{operator}", names(owners));
     Finding::no(Type::Applied, Reason::FieldConflict, message)
 }
 
 /// Returns whether the base was made from this output by an earlier import.
-fn imported(inputs: &Inputs<'_>) -> bool {
-    inputs.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
-        == Some(&origin(inputs))
+fn imported(context: &WriteContext<'_>) -> bool {
+    context.read.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
+        == Some(&origin(context))
 }
 
-fn origin(inputs: &Inputs<'_>) -> String {
-    format!("{}/{}", inputs.spec.namespace, inputs.spec.output_config_map)
+fn origin(context: &WriteContext<'_>) -> String {
+    format!("{}/{}", context.read.spec.namespace, context.read.spec.output_config_map)
 }
 
 /// Returns the import that is due while there is no base to render: someone else's live text becomes the
 /// base.
-pub(crate) fn first_import(inputs: &Inputs<'_>) -> Option<Left> {
-    let key = &inputs.env.key;
-    let due = inputs.spec.adoption == Adoption::Import && inputs.snapshot.base.is_none();
-    let Claim::Foreign(owners) = inputs.snapshot.claim(key) else { return None };
-    replace(inputs, key, &owners).err().filter(|_| due)
+pub(crate) fn first_import(context: &WriteContext<'_>) -> Option<Left> {
+    let key = &context.read.env.key;
+    let due = context.read.spec.adoption == Adoption::Import && context.read.snapshot.base.is_none();
+    let KeyClaim::Foreign(owners) = context.read.snapshot.claim(key) else { return None };
+    replace(context, key, &owners).err().filter(|_| due)
 }
 
 /// Makes the live text the base if there is no base yet; the error explains why that cannot be.
-fn import(inputs: &Inputs<'_>) -> Result<Left, String> {
-    let spec = inputs.spec;
+fn import(context: &WriteContext<'_>) -> Result<Left, String> {
+    let spec = context.read.spec;
     let map = spec.base_name();
-    let text = live_text(inputs).ok_or("there is no text to import")?;
-    if inputs.snapshot.base.is_some() {
+    let text = live_text(context).ok_or("there is no text to import")?;
+    if context.read.snapshot.base.is_some() {
         return Err(format!(
             "Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"
         ));
     }
-    let verdict = verdict(text, &[], inputs.snapshot.version());
+    let verdict = verdict(text, &[], context.read.snapshot.version());
     if let Some(refusal) = verdict.refusal() {
         let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
         return Err(format!("it cannot be imported{why}: {refusal}"));
@@ -128,24 +129,25 @@ fn import(inputs: &Inputs<'_>) -> Result<Left, String> {
     }
     let base = NewConfigMap {
         name: spec.base_config_map.clone(),
-        annotations: [(IMPORTED_FROM.to_string(), origin(inputs))].into(),
-        data: [(spec.base_key.clone().unwrap_or_else(|| inputs.env.key.clone()), text.to_string())].into(),
+        annotations: [(IMPORTED_FROM.to_string(), origin(context))].into(),
+        data: [(spec.base_key.clone().unwrap_or_else(|| context.read.env.key.clone()), text.to_string())]
+            .into(),
     };
     let copying = || {
         let message = format!("the live queue tree is being copied to {map}");
         Finding::no(Type::Applied, Reason::Pending, message)
     };
-    Ok((not_written(inputs, &map).unwrap_or_else(copying), Some(base)))
+    Ok((not_written(context, &map).unwrap_or_else(copying), Some(base)))
 }
 
 /// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.
 ///
 /// # Errors
 /// Returns why it is not known what the scheduler runs.
-fn lacking<'q>(inputs: &'q Inputs<'_>) -> Result<Option<String>, &'q str> {
+fn lacking<'q>(context: &'q WriteContext<'_>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
-    let live = inputs.env.runs.as_deref().map_err(String::as_str)?;
-    let base = inputs.base.as_ref().ok().map(|base| &base.tree);
+    let live = context.read.env.runs.as_deref().map_err(String::as_str)?;
+    let base = context.base().ok().map(|base| &base.tree);
     let mut lost = Vec::new();
     for partition in &live.partitions {
         let kept = base.and_then(|base| base.partition(&partition.name));

@@ -1,8 +1,8 @@
 //! Names the causes of a write, for the history.
 
 use super::change::Write;
-use super::context::Inputs;
-use crate::grants::record::Record;
+use super::context::WriteContext;
+use crate::grants::InForceRecord;
 use go_compat::diag::{listed, quoted};
 use yunikorn::config::Config;
 
@@ -25,19 +25,19 @@ pub(super) fn few(causes: Vec<String>) -> Vec<String> {
 /// Names what makes the difference between the output and that of `write`: the objects whose part in the
 /// text changes, another base, the policy of changed keys, and what is put back. A partial text has the
 /// queues `partial`.
-pub(crate) fn causes(inputs: &Inputs<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
-    let output = inputs.snapshot.output.as_deref();
-    let record = Record { output, tree: None };
+pub(crate) fn causes(context: &WriteContext<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
+    let output = context.read.snapshot.output.as_deref();
+    let record = InForceRecord { output, tree: None };
     let tree = write.queue_tree().is_some();
-    let objects = inputs.objects.iter().filter(|object| tree && record.differs(partial, object));
+    let objects = context.resolved.queue_acls.iter().filter(|object| tree && record.differs(partial, object));
     let mut causes: Vec<String> =
         objects.map(|object| format!("QueueAcl/{}", object.entry.meta.name)).collect();
     causes.sort_unstable();
-    let last = inputs.snapshot.last_base.as_ref();
-    let base = inputs.from.as_ref().filter(|base| tree && !write.partial && !base.is(last));
+    let last = context.read.snapshot.last_base.as_ref();
+    let base = context.read.from.as_ref().filter(|base| tree && !write.partial && !base.is(last));
     causes.extend(base.map(|base| base.source.clone()));
     if write.admission().next().is_some() && !write.repair {
-        let name = inputs.policies.counting.as_ref();
+        let name = context.resolved.policies.counting.as_ref();
         causes.push(name.map_or_else(|| NO_POLICY.to_owned(), |name| format!("AdmissionPolicy/{name}")));
     }
     if write.repair {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::effective::merged::is_queues_key;
-use crate::grants::attribution::Attribution;
+use crate::effective::is_queues_key;
+use crate::grants::Attribution;
 use crate::snapshot::{ConfigMapState, FIELD_MANAGER, QueueAclInForce};
 
 /// A ConfigMap to create.

@@ -3,82 +3,56 @@
 use std::sync::Arc;
 
 use crate::conditions::Finding;
-use crate::effective::base::Base;
-use crate::effective::config::Environment;
-use crate::effective::parse_cache::Reading;
-use crate::grants::contribution::Resolved;
-use crate::grants::policy::Policies;
-use crate::snapshot::{ConfigSpec, Snapshot};
-use yunikorn::config::Config;
+use crate::effective::{Base, ParsedConfig, ReadState};
+use crate::grants::{Combined, ResolvedObjects};
 
-/// The inputs of the decision.
-pub(crate) struct Inputs<'a> {
-    pub snapshot: &'a Snapshot,
-    pub spec: &'a ConfigSpec,
-    pub env: Environment,
-    /// The base, or condition `BaseResolved` when there is none.
-    pub base: Result<Base, Finding>,
-    /// The base that the body was rendered from: the last good one where the current base is invalid.
-    pub from: Option<Base>,
-    /// The rendered body; `None` when it cannot be rendered.
-    pub body: Option<Arc<Reading>>,
-    /// Its queues, which are known even if they cannot be written as text.
-    pub desired: Option<Arc<Config>>,
-    /// The text in the output under the key; `None` when there is none.
-    pub current: Option<Arc<Reading>>,
-    /// The text that this process wrote last under the key.
-    pub written: Option<Arc<Reading>>,
-    /// The text that the scheduler was last proven to run.
-    pub proven: Option<Arc<Reading>>,
-    /// The objects, in the order of the snapshot.
-    pub objects: Vec<Resolved<'a>>,
-    /// The policies, with the keys of the one that decides.
-    pub policies: Policies,
-    /// True if the scheduler should have loaded the text and did not: the text is written again.
-    pub reassert: bool,
+/// The results of the steps before: what the decision is made from.
+pub(crate) struct WriteContext<'a> {
+    pub read: ReadState<'a>,
+    pub resolved: ResolvedObjects<'a>,
+    pub combined: Combined,
 }
 
-impl Inputs<'_> {
-    /// Returns the number of objects that the body was rendered from.
-    pub(crate) fn count(&self) -> usize {
-        self.objects.iter().filter(|object| object.contribution().is_some()).count()
+impl WriteContext<'_> {
+    /// Returns the base, or condition `BaseResolved` when there is none, or nothing can be rendered into it.
+    pub(crate) fn base(&self) -> Result<&Base, &Finding> {
+        self.combined.unrendered.as_ref().map_or(self.read.base.as_ref(), Err)
     }
 
-    /// Returns the queues of the text in the output.
-    pub(crate) fn current_tree(&self) -> Option<&Config> {
-        self.current.as_ref()?.tree.as_deref()
+    /// Returns the number of objects that the body was rendered from.
+    pub(crate) fn count(&self) -> usize {
+        self.resolved.queue_acls.iter().filter(|object| object.contribution().is_some()).count()
+    }
+
+    /// Returns whether the scheduler should have loaded the text and did not: the text is written again.
+    pub(crate) fn reasserts(&self) -> bool {
+        self.read.reassert_at.is_some_and(|due| due <= self.read.snapshot.now)
     }
 }
 
 /// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
 /// or somebody else wrote it.
-pub(crate) fn to_narrow<'q>(inputs: &'q Inputs<'_>) -> Option<&'q Arc<Reading>> {
-    let current = inputs.current.as_ref();
-    if inputs.snapshot.observed.refused.is_some() && inputs.proven.is_some() {
-        return inputs.proven.as_ref();
+pub(crate) fn to_narrow<'q>(context: &'q WriteContext<'_>) -> Option<&'q Arc<ParsedConfig>> {
+    let current = context.read.current.as_ref();
+    if context.read.snapshot.observed.refused.is_some() && context.read.proven.is_some() {
+        return context.read.proven.as_ref();
     }
-    if repairs(inputs) { inputs.written.as_ref().or(current) } else { current }
+    if repairs(context) { context.read.written.as_ref().or(current) } else { current }
 }
 
-pub(crate) fn live_text<'a>(inputs: &'a Inputs<'_>) -> Option<&'a str> {
-    inputs.snapshot.output_text(&inputs.env.key).map(String::as_str)
-}
-
-/// Returns whether an older write may still be accepted, or was accepted and is not observed yet: then
-/// another text may be in force.
-pub(crate) fn is_fenced(snapshot: &Snapshot) -> bool {
-    let version = snapshot.output.as_deref().map(|output| &output.resource_version);
-    version.is_some() && snapshot.observed.fence.as_ref() == version
+pub(crate) fn live_text<'a>(context: &'a WriteContext<'_>) -> Option<&'a str> {
+    context.read.snapshot.output_text(&context.read.env.key).map(String::as_str)
 }
 
 /// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
-pub(crate) fn repairs(inputs: &Inputs<'_>) -> bool {
-    let last = inputs
+pub(crate) fn repairs(context: &WriteContext<'_>) -> bool {
+    let last = context
+        .read
         .snapshot
         .observed
         .last_written
         .as_ref()
-        .or_else(|| inputs.snapshot.config_status()?.config_hash.as_ref());
-    let live = live_text(inputs).map(|text| inputs.env.checksum_of(text));
+        .or_else(|| context.read.snapshot.config_status()?.config_hash.as_ref());
+    let live = live_text(context).map(|text| context.read.env.checksum_of(text));
     last.is_some() && live.as_ref() != last
 }

@@ -14,8 +14,7 @@ use jiff::Timestamp;
 pub use super::causes::is_put_back;
 
 use crate::conditions::cut;
-use crate::effective::header;
-use crate::effective::merged::is_queues_key;
+use crate::effective::{header, is_queues_key};
 use crate::write::Write;
 use crate::write::causes::few;
 use yunikorn::admission;
@@ -113,7 +112,7 @@ pub struct Stored {
 
 /// The changes that record a revision, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct HistoryChanges {
     /// The revisions to remove first.
     pub remove: Vec<Stored>,
     /// True if the revision is to be created, and not there already.
@@ -123,7 +122,7 @@ pub struct Changes {
 /// Decides which revisions make room for one of this name and size: the oldest ones. They are removed before
 /// it is created, so that there is room even if one of the two fails for ever. What the newest one is, too,
 /// is not created again.
-pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> Changes {
+pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChanges {
     stored.retain(|revision| revision.name.starts_with(PREFIX));
     // Numbers may begin again, and anybody may choose one; nobody but the API server says when it was
     // created.
@@ -142,7 +141,7 @@ pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> Changes {
     // One that is recorded now is not removed for having been created before others.
     remove.retain(|revision| revision.name != name);
     remove.reverse();
-    Changes { remove, create }
+    HistoryChanges { remove, create }
 }
 
 #[cfg(test)]
@@ -191,8 +190,8 @@ mod tests {
     #[test]
     fn a_text_that_is_there_adds_nothing_and_is_not_removed() {
         let changes = |count, number: u64| changes(stored(count, 10), &format!("{PREFIX}{number}-x"), 10);
-        assert_eq!(changes(3, 3), Changes { remove: Vec::new(), create: false });
-        assert_eq!(changes(3, 1), Changes { remove: Vec::new(), create: false });
+        assert_eq!(changes(3, 3), HistoryChanges { remove: Vec::new(), create: false });
+        assert_eq!(changes(3, 1), HistoryChanges { remove: Vec::new(), create: false });
         let over = changes(101, 1);
         assert_eq!((over.create, over.remove), (false, Vec::new()));
     }

@@ -4,10 +4,9 @@ use jiff::Timestamp;
 
 use crate::budget;
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::config::missing_partition;
-use crate::effective::header;
+use crate::effective::{header, missing_partition};
 use crate::snapshot::{CONFIRM_REMOVAL, OBJECTS};
-use crate::write::context::{Inputs, live_text, repairs, to_narrow};
+use crate::write::context::{WriteContext, live_text, repairs, to_narrow};
 use crate::write::withdraw;
 use yunikorn::config::checksum;
 
@@ -31,20 +30,20 @@ impl Hold {
 
 /// Returns the first reason that applies. None does while the output has no text of its own: then the
 /// scheduler falls back to a text that is wider than what is rendered from the last good base.
-pub(crate) fn find(inputs: &Inputs<'_>) -> Option<Hold> {
-    if inputs.desired.is_none() || live_text(inputs).is_none() {
+pub(crate) fn find(context: &WriteContext<'_>) -> Option<Hold> {
+    if context.combined.desired.is_none() || live_text(context).is_none() {
         return None;
     }
-    base(inputs)
+    base(context)
         .map(Hold::new)
-        .or_else(|| refused(inputs))
-        .or_else(|| removal(inputs).map(Hold::new))
-        .or_else(|| pace(inputs))
+        .or_else(|| refused(context))
+        .or_else(|| removal(context).map(Hold::new))
+        .or_else(|| pace(context))
 }
 
-fn base(inputs: &Inputs<'_>) -> Option<Finding> {
-    match &inputs.base {
-        Ok(base) => missing_partition(&base.tree, &inputs.env),
+fn base(context: &WriteContext<'_>) -> Option<Finding> {
+    match context.base() {
+        Ok(base) => missing_partition(&base.tree, &context.read.env),
         Err(finding) => {
             let message = format!("only withdrawals are written, new grants wait: {}", finding.message);
             Some(Finding::no(Type::Applied, Reason::ConfigNotReady, message))
@@ -55,17 +54,17 @@ fn base(inputs: &Inputs<'_>) -> Option<Finding> {
 /// Returns a reason if the full text was refused, by the API server or by the scheduler. Withdrawals come
 /// first, and the text that the scheduler runs stays until the full text is tried again, at growing
 /// intervals.
-fn refused(inputs: &Inputs<'_>) -> Option<Hold> {
-    let snapshot = inputs.snapshot;
+fn refused(context: &WriteContext<'_>) -> Option<Hold> {
+    let snapshot = context.read.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
     let until = budget::retry_at(refused.at, refused.times);
-    let (source, body) = (to_narrow(inputs)?, inputs.body.as_ref()?);
-    let withdraws = source.tree.as_deref().zip(inputs.desired.as_deref());
+    let (source, body) = (to_narrow(context)?, context.combined.body.as_ref()?);
+    let withdraws = source.tree.as_deref().zip(context.combined.desired.as_deref());
     let withdraws = withdraws.is_some_and(|(source, desired)| withdraw::widens(desired, source));
     let runs = || {
-        let proven = inputs.proven.as_ref().map(|proven| &proven.text);
+        let proven = context.read.proven.as_ref().map(|proven| &proven.text);
         refused.by_scheduler
-            && proven == inputs.current.as_ref().map(|current| &current.text)
+            && proven == context.read.current.as_ref().map(|current| &current.text)
             && refused.body == checksum(&body.text)
     };
     (until > snapshot.now && (withdraws || runs())).then(|| {
@@ -79,13 +78,13 @@ fn refused(inputs: &Inputs<'_>) -> Option<Hold> {
 
 /// Returns a reason if more than half of the objects disappeared at once and access would widen: a definition
 /// was made anew, or a list is empty by accident.
-fn removal(inputs: &Inputs<'_>) -> Option<Finding> {
-    let output = inputs.snapshot.output.as_deref()?;
+fn removal(context: &WriteContext<'_>) -> Option<Finding> {
+    let output = context.read.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
-    let lost = before.checked_sub(inputs.count())?;
-    let revision = live_text(inputs).and_then(header::split).map(|parts| parts.revision);
-    let confirmed = revision.is_some() && inputs.spec.confirmed_removal == revision;
-    if lost < FEWEST || lost.saturating_mul(2) <= before || confirmed || !widens(inputs) {
+    let lost = before.checked_sub(context.count())?;
+    let revision = live_text(context).and_then(header::split).map(|parts| parts.revision);
+    let confirmed = revision.is_some() && context.read.spec.confirmed_removal == revision;
+    if lost < FEWEST || lost.saturating_mul(2) <= before || confirmed || !widens(context) {
         return None;
     }
     let revision = revision.map_or_else(|| "REVISION".to_owned(), |revision| revision.to_string());
@@ -97,10 +96,10 @@ fn removal(inputs: &Inputs<'_>) -> Option<Finding> {
 }
 
 /// Returns a reason if access was widened too often within a short time.
-fn pace(inputs: &Inputs<'_>) -> Option<Hold> {
-    let snapshot = inputs.snapshot;
+fn pace(context: &WriteContext<'_>) -> Option<Hold> {
+    let snapshot = context.read.snapshot;
     let until = budget::widening_at(&snapshot.observed.widened, snapshot.now)?;
-    if repairs(inputs) || !widens(inputs) {
+    if repairs(context) || !widens(context) {
         return None;
     }
     let message = format!(
@@ -111,9 +110,10 @@ fn pace(inputs: &Inputs<'_>) -> Option<Hold> {
 }
 
 /// Returns whether the full text grants anything that the current one does not.
-fn widens(inputs: &Inputs<'_>) -> bool {
-    inputs
+fn widens(context: &WriteContext<'_>) -> bool {
+    context
+        .read
         .current_tree()
-        .zip(inputs.desired.as_deref())
+        .zip(context.combined.desired.as_deref())
         .is_some_and(|(current, desired)| withdraw::widens(current, desired))
 }

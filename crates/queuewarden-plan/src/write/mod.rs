@@ -21,4 +21,9 @@ pub mod history;
 
 pub(crate) mod decide;
 
+pub(crate) use applied::rejection;
+pub(crate) use context::WriteContext;
+pub(crate) use decide::WriteDecision;
+pub(crate) use history::Revision;
+
 pub use change::{NewConfigMap, Write};

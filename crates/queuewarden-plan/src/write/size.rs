@@ -22,3 +22,9 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     let new = changes.values().flatten().map(String::len);
     kept.chain(binary).chain(new).sum()
 }
+
+/// Returns the bytes that are left for the queue tree under `key` beside the other values.
+pub(crate) fn room(output: Option<&ConfigMapState>, key: &str) -> usize {
+    let others = size_after(output, &BTreeMap::from([(key.to_owned(), None)]));
+    MAX_BYTES.saturating_sub(others)
+}

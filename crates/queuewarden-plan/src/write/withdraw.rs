@@ -9,8 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::effective::acl::{acl_of, text_of};
-use crate::effective::parse_cache::{ParseCache, Reading};
+use crate::effective::{ParseCache, ParsedConfig, acl_of, text_of};
 use go_compat::yaml::edit::{self, Edit};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Partition, Queue};
@@ -20,10 +19,10 @@ use yunikorn::right::Right;
 /// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none
 /// can be written into it.
 pub(crate) fn withdraw(
-    current: &Arc<Reading>,
+    current: &Arc<ParsedConfig>,
     desired: &Config,
     cache: &mut ParseCache,
-) -> Option<Arc<Reading>> {
+) -> Option<Arc<ParsedConfig>> {
     let tree = current.tree.as_deref()?;
     let edits: Vec<Edit> = withdrawals(tree, desired).collect();
     if edits.is_empty() {

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Findings, LocatedAcl, acl_of, codes, list};
 use crate::reach::{checked, granted_on};
-use crate::tree::GrantingEntry;
-use crate::tree::{Origin, QueueId, Tree};
+use crate::tree::{GrantingEntry, Origin, QueueId, TextLocation, Tree};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
@@ -104,7 +103,8 @@ fn closes_nothing(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
     let who = if granting.entry == Match::Everyone { "everyone" } else { "who is named there" };
     let (verb, written) = (acl.right.verb(), written(tree, granting));
     let message = format!("{acl} has no names, which closes nothing: {who} may {verb} by {written}");
-    let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
+    let unknown = Origin::Text(TextLocation::default());
+    let origin = grants.parts.first().map_or(&unknown, |(origin, _)| origin);
     let help = "there is no deny; grant less above, and what is needed at the queues below";
     findings.about_part(acl, origin, codes::CLOSES_NOTHING, message, help);
 }

@@ -76,7 +76,7 @@ fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findin
     let help = "grant it to someone, or say that it is on purpose with `submitacl: \" \"`";
     // A root that the text does not have is in the text by the first queue below it.
     let mut subtree = tree.queues().skip(id.index()).take(tree.subtree(id).len());
-    let head = subtree.find_map(|(_, node)| node.head);
+    let head = subtree.find_map(|(_, node)| node.head.as_ref());
     findings.about_queue(id, head, codes::NOBODY_SUBMITS, message, help);
 }
 

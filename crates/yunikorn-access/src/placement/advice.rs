@@ -68,6 +68,12 @@ struct Candidate {
     next: usize,
 }
 
+impl Candidate {
+    fn new(change: Change, words: impl Into<String>, next: usize) -> Self {
+        Self { change, words: words.into(), next }
+    }
+}
+
 impl<'a> Question<'a> {
     /// The question for a placement that was made with these queues.
     pub fn new(tree: &'a Tree, live: &'a Live, submission: &'a Submission, placement: &'a Placement) -> Self {
@@ -88,22 +94,16 @@ impl<'a> Question<'a> {
     /// Returns the remedies, the one to try first at the beginning.
     pub fn advice(&self) -> Vec<Advice> {
         let case = self.case();
-        let (case, made) = if self.is_refused {
-            let webhook = Candidate {
-                change: Change::Webhook,
-                words:
-                    "let the user-info webhook write the name of the user, with escapes that YuniKorn accepts \
-                        (docs/service-accounts.md)"
-                        .to_owned(),
-                next: 0,
-            };
-            (case.after(slice::from_ref(&webhook.change)), vec![webhook])
+        let (case, made, placement) = if self.is_refused {
+            let words = "let the user-info webhook write the name of the user, with escapes that YuniKorn \
+                         accepts (docs/service-accounts.md)";
+            let webhook = Candidate::new(Change::Webhook, words, 0);
+            let Some(case) = case.after(slice::from_ref(&webhook.change)) else { return Vec::new() };
+            let placement = Cow::Owned(self.place(&case));
+            (case, vec![webhook], placement)
         } else {
-            (Some(case), Vec::new())
+            (case, Vec::new(), Cow::Borrowed(self.placement))
         };
-        let Some(case) = case else { return Vec::new() };
-        let placement =
-            if self.is_refused { Cow::Owned(self.place(&case)) } else { Cow::Borrowed(self.placement) };
         let steps = placement.steps.iter().enumerate();
         let of_step = |(at, step): (usize, &Step)| self.of_step(&case, &made, at, step);
         let found: Vec<Advice> = match &placement.outcome {
@@ -252,13 +252,9 @@ impl<'a> Question<'a> {
             return None;
         }
         let rule = PlacementRule { name: RuleName::Provided.key().into(), ..PlacementRule::default() };
-        let add = Candidate {
-            change: Change::AddRule(rule),
-            words:
-                "add the rule `provided` before the others, of which none uses the queue that is asked for"
-                    .to_owned(),
-            next: 0,
-        };
+        let words =
+            "add the rule `provided` before the others, of which none uses the queue that is asked for";
+        let add = Candidate::new(Change::AddRule(rule), words, 0);
         let after = case.after(slice::from_ref(&add.change))?;
         if self.is_reached(&self.place(&after)) {
             return Some(Advice::new(&[add]));
@@ -267,11 +263,8 @@ impl<'a> Question<'a> {
             return None;
         }
         let queue = self.leaves().take(MAX_TRIED).find(|queue| self.runs_in(&after, queue))?;
-        let ask = Candidate {
-            change: Change::Ask { queue: queue.to_owned() },
-            words: format!("ask for queue {queue}"),
-            next: 0,
-        };
+        let ask = Change::Ask { queue: queue.to_owned() };
+        let ask = Candidate::new(ask, format!("ask for queue {queue}"), 0);
         Some(Advice::new(&[add, ask]))
     }
 
@@ -284,11 +277,11 @@ impl<'a> Question<'a> {
     }
 
     fn after_landing(&self, case: &Case<'_>, at: usize, step: &Step, landing: &Landing) -> Vec<Candidate> {
-        let candidate = |change, words| Candidate { change, words, next: at };
         let one = match (&landing.end, &landing.target) {
             (LandingEnd::Denied, _) => return after_denial(case, at, landing),
             (LandingEnd::Fails { .. }, Target::New { above }) => {
-                let ask = candidate(Change::Ask { queue: above.clone() }, format!("ask for {above} itself"));
+                let ask = Change::Ask { queue: above.clone() };
+                let ask = Candidate::new(ask, format!("ask for {above} itself"), at);
                 let runs = step.rule.name == RuleName::Provided && self.runs_in(case, above);
                 return runs.then_some(ask).into_iter().chain(make_parent(above, at)).collect();
             }
@@ -345,8 +338,7 @@ impl<'a> Question<'a> {
     /// Suggests the queue that a misspelled one was perhaps meant to name, if the application runs there.
     fn meant(&self, case: &Case<'_>, queue: &str, at: usize) -> Option<Candidate> {
         let near = nearest(self.leaves(), queue).filter(|near| self.runs_in(case, near))?;
-        let (change, words) = (Change::Ask { queue: near.to_owned() }, format!("did you mean {near}?"));
-        Some(Candidate { change, words, next: at })
+        Some(Candidate::new(Change::Ask { queue: near.to_owned() }, format!("did you mean {near}?"), at))
     }
 
     /// Suggests to configure a queue, or to let the rule create it.
@@ -356,12 +348,9 @@ impl<'a> Question<'a> {
             && let Some(above) = case.tree.node(id)
         {
             let path = above.path.as_str();
-            let ask = self.runs_in(case, path).then(|| Candidate {
-                change: Change::Ask { queue: path.to_owned() },
-                words: format!("ask for {path} itself: it has no queues below it"),
-                next: at,
-            });
-            return ask.into_iter().collect();
+            let words = format!("ask for {path} itself: it has no queues below it");
+            let ask = Candidate::new(Change::Ask { queue: path.to_owned() }, words, at);
+            return self.runs_in(case, path).then_some(ask).into_iter().collect();
         }
         let creates = Self::rule_with(case, place, |written| {
             written.create = true;
@@ -381,7 +370,7 @@ impl<'a> Question<'a> {
         })?;
         let namespace = self.submission.tag("namespace");
         let words = format!("annotate namespace {namespace} with {PARENT_QUEUE}: {}", node.path);
-        Some(Candidate { change: tag(node.path.as_str()), words, next: place.at })
+        Some(Candidate::new(tag(node.path.as_str()), words, place.at))
     }
 
     /// Suggests the groups that a filter lists, and an entry for the user.
@@ -397,10 +386,9 @@ impl<'a> Question<'a> {
                 let mut groups = items(&filter.groups).iter().map(Spanned::as_str);
                 let group =
                     groups.find(|group| !is_expression(group) && !is_of_kubernetes(group) && can_join(user));
-                let join = group.map(|group| Candidate {
-                    change: Change::Join { group: group.to_owned() },
-                    words: format!("add the user to group {group}, which the filter of {of_rule} lists"),
-                    next: place.at,
+                let join = group.map(|group| {
+                    let words = format!("add the user to group {group}, which the filter of {of_rule} lists");
+                    Candidate::new(Change::Join { group: group.to_owned() }, words, place.at)
                 });
                 // One expression among several names would no longer be one.
                 let add = Self::rule_with(case, place, |written| {
@@ -457,7 +445,7 @@ impl<'a> Question<'a> {
     ) -> Option<Candidate> {
         let mut rule = case.tree.placement_rules().get(place.at)?.clone();
         let words = change(place.of_mut(&mut rule)?)?;
-        Some(Candidate { change: Change::SetRule(place.at, rule), words, next: place.at })
+        Some(Candidate::new(Change::SetRule(place.at, rule), words, place.at))
     }
 }
 
@@ -550,7 +538,7 @@ fn entries(tree: &Tree, decision: &Decision, at: usize) -> Vec<Candidate> {
     let candidate = |remedy: &Remedy| {
         let command = remedy.command().filter(|_| remedy.needs_webhook());
         let command = command.map(|command| format!(": `{command}`")).unwrap_or_default();
-        Candidate { change: remedy.change(), words: format!("{remedy}{command}"), next: at }
+        Candidate::new(remedy.change(), format!("{remedy}{command}"), at)
     };
     first.into_iter().flatten().map(candidate).collect()
 }
@@ -562,7 +550,7 @@ fn is_leaf(tree: &Tree, path: &str) -> bool {
 fn make_parent(queue: &str, at: usize) -> Option<Candidate> {
     let path = QueuePath::parse(&lowered(queue)).ok()?;
     let words = format!("make {path} a parent queue (`parent: true`), in which no application runs any more");
-    Some(Candidate { change: Change::MakeParent { queue: path }, words, next: at })
+    Some(Candidate::new(Change::MakeParent { queue: path }, words, at))
 }
 
 fn add_queue(case: &Case<'_>, queue: &str, leaf: bool, at: usize) -> Option<Candidate> {
@@ -573,7 +561,7 @@ fn add_queue(case: &Case<'_>, queue: &str, leaf: bool, at: usize) -> Option<Cand
     };
     let kind = if leaf { "queue" } else { "parent queue" };
     let words = format!("add {kind} {path} to the configuration{limit}");
-    Some(Candidate { change: Change::AddQueue { queue: path, leaf }, words, next: at })
+    Some(Candidate::new(Change::AddQueue { queue: path, leaf }, words, at))
 }
 
 #[cfg(test)]

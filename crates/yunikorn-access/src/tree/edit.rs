@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::{Arc, OnceLock};
 
-use super::{Node, Origin, QueueId, Tree};
+use super::{Node, Origin, QueueId, TextLocation, Tree};
 use yunikorn::acl::Acl;
 use yunikorn::config;
 use yunikorn::config::schema::PlacementRule;
@@ -37,7 +37,7 @@ impl Tree {
         let grants = node.grants.get_mut(right);
         grants.acl = grants.acl.union(entry);
         grants.text = grants.acl.canonical();
-        grants.parts.push((Origin::Text(None), entry.clone()));
+        grants.parts.push((Origin::Text(TextLocation::default()), entry.clone()));
         self.named = OnceLock::new();
         true
     }

@@ -9,7 +9,7 @@ mod node;
 
 pub use name_index::GrantingEntry;
 pub(crate) use name_index::NameIndex;
-pub use node::{Grants, Node, Origin, QueueId};
+pub use node::{Grants, Node, Origin, QueueId, TextLocation, latest};
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -96,7 +96,7 @@ impl Located {
 }
 
 impl Tree {
-    /// Returns the queues of a partition, with the text as the origin of each ACL.
+    /// Returns the queues of a partition, with the spans in a text without a name as the origins of ACLs.
     ///
     /// # Errors
     /// When an ACL cannot be activated: then the scheduler does not load the configuration.
@@ -162,6 +162,11 @@ impl Tree {
     /// Returns one queue.
     pub fn node(&self, id: QueueId) -> Option<&Node> {
         self.queues.get(id.index())
+    }
+
+    /// Returns the path of a queue.
+    pub fn path(&self, id: QueueId) -> QueuePath {
+        self.node(id).map_or_else(QueuePath::root, |node| node.path.clone())
     }
 
     /// Returns the queue with this path.
@@ -243,6 +248,20 @@ impl Tree {
         self.find_exact(queue::RECOVERY).map(|id| self.subtree(id))
     }
 
+    /// Locates everything that is written in the text. `locate` returns the location of a span of it.
+    pub fn locate_text(&mut self, locate: impl Fn(Option<Span>) -> TextLocation) {
+        for node in &mut self.queues {
+            node.head.iter_mut().for_each(|head| *head = locate(head.span));
+            for right in Right::ALL {
+                for (origin, _) in &mut node.grants.get_mut(right).parts {
+                    if let Origin::Text(location) = origin {
+                        *location = locate(location.span);
+                    }
+                }
+            }
+        }
+    }
+
     /// Records that an object grants this at a queue. These entries are then no longer attributed to the
     /// text.
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
@@ -292,8 +311,8 @@ impl Tree {
         self.named().presented(identity)
     }
 
-    /// Records the span that names a queue, in the text that people write.
-    pub fn name_at(&mut self, path: &QueuePath, head: Option<Span>) {
+    /// Records the location of a queue's name in the text that people write.
+    pub fn name_at(&mut self, path: &QueuePath, head: Option<TextLocation>) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             node.head = head;
         }

@@ -1,8 +1,12 @@
 //! One queue of a tree, with its ACLs and the origin of each entry.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::NotActive;
 use go_compat::diag::Span;
@@ -12,7 +16,7 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::{ByRight, Right};
 
 /// The number of a queue in its [`Tree`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct QueueId(pub(super) u32);
 
 /// One queue.
@@ -28,8 +32,8 @@ pub struct Node {
     pub is_declared_parent: bool,
     /// The most applications that may run in it; 0 for no limit.
     pub max_applications: u64,
-    /// The span in the text that names the queue, if it is known.
-    pub head: Option<Span>,
+    /// The location of its name in the text, if it is known.
+    pub head: Option<TextLocation>,
     /// The ACLs of this queue, without those above it.
     pub(super) grants: ByRight<Grants>,
     /// The number of queues in the subtree: this one and all below it.
@@ -48,8 +52,10 @@ pub struct Grants {
     pub parts: Vec<(Origin, Acl)>,
 }
 
-/// The source in which a grant is written.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The location of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(into = "WrittenIn")]
+#[schemars(with = "WrittenIn", rename = "WrittenIn")]
 pub enum Origin {
     /// An object of queuewarden: `QueueAcl/name`.
     Object {
@@ -60,8 +66,50 @@ pub enum Origin {
         /// The time from which on it grants nothing.
         until: Option<Timestamp>,
     },
-    /// The text of a queues.yaml: its own ACL of the queue, at this span if it is known.
-    Text(Option<Span>),
+    /// The text of a queues.yaml: its own ACL of the queue.
+    Text(TextLocation),
+}
+
+/// The location of an entry.
+#[derive(Serialize, JsonSchema)]
+struct WrittenIn {
+    /// `QueueAcl`, `AdmissionPolicy` or `ConfigMap` for an object, `Text` for the text of a configuration.
+    kind: &'static str,
+    /// The object's name, or that of the file or ConfigMap key.
+    #[schemars(with = "String")]
+    name: Arc<str>,
+    /// The line in it, from 1; null for an object, and where it is not known.
+    line: Option<usize>,
+    /// The column in it in characters, from 1; null as `line`.
+    column: Option<usize>,
+    /// The time from which on it grants nothing; null where it has no end.
+    until: Option<Timestamp>,
+}
+
+impl From<Origin> for WrittenIn {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Object { kind, name, until } => {
+                Self { kind, name: name.into(), line: None, column: None, until }
+            }
+            Origin::Text(TextLocation { name, line, column, .. }) => {
+                Self { kind: "Text", name, line, column, until: None }
+            }
+        }
+    }
+}
+
+/// A location in the text of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct TextLocation {
+    /// The name of the text: a file, or a ConfigMap and its key.
+    pub name: Arc<str>,
+    /// The line, from 1; `None` if it is unknown, or the text was generated.
+    pub line: Option<usize>,
+    /// The column in characters, from 1; `None` if `line` is.
+    pub column: Option<usize>,
+    /// The bytes of that text, if they are known.
+    pub span: Option<Span>,
 }
 
 impl fmt::Display for Origin {
@@ -82,6 +130,27 @@ impl Origin {
         }
     }
 
+    /// `QueueAcl/prod`, `queues.yaml:9:20`
+    pub fn words(&self) -> String {
+        match self {
+            Self::Text(TextLocation { name, line: Some(line), column: Some(column), .. }) => {
+                format!("{name}:{line}:{column}")
+            }
+            Self::Text(location) => location.name.to_string(),
+            Self::Object { .. } => self.to_string(),
+        }
+    }
+
+    /// Joins several of them into one text.
+    pub fn list(origins: &[Self]) -> String {
+        origins.iter().map(Self::words).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the end of an entry that is written in these locations.
+    pub fn last_end(origins: &[Self]) -> Option<Timestamp> {
+        latest(origins.iter().map(Self::until))
+    }
+
     /// Returns the end of what is written there; that of a text has none.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
@@ -89,6 +158,11 @@ impl Origin {
             Self::Text(_) => None,
         }
     }
+}
+
+/// Returns the latest of several ends; `None` stands for no end.
+pub fn latest(ends: impl IntoIterator<Item = Option<Timestamp>>) -> Option<Timestamp> {
+    ends.into_iter().reduce(|left, right| Some(left?.max(right?))).flatten()
 }
 
 impl QueueId {
@@ -125,7 +199,7 @@ impl Node {
             is_leaf: queue.is_leaf,
             is_declared_parent: queue.is_declared_parent,
             max_applications: queue.max_applications,
-            head: queue.head,
+            head: queue.head.map(|head| TextLocation { span: Some(head), ..TextLocation::default() }),
             grants: ByRight {
                 submit: Grants::written(queue, Right::Submit)?,
                 admin: Grants::written(queue, Right::Admin)?,
@@ -141,6 +215,11 @@ impl Node {
 }
 
 impl Grants {
+    /// Returns the origins of all entries.
+    pub fn all_origins(&self) -> Vec<Origin> {
+        self.parts.iter().map(|(origin, _)| origin.clone()).collect()
+    }
+
     /// Returns the origins of an entry.
     pub fn origins(&self, entry: Match<'_>) -> Vec<Origin> {
         self.parts.iter().filter(|(_, part)| part.has(entry)).map(|(origin, _)| origin.clone()).collect()
@@ -156,13 +235,22 @@ impl Grants {
             right,
             error,
         })?;
-        let parts = vec![(Origin::Text(written.span), acl.clone())];
+        let location = TextLocation { span: written.span, ..TextLocation::default() };
+        let parts = vec![(Origin::Text(location), acl.clone())];
         Ok(Self { text: written.value.clone(), acl, parts })
     }
 
     /// Moves the entries that `object` grants from the text to the object. Entries that the current ACL does
     /// not grant are not attributed.
     pub(super) fn attribute(&mut self, object: Origin, granted: &Acl) {
+        // Nearly all ACLs are those of the base.
+        if let ([(origin @ Origin::Text(_), part)], Origin::Text(_)) = (self.parts.as_mut_slice(), &object)
+            && part == granted
+            && !granted.is_nobody()
+        {
+            *origin = object;
+            return;
+        }
         let lost = granted.lost(&self.acl);
         let kept = if granted.is_everyone() && !self.acl.is_everyone() {
             Acl::nobody()
@@ -178,6 +266,10 @@ impl Grants {
         if !kept.is_nobody() {
             self.parts.push((object, kept));
         }
-        self.parts.sort_by(|left, right| left.0.cmp(&right.0));
+        // Texts come last, in the order in which they were attributed.
+        self.parts.sort_by(|(left, _), (right, _)| match (left, right) {
+            (Origin::Text(_), Origin::Text(_)) => Ordering::Equal,
+            (left, right) => left.cmp(right),
+        });
     }
 }

@@ -10,13 +10,16 @@ use go_compat::diag::{Code, Diagnostic, Span, quoted};
 
 /// The two lists of an ACL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum List {
+pub enum List {
+    /// The names of users.
     Users,
+    /// The names of groups.
     Groups,
 }
 
 impl List {
-    pub(crate) fn accepts(self, name: &str) -> bool {
+    /// Returns whether `YuniKorn` keeps a name in this list.
+    pub fn accepts(self, name: &str) -> bool {
         match self {
             Self::Users => user_name_ok(name),
             Self::Groups => group_name_ok(name),

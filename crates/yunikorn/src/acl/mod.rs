@@ -18,7 +18,8 @@ pub mod print;
 mod spaces;
 mod suggest;
 
-pub(crate) use dropped::{Form, List, why_dropped};
+pub use dropped::List;
+pub(crate) use dropped::{Form, why_dropped};
 pub use eval::Match;
 pub use lint::{Analysis, findings, lint};
 pub(crate) use names::is_name;

@@ -23,34 +23,25 @@ pub struct Analysis {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A name as written in an ACL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Named<'a> {
-    /// A user's name.
-    User(&'a str),
-    /// A group's name.
-    Group(&'a str),
-}
-
 /// The names in a text, each with its span; none where everyone has access.
-pub fn named(text: &str, reading: Reading) -> Vec<(Span, Named<'_>)> {
+pub fn named(text: &str, reading: Reading) -> Vec<(Span, List, &str)> {
     names(Parts::parse(text, reading))
 }
 
-fn names(parts: Parts<'_>) -> Vec<(Span, Named<'_>)> {
+fn names(parts: Parts<'_>) -> Vec<(Span, List, &str)> {
     if parts.wildcard() {
         return Vec::new();
     }
-    let users = parts.users.names().map(|(at, name)| (at, Named::User(name)));
-    let groups = parts.groups.into_iter().flat_map(Part::names).map(|(at, name)| (at, Named::Group(name)));
+    let users = parts.users.names().map(|(at, name)| (at, List::Users, name));
+    let groups = parts.groups.into_iter().flat_map(Part::names).map(|(at, name)| (at, List::Groups, name));
     users.chain(groups).collect()
 }
 
 /// The reason why a name cannot be carried over as it is; `None` when it can.
-pub fn objection(name: Named<'_>) -> Option<Diagnostic> {
-    match name {
-        Named::User(name) => user(name),
-        Named::Group(name) => group(name),
+pub fn objection(list: List, name: &str) -> Option<Diagnostic> {
+    match list {
+        List::Users => user(name),
+        List::Groups => group(name),
     }
 }
 
@@ -81,8 +72,8 @@ pub fn lint(text: &str, reading: Reading) -> Analysis {
     let acl = YarnAcl::parse(text, reading);
     let mut findings = Findings::default();
     misread_parts(text, parts, reading, &mut findings);
-    for (at, name) in names(parts) {
-        if let Some(finding) = objection(name) {
+    for (at, list, name) in names(parts) {
+        if let Some(finding) = objection(list, name) {
             findings.push(at, || finding);
         }
     }

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use super::can_i::{self, RequestArgs, Show};
 use crate::output::format;
 use crate::output::{Console, Exit, Failure, diagnostic};
-use crate::source::arguments::reads_standard_input_once;
 use crate::source::input::source;
 use crate::source::request::{self, key_value};
-use answer::{ApplicationAnswer, RequirementAnswer};
+use crate::source::session::reads_standard_input_once;
+use answer::{ApplicationAnswer, EvaluatedRequirement};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::properties;
 use yunikorn::application::settings::KEYS;
@@ -118,7 +118,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
-        let requirement = |requirement| RequirementAnswer::new(&answers, requirement);
+        let requirement = |requirement| EvaluatedRequirement::new(requirement);
         let answer = ApplicationAnswer {
             about: answers.about(),
             verb,

@@ -16,13 +16,13 @@ pub mod workload;
 
 use crate::output::format::AnswerFormat;
 use crate::output::{Console, Exit, Failure};
-use crate::source::arguments::reads_standard_input_once;
 use crate::source::identity::{IdentityArgs, unresolved};
+use crate::source::session::reads_standard_input_once;
 use crate::source::session::{Session, SourceArgs};
 use answer::{Context, Refused};
 use submitter::{Mended, Named, Question, resolver_is_not_asked};
 use workload::{Submitted, WorkloadArgs};
-use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, ResolverKind, identify};
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
 use yunikorn_access::alias;
 use yunikorn_access::placement::advice;
 use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Submission, Workload};
@@ -72,7 +72,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console,
     };
     let answered = question.answer()?;
-    let kind = ResolverKind::in_force(&session.configuration.config);
+    let kind = session.configuration.view.resolver;
     if let Some(note) = resolver_is_not_asked(kind, &answered.named) {
         console.note(&note);
     }
@@ -121,7 +121,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     });
     let remedies = passed_on.map(|passed_on| passed_on.words).into_iter().chain(remedies);
     let remedies: Vec<String> = remedies.take(MAX_REMEDIES).collect();
-    let context = Context { answers, submission: &submission, placement: &placement, refused, remedies };
+    let written = &session.configuration.rendered.text;
+    let context =
+        Context { answers, text: written, submission: &submission, placement: &placement, refused, remedies };
     let answer = context.answer();
     let text = || text::text(&answer, &placement.steps, console.look_out().width);
     console.out(&args.format.show(text, || &answer)?)?;
@@ -175,7 +177,7 @@ impl World<'_> {
         let forced = !self.submitted.workload.node_name.is_empty();
         let identity = if named.by_pod || forced {
             let claim = Claim { forced, ..Claim::from(&named.identity) };
-            identify(claim, self.resolver, configuration.version).map(alias::of_pod)
+            identify(claim, self.resolver, configuration.view.version).map(alias::of_pod)
         } else {
             configuration.identify(&named.identity, self.resolver)
         };

@@ -105,16 +105,22 @@ impl Question<'_> {
         if self.identity.user.is_none() {
             return self.of_pod();
         }
-        let requester = self.identity.claimed(&self.session.source)?;
-        if !self.pod_names_user() {
-            return Ok(Answer::of(requester, false));
+        let kind = &self.submitted.kind;
+        self.by_requester(&self.identity.claimed(&self.session.source)?, kind, &kind.to_string())
+    }
+
+    /// Answers for the user who creates the object, whom the pod may name another user than.
+    fn by_requester(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<Answer, Failure> {
+        if self.pod_names_user() {
+            self.admitted(requester, kind, what)
+        } else {
+            Ok(Answer::from(requester.clone()))
         }
-        self.admitted(&requester, &self.submitted.kind, &self.submitted.kind.to_string())
     }
 
     /// The user that the pod names, as if the admission controller had accepted it.
     fn of_pod(&self) -> Result<Answer, Failure> {
-        let version = self.session.configuration.version;
+        let version = self.session.configuration.view.version;
         let submitter = Submitter::from_pod(&self.submitted.workload.pod, version);
         if submitter.source == NamedBy::Nothing {
             if self.session.cluster().is_none() && self.has_manifest {
@@ -125,16 +131,15 @@ impl Question<'_> {
                         .to_owned(),
                 ));
             }
-            return Ok(Answer::of(self.identity.claimed(&self.session.source)?, false));
+            return Ok(Answer::from(self.identity.claimed(&self.session.source)?));
         }
         self.console.note(&self.source(&submitter));
-        let named = Named::by_pod(submitter.user.clone(), submitter.groups.clone());
-        Ok(Answer { named, denied: None, mended: self.mended(&submitter), passed_on: None })
+        Ok(self.of_submitter(&submitter))
     }
 
     /// Asks the admission controller about a pod of this requester that names a user.
     fn admitted(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<Answer, Failure> {
-        let version = self.session.configuration.version;
+        let version = self.session.configuration.view.version;
         let workload = &self.submitted.workload;
         let account = alias::service_account(&requester.user).filter(|_| requester.groups.is_empty());
         let groups = account.map(|(namespace, _)| alias::groups_of_account(namespace));
@@ -156,14 +161,14 @@ impl Question<'_> {
         let (conf, _) = Conf::from_keys(&keys, version);
         let evaluation = evaluate(&request, &surroundings, &conf);
         let submitter = Submitter::from_pod(&workload.pod, version);
-        let of_pod = Named::by_pod(submitter.user.clone(), submitter.groups.clone());
+        let of_pod = self.of_submitter(&submitter);
         let user = quoted(&requester.user);
         match evaluation.outcome {
             Outcome::Allowed => {
                 let source = self.source(&submitter);
                 self.console
                     .note(&format!("{source}; user {user} may create it: {}", evaluation.steps.join("; ")));
-                Ok(Answer { named: of_pod, denied: None, mended: self.mended(&submitter), passed_on: None })
+                Ok(of_pod)
             }
             Outcome::Unknown(key) => {
                 Err(Failure::Undecided(format!("{key} decides, and what it holds is not known")))
@@ -171,23 +176,20 @@ impl Question<'_> {
             Outcome::Denied(message) => {
                 let own = Named { identity: requester.clone(), by_pod: false };
                 let mut remedies = evaluation.remedies.into_iter();
-                let leave_out = remedies.next().map(|words| Mended { words, named: own.clone() });
-                let leave_out = leave_out.or_else(|| {
-                    let words = format!("leave {USER_INFO} out, so that it becomes the requester's own name");
-                    Some(Mended { words, named: own.clone() })
+                let words = remedies.next().unwrap_or_else(|| {
+                    format!("leave {USER_INFO} out, so that it becomes the requester's own name")
                 });
-                let trusted = remedies.map(|words| Mended { words, named: of_pod.clone() });
-                let mended = self.mended(&submitter);
-                let is_readable = submitter.source == NamedBy::Annotation;
-                let trusted = trusted.filter(|_| is_readable);
-                let remedies =
-                    leave_out.into_iter().chain(mended.filter(|_| is_unreadable(&message))).chain(trusted);
+                let leave_out = Mended { words, named: own.clone() };
+                let mended = of_pod.mended.filter(|_| is_unreadable(&message));
+                let trusted = remedies.map(|words| Mended { words, named: of_pod.named.clone() });
+                let trusted = trusted.filter(|_| submitter.source == NamedBy::Annotation);
+                let remedies = std::iter::once(leave_out).chain(mended).chain(trusted);
                 let reason = format!(
                     "YuniKorn's admission controller refuses the {what} of user {user}, because it has the \
                      annotation {USER_INFO}"
                 );
                 let denied = Denied { reason, message, remedies: remedies.collect() };
-                Ok(Answer { named: own, denied: Some(denied), mended: None, passed_on: None })
+                Ok(Answer { denied: Some(denied), ..Answer::from(requester.clone()) })
             }
         }
     }
@@ -217,16 +219,10 @@ impl Question<'_> {
             self.console.note(&format!(
                 "the AdmissionPolicy lets {account} pass on the name of whoever writes {object}"
             ));
-            return if self.identity.user.is_some() || !self.pod_names_user() {
-                let requester = self.identity.claimed(&self.session.source)?;
-                if self.pod_names_user() {
-                    self.admitted(&requester, &Kind::Pod, object)
-                } else {
-                    Ok(Answer::of(requester, false))
-                }
-            } else {
-                self.of_pod()
-            };
+            if self.identity.user.is_none() && self.pod_names_user() {
+                return self.of_pod();
+            }
+            return self.by_requester(&self.identity.claimed(&self.session.source)?, &Kind::Pod, object);
         }
         let usual = if self.operator.is_some() {
             String::new()
@@ -251,39 +247,42 @@ impl Question<'_> {
             named: Named { identity: person, by_pod: false },
         });
         let requester = Identity { user: account.to_owned(), groups: Vec::new() };
-        let answer = if self.pod_names_user() {
-            self.admitted(&requester, &Kind::Pod, &format!("pod of the {role}"))?
-        } else {
-            Answer::of(requester, false)
-        };
+        let answer = self.by_requester(&requester, &Kind::Pod, &format!("pod of the {role}"))?;
         Ok(Answer { passed_on, ..answer })
+    }
+
+    /// Answers for the user that the pod names.
+    fn of_submitter(&self, submitter: &Submitter) -> Answer {
+        let Submitter { user, groups, .. } = submitter;
+        let named = Named::by_pod(user.clone(), groups.clone());
+        Answer { named, denied: None, mended: self.mended(submitter), passed_on: None }
     }
 
     /// Describes the source of the user, and why it is `nobody`.
     fn source(&self, submitter: &Submitter) -> String {
-        let user = &submitter.user;
-        let text = self.submitted.workload.pod.annotation(USER_INFO);
-        match &submitter.source {
-            NamedBy::Label => format!("the user is {user}, by the pod's label {USERNAME}"),
+        let why = match &submitter.source {
+            NamedBy::Label => format!(", by the pod's label {USERNAME}"),
             NamedBy::AnnotationUnreadable(error) => {
-                format!("the user is {user}: the pod's annotation {USER_INFO} cannot be read ({error})")
+                format!(": the pod's annotation {USER_INFO} cannot be read ({error})")
             }
-            NamedBy::AnnotationWithoutUser => match other_key(text) {
-                Some(key) => format!(
-                    "the user is {user}: the pod's annotation {USER_INFO} has the key {}, and YuniKorn reads `user`",
-                    quoted(&key)
-                ),
-                None => format!("the user is {user}: the pod's annotation {USER_INFO} names no `user`"),
-            },
-            _ => format!("the user is {user}, by the pod's annotation {USER_INFO}"),
-        }
+            NamedBy::AnnotationWithoutUser => {
+                match other_key(self.submitted.workload.pod.annotation(USER_INFO)) {
+                    Some(key) => format!(
+                        ": the pod's annotation {USER_INFO} has the key {}, and YuniKorn reads `user`",
+                        quoted(&key)
+                    ),
+                    None => format!(": the pod's annotation {USER_INFO} names no `user`"),
+                }
+            }
+            _ => format!(", by the pod's annotation {USER_INFO}"),
+        };
+        format!("the user is {}{why}", submitter.user)
     }
 
     /// Corrects an annotation that makes the user `nobody`.
     fn mended(&self, submitter: &Submitter) -> Option<Mended> {
         let text = self.submitted.workload.pod.annotation(USER_INFO);
         let meant = meant(text)?;
-        let named = || Named::by_pod(meant.user.clone(), meant.groups.clone());
         let words = match &submitter.source {
             NamedBy::AnnotationWithoutUser => {
                 format!("write `user` in place of {} in {USER_INFO}", quoted(&other_key(text)?))
@@ -291,13 +290,13 @@ impl Question<'_> {
             NamedBy::AnnotationUnreadable(_) => format!("write {USER_INFO} as JSON: {}", meant.write()),
             _ => return None,
         };
-        Some(Mended { words, named: named() })
+        Some(Mended { words, named: Named::by_pod(meant.user, meant.groups) })
     }
 }
 
-impl Answer {
-    fn of(identity: Identity, by_pod: bool) -> Self {
-        Self { named: Named { identity, by_pod }, denied: None, mended: None, passed_on: None }
+impl From<Identity> for Answer {
+    fn from(identity: Identity) -> Self {
+        Self { named: Named { identity, by_pod: false }, denied: None, mended: None, passed_on: None }
     }
 }
 

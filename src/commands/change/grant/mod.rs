@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::commands::check::{diff, validate};
 use crate::output::{Console, Exit, Failure, findings, manifest};
 use crate::source::apply;
-use crate::source::files::Given;
+use crate::source::configuration::ObjectChange;
+use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::is_name;
 use crate::source::input::source::Source;
-use crate::source::rendered::ObjectChange;
 use crate::source::request;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
@@ -172,12 +172,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let end = end.map(|end| times::ends(end, now));
     console.notes(&begin.into_iter().chain(end).collect::<Vec<_>>());
     diff::show(&session.configuration, &after, console);
-    if after.around.refused.contains_key(&object.to_string()) {
+    if after.rendered.context.refused().contains_key(&object.to_string()) {
         return Err(nothing_applied(&format!("{object} would grant nothing")));
     }
     if !is_planned {
         let holders = who_can(after.tree(&source.partition)?, *verb, queue).grantees;
-        let holds = |subject| holders.iter().any(|holder| covers(holder.subject, subject));
+        let holds = |subject| holders.iter().any(|holder| covers(holder.subject.entry(), subject));
         if !subjects.entries().all(holds) {
             return Err(nothing_applied(&format!("{object} would not give all of them the right")));
         }
@@ -284,7 +284,7 @@ pub(crate) fn checked(
     console: Console,
 ) -> Result<Option<ObjectChange>, Failure> {
     let inputs = Inputs::new(vec![Source::new("the QueueAcl", text)]);
-    let given = Given::from_inputs(inputs, now, console)?;
+    let given = FileSource::from_inputs(inputs, now, console)?;
     let found = validate::each(&given.inputs, &given.assembled);
     console.err(&findings::text(&given.inputs.sources, &found, console.look_err()));
     let refused = found.iter().any(|finding| finding.diagnostic.is_error());

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::commands::other::codes;
 use crate::output::Failure;
-use crate::source::arguments::reads_standard_input_once;
 use crate::source::input::source::{self, Source};
+use crate::source::session::reads_standard_input_once;
 use go_compat::diag::{Code, Severity};
 use queuewarden_import::names::Names;
 use queuewarden_import::{Difference, Direction, FileDiagnostic, NameMap};

@@ -14,7 +14,7 @@ use crate::output::format::AnswerFormat;
 use crate::output::manifest::{object, to_yaml};
 use crate::output::{Console, Exit, Failure};
 use crate::source::configuration::Configuration;
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::Kind;
 use crate::source::input::source::Source;
@@ -22,11 +22,8 @@ use crate::source::session::{ClusterArgs, Source as From, SourceArgs};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::EDIT;
 use go_compat::yaml::edit::{self, Edit};
-use queuewarden_api::answer::{Texts, VERSION};
-use queuewarden_api::convert;
+use queuewarden_api::answer::VERSION;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_client::call::call;
-use queuewarden_client::objects::api;
 use queuewarden_import::FileDiagnostic;
 use queuewarden_plan::snapshot::{BaseAcl, ConfigSpec, Mode, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{ResourceKind, managed_keys, settings};
@@ -71,18 +68,18 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     };
     let session = source.session(&args.source, console)?;
     let before = &session.configuration;
-    if before.trees().is_empty() {
+    if before.view.trees.is_empty() {
         return Err(Failure::Undecided(format!(
             "{} has no partition: there is nothing to import",
             before.name()
         )));
     }
-    let mut granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
-    let (base, staying) = take_out(before.written(), &before.config, &mut granted)
+    let mut granted: Vec<Granted> = before.view.trees.iter().flat_map(inline).collect();
+    let (base, staying) = take_out(before.text(), &before.config, &mut granted)
         .map_err(|error| Failure::Undecided(format!("the ACLs cannot leave the base: {error}")))?;
     let queue_acls = manifests::queue_acls(&granted);
     // With the ACLs in the base, and after the last step.
-    for text in [before.written(), &base] {
+    for text in [before.text(), &base] {
         if let Some(why) = differs(before, &with(text, &queue_acls)?) {
             return Err(Failure::Undecided(format!(
                 "the QueueAcls would not mean what the queues.yaml says: {why}"
@@ -90,7 +87,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     }
     let merged = session.merged(&args.source.cluster)?;
-    let steps = Steps::new(args, &target, &merged, before.written(), !queue_acls.is_empty());
+    let steps = Steps::new(args, &target, &merged, before.text(), !queue_acls.is_empty());
     let dropped = before.diagnostics.iter().filter(|found| codes::DROPS.contains(&found.code)).cloned();
     let (source, findings) = before.drawn(dropped.chain(staying));
     let findings: Vec<_> = findings.map(|diagnostic| FileDiagnostic { file: Some(0), diagnostic }).collect();
@@ -146,17 +143,10 @@ fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
             (spec.or_else(|| of_maps(given)), snapshot.output.clone())
         }
         From::Cluster(cluster) => {
-            let read = cluster.run(async |client| {
-                call(api(ResourceKind::YuniKornConfig, client.clone()).get(SINGLETON)).await
-            });
-            let spec = match read {
-                Ok(object) => match convert::yunikorn_config(&object).spec {
-                    Ok(spec) => Some(spec),
-                    // It may have been valid, and in force, before.
-                    Err(_) => return Ok(Found::Managed(managing())),
-                },
-                Err(error) if error.is_not_found() => None,
-                Err(error) => return Err(cluster.failure("the YuniKornConfig", &error)),
+            let config = cluster.config().map_err(|error| cluster.failure("the YuniKornConfig", &error))?;
+            // An invalid one may have been valid, and in force, before.
+            let Ok(spec) = config.map(|config| config.spec).transpose() else {
+                return Ok(Found::Managed(managing()));
             };
             if writes(spec.as_ref()) {
                 return Ok(Found::Managed(managing()));
@@ -188,12 +178,12 @@ fn writes(spec: Option<&ConfigSpec>) -> bool {
     spec.is_some_and(|spec| spec.mode == Mode::Enforce)
 }
 
-fn has_config(given: &Given) -> bool {
+fn has_config(given: &FileSource) -> bool {
     given.inputs.of_kind(ResourceKind::YuniKornConfig).next().is_some()
 }
 
 /// Returns settings with the namespace of `YuniKorn`'s ConfigMaps, if one of them names it.
-fn of_maps(given: &Given) -> Option<ConfigSpec> {
+fn of_maps(given: &FileSource) -> Option<ConfigSpec> {
     let maps = given.inputs.of_kind(Kind::ConfigMap);
     let mut own = maps.filter(|map| [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&map.name.as_str()));
     let namespace = own.find(|map| !map.namespace.is_empty())?.namespace.clone();
@@ -264,12 +254,12 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 fn with(text: &str, queue_acls: &[Value]) -> Result<Configuration, Failure> {
     let mut inputs = Inputs::new(vec![Source::new("imported.yaml", to_yaml(queue_acls))]);
     inputs.set_base(Source::new("queues.yaml", text));
-    Given::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
+    FileSource::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
 }
 
 /// Describes the first change of access, if there is one.
 fn differs(before: &Configuration, after: &Configuration) -> Option<String> {
-    let partitions = between(before.trees(), after.trees());
+    let partitions = between(&before.view.trees, &after.view.trees);
     let mut differing = partitions.iter().filter(|partition| !partition.diff.is_empty());
     let partition = differing.next()?;
     let change = partition.diff.kept.changes.first();
@@ -319,7 +309,7 @@ mod tests {
         ) {
             let text = queues(&acls);
             let before = with(&text, &[]).unwrap();
-            let mut granted: Vec<_> = before.trees().iter().flat_map(inline).collect();
+            let mut granted: Vec<_> = before.view.trees.iter().flat_map(inline).collect();
             let (base, staying) = take_out(&text, &before.config, &mut granted).unwrap();
             let objects = manifests::queue_acls(&granted);
             for text in [&text, &base] {

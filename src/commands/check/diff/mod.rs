@@ -11,16 +11,16 @@ use jiff::Timestamp;
 
 use crate::output::format::{Format, FormatArgs, Table, visible};
 use crate::output::{Console, Exit, Failure};
-use crate::source::arguments::{FileArgs, yunikorn_version};
 use crate::source::cluster::Cluster;
 use crate::source::configuration::Configuration;
-use crate::source::files::Given;
+use crate::source::configuration::ObjectChange;
+use crate::source::files::FileSource;
 use crate::source::identity::IdentityArgs;
-use crate::source::rendered::ObjectChange;
 use crate::source::request;
 use crate::source::session::{ClusterArgs, DEFAULT_PARTITION};
+use crate::source::session::{FileArgs, yunikorn_version};
 use crate::source::times;
-use answer::{Compared, DiffAnswer, SettingAnswer, StillAnswer};
+use answer::{ChangedSetting, Compared, DiffAnswer, UnmovedRight};
 use go_compat::diag::{plural, quoted};
 use queuewarden_plan::timeline::unknown;
 use queuewarden_plan::{ObjectRef, ResourceKind};
@@ -132,7 +132,7 @@ impl OnlyArgs {
     /// Returns the partitions to compare; one that only one of the two has is a difference, too.
     fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
         match &self.partition {
-            None => Ok(of.trees().to_vec()),
+            None => Ok(of.view.trees.clone()),
             Some(partition) => match (of.tree(partition), other.tree(partition)) {
                 (Ok(tree), _) => Ok(vec![tree.clone()]),
                 (Err(_), Ok(_)) => Ok(Vec::new()),
@@ -198,13 +198,13 @@ pub fn show(old: &Configuration, new: &Configuration, console: Console) {
 /// Returns whether someone may do more by the new configuration.
 pub fn widens(old: &Configuration, new: &Configuration) -> bool {
     let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
-    compared.answer(old.trees(), new.trees()).widens
+    compared.answer(&old.view.trees, &new.view.trees).widens
 }
 
 /// Compares two configurations: the notes about what differs, and who gains and who loses.
 pub fn compare(old: &Configuration, new: &Configuration) -> (Vec<String>, Table) {
     let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
-    let answer = compared.answer(old.trees(), new.trees());
+    let answer = compared.answer(&old.view.trees, &new.view.trees);
     (notes(compared, &answer), table::table(&answer, false, several(compared)))
 }
 
@@ -217,7 +217,7 @@ impl Args {
     ) -> Result<(Configuration, Configuration, ObjectChange), Failure> {
         let new = if self.new.is_empty() { None } else { Some(self.given(&self.new, console)?) };
         // `None` for a whole configuration.
-        let change = new.as_ref().map_or_else(|| Some(ObjectChange::default()), Given::change);
+        let change = new.as_ref().map_or_else(|| Some(ObjectChange::default()), FileSource::change);
         if change.is_none() && !self.delete.is_empty() {
             let why =
                 "--delete goes with QueueAcls and AdmissionPolicy objects, not with a whole configuration";
@@ -245,18 +245,18 @@ impl Args {
         Ok((before, after, change))
     }
 
-    fn given(&self, paths: &[PathBuf], console: Console) -> Result<Given, Failure> {
+    fn given(&self, paths: &[PathBuf], console: Console) -> Result<FileSource, Failure> {
         let Self { recursive, now, yunikorn_version, .. } = *self;
         let files = FileArgs { recursive, base: None, now, yunikorn_version };
         let namespace = self.cluster.cluster_namespace.as_deref();
         let inputs = files.read(paths, namespace, None, console)?;
-        Given::from_inputs(inputs, now, console)
+        FileSource::from_inputs(inputs, now, console)
     }
 }
 
 /// Returns whether the output must name the partitions.
 fn several(compared: Compared<'_>) -> bool {
-    let mut trees = compared.old.trees().iter().chain(compared.new.trees());
+    let mut trees = compared.old.view.trees.iter().chain(&compared.new.view.trees);
     trees.any(|tree| tree.partition() != DEFAULT_PARTITION)
 }
 
@@ -273,7 +273,7 @@ fn notes(compared: Compared<'_>, answer: &DiffAnswer) -> Vec<String> {
             partition.partition
         ));
     }
-    for SettingAnswer { key, from, to } in &answer.settings {
+    for ChangedSetting { key, from, to } in &answer.settings {
         let value =
             |value: &Option<String>| value.as_ref().map_or_else(|| "not set".to_owned(), |it| quoted(it));
         notes.push(format!("{key}: {} before, {} now", value(from), value(to)));
@@ -293,7 +293,7 @@ fn notes(compared: Compared<'_>, answer: &DiffAnswer) -> Vec<String> {
             Some(user) => format!("nothing changes for user {user}"),
         });
     }
-    for StillAnswer { queue, verb, allowed, reason, .. } in &answer.still {
+    for UnmovedRight { queue, verb, allowed, reason, .. } in &answer.still {
         let (user, still) =
             (user.as_deref().unwrap_or_default(), if *allowed { "still" } else { "still not" });
         notes.push(format!("{user} may {still} {} {queue}: {reason}", verb.act()));

@@ -6,7 +6,7 @@ use super::sorted::Cluster;
 use crate::output::diagnostic;
 use crate::output::{Console, Failure};
 use crate::source::configuration::Configuration;
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::identity::IdentityArgs;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::access::{SubjectAccessReview, filled};
@@ -47,13 +47,13 @@ impl Evaluator {
     /// # Errors
     /// When the command line is wrong, there is no such partition, or a file of groups cannot be read.
     pub(super) fn new(
-        given: Option<&Given>,
+        given: Option<&FileSource>,
         partition: &str,
         caller: &IdentityArgs,
         cluster: Cluster,
         console: Console,
     ) -> Result<Self, Failure> {
-        let version = given.map_or(Version::Unknown, Given::version);
+        let version = given.map_or(Version::Unknown, FileSource::version);
         let configuration = match given.map(|given| given.configuration(console)) {
             None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
             // Several trees, of which none was chosen.
@@ -64,7 +64,7 @@ impl Evaluator {
                 Ok(configuration)
             }
         };
-        let (conf, findings) = Conf::from_keys(&given.map(Given::keys).unwrap_or_default(), version);
+        let (conf, findings) = Conf::from_keys(&given.map(FileSource::keys).unwrap_or_default(), version);
         for finding in findings.iter().filter(|finding| finding.is_error()) {
             // The span is in the value of a key, which has no known line in a file.
             let finding = Diagnostic { span: None, ..finding.clone() };

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use crate::output::findings::plural;
 use crate::output::format::{self, Table};
 use crate::output::{Console, Exit, Failure, diagnostic};
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::identity::IdentityArgs;
 use crate::source::input::Inputs;
 use crate::source::input::source::Source;
@@ -106,13 +106,13 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 impl Args {
     /// Reads the configuration; `None` if there is none among the files.
-    fn configuration(&self, sources: Vec<Source>, console: Console) -> Result<Option<Given>, Failure> {
+    fn configuration(&self, sources: Vec<Source>, console: Console) -> Result<Option<FileSource>, Failure> {
         if sources.is_empty() && self.base.is_none() {
             return Ok(None);
         }
         let mut inputs = Inputs::new(sources);
         inputs.choose_base(self.base.as_deref())?;
-        Given::from_inputs(inputs, self.now, console).map(Some)
+        FileSource::from_inputs(inputs, self.now, console).map(Some)
     }
 }
 

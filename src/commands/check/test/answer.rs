@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::Suite;
 use crate::output::format::visible;
 use crate::source::configuration::Configuration;
-use queuewarden_api::answer::{Answers, Texts, VERSION};
+use queuewarden_api::answer::{Answers, VERSION};
 use queuewarden_plan::snapshot::Enforcement;
+use queuewarden_plan::view::AccessView;
 use yunikorn::identity::GroupResolver;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
@@ -93,9 +94,11 @@ impl TestAnswer {
         configuration: &Configuration,
         groups: &(dyn GroupResolver + Sync),
     ) -> Self {
-        let explain = |tree: &Tree, decision: &Decision| Answers { configuration, tree }.reason(decision);
-        let (trees, version) = (configuration.trees(), configuration.version);
-        let world = World { trees, resolver: groups, version, explain: &explain };
+        let explain = |tree: &Tree, decision: &Decision| {
+            Answers { source: configuration.name(), tree }.reason(decision)
+        };
+        let AccessView { trees, version, .. } = &configuration.view;
+        let world = World { trees, resolver: groups, version: *version, explain: &explain };
         let checks: Vec<Vec<Check<'_>>> =
             suites.iter().map(|suite| run(&suite.spec.expectations, world)).collect();
         let tests = suites.iter().zip(&checks).map(|(suite, checks)| OneTest::new(suite, checks));

@@ -10,18 +10,17 @@ use kube::core::DynamicObject;
 use crate::output::findings::{self, plural};
 use crate::output::format;
 use crate::output::{Console, Exit, Failure};
-use crate::source::arguments::InputArgs;
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::identity::GroupsArgs;
 use crate::source::input::object::Object;
 use crate::source::input::{Inputs, SourceDiagnostic};
+use crate::source::session::InputArgs;
 use crate::source::validate::objects;
 use answer::TestAnswer;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::access_test::access_test;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::AccessTestSpec;
-use yunikorn::identity::ResolverKind;
 
 /// Help text on files and exit codes.
 const HELP: &str = "\
@@ -72,9 +71,10 @@ pub enum Format {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None, console)?;
     let suites = suites(&inputs, console)?;
-    let configuration = Given::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
+    let configuration =
+        FileSource::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
     configuration.note(None, console);
-    let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
+    let groups = args.groups.resolver(configuration.view.resolver, console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {
         Format::Text => formats::text(&answer, args.verbose),

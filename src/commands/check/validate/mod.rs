@@ -16,12 +16,12 @@ use crate::output::console::Look;
 use crate::output::findings::{self, Count, Format, Found, Summary, ValidateAnswer, by_cause, plural, sort};
 use crate::output::format::{visible, wrapped};
 use crate::output::{Console, Exit, Failure};
-use crate::source::arguments::FileArgs;
 use crate::source::assemble::{Assembled, assemble};
-use crate::source::files::Given;
+use crate::source::files::FileSource;
 use crate::source::input::object::Kind;
 use crate::source::input::source::Source;
 use crate::source::input::{Inputs, SourceDiagnostic};
+use crate::source::session::FileArgs;
 use crate::source::session::{ClusterArgs, DEFAULT_PARTITION, SourceArgs};
 use crate::source::times::clock;
 use crate::source::validate::{config_maps, cross, objects, trees};
@@ -178,7 +178,7 @@ fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Fai
             queues.yaml, or --base FILE",
         );
     }
-    let given = Given { inputs, assembled };
+    let given = FileSource { inputs, assembled };
     let mut sources = given.inputs.sources.clone();
     let mut queues = 0;
     let mut later = |now| {
@@ -194,7 +194,7 @@ fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Fai
     let mut ahead = args.ahead.look(now, |until| ahead(given.snapshot(), until, |at| Ok(later(at))))?;
     let several = several.into_iter().map(Found::from);
     let mut found: Vec<Found> = alone.iter().cloned().map(Found::from).chain(several).chain(of_all).collect();
-    let Given { inputs, assembled } = given;
+    let FileSource { inputs, assembled } = given;
     let errors = Count::from_findings(found.iter().map(Found::as_ref)).errors;
     let named = known.users.is_some() && known.groups.is_some();
     let looked_for = |code| {
@@ -250,7 +250,9 @@ fn of_cluster(args: &Args, known: &Known, console: Console) -> Result<Checked, F
     let mut found = trees::of_cluster(&session.configuration, known, &mut sources);
     if !args.cluster.live {
         let flat = session.merged(&args.cluster)?;
-        for keys::KeyFinding { origin, diagnostic } in keys::findings(&flat, session.configuration.version) {
+        for keys::KeyFinding { origin, diagnostic } in
+            keys::findings(&flat, session.configuration.view.version)
+        {
             let map = origin.map_or(snapshot::YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
             let value = origin.filter(|_| diagnostic.span.is_some()).and_then(|origin| {
                 let value = flat.values().find(|(_, value)| value.origin == *origin)?.1;
@@ -268,7 +270,7 @@ fn of_cluster(args: &Args, known: &Known, console: Console) -> Result<Checked, F
             Ok(without_repetition(trees::of_cluster(configuration, known, &mut sources), &[]))
         })
     })?;
-    let queues = session.configuration.trees().iter().map(|tree| tree.queues().len()).sum();
+    let queues = session.configuration.view.trees.iter().map(|tree| tree.queues().len()).sum();
     Ok(Checked {
         sources,
         found,
@@ -410,7 +412,7 @@ mod tests {
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
             let mut found: Vec<SourceDiagnostic> = assembled.findings.clone();
             found.extend(each(&inputs, &assembled));
-            let given = Given { inputs, assembled };
+            let given = FileSource { inputs, assembled };
             let settled = settle(given.snapshot().clone());
             found.extend(cross::check(&given.inputs, &settled, given.assembled.has_tree, &found));
             let mut sources = given.inputs.sources.clone();

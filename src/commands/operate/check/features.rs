@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Line, list};
 use crate::source::installed::State;
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::snapshot::{ConfigSpec, Delegation};
 use queuewarden_plan::{ResourceKind, submission, user_info};
 use yunikorn_access::{submission::Mode as Submission, user_info::Mode, user_info::Profile};
@@ -134,7 +134,7 @@ pub(super) async fn check(
 }
 
 /// Returns whether the API server has a policy and its binding.
-async fn policy(client: &Client, name: &str) -> Result<bool, call::Error> {
+async fn policy(client: &Client, name: &str) -> Result<bool, CallError> {
     for kind in ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"] {
         let kind = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));

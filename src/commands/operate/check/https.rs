@@ -17,7 +17,7 @@ use super::features::Webhook;
 use super::{Line, page};
 use queuewarden_api::API_VERSION;
 use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_client::objects::api;
 use queuewarden_plan::ResourceKind;
 
@@ -97,7 +97,7 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> Endpoints {
 }
 
 /// Returns the endpoints of all our webhooks.
-async fn webhooks(client: &Client) -> Result<Vec<Target>, call::Error> {
+async fn webhooks(client: &Client) -> Result<Vec<Target>, CallError> {
     let validating = VALIDATING.map(|name| ("ValidatingWebhookConfiguration", name));
     let mutating = MUTATING.map(|name| ("MutatingWebhookConfiguration", name));
     let mut targets = Vec::new();
@@ -107,7 +107,7 @@ async fn webhooks(client: &Client) -> Result<Vec<Target>, call::Error> {
         let Some(found) = call(api.get_opt(name)).await? else { continue };
         // The fields that are used here are the same in both kinds.
         let webhooks = found.data.get("webhooks").map(Vec::<ValidatingWebhook>::deserialize).transpose();
-        let unreadable = |error| call::Error::Unreachable(Box::new(kube::Error::SerdeError(error)));
+        let unreadable = |error| CallError::Unreachable(Box::new(kube::Error::SerdeError(error)));
         let webhooks = webhooks.map_err(unreadable)?;
         targets.extend(webhooks.into_iter().flatten().map(|webhook| Target {
             by: format!("{kind} {name}"),
@@ -261,19 +261,19 @@ async fn answers(client: &Client) -> Line {
 }
 
 /// Evaluates the result of the dry run. A rejection by the webhook itself is an answer, too.
-fn evaluate(result: Result<(), call::Error>) -> Line {
+fn evaluate(result: Result<(), CallError>) -> Line {
     let fine = Line::ok(ANSWERS, "a QueueAcl that was only tried went through the webhook");
     let silent = format!("failed calling webhook \"{VALIDATES}\"");
     let denied = format!("webhook \"{VALIDATES}\" denied the request");
     match result {
         Ok(()) => fine,
-        Err(call::Error::Refused { message, .. }) if message.contains(&silent) => Line::fail(
+        Err(CallError::Refused { message, .. }) if message.contains(&silent) => Line::fail(
             ANSWERS,
             message,
             "look at the lines above: the authorities, who stands behind the Service; then at network \
             policies between the API server and the operator's port",
         ),
-        Err(call::Error::Refused { message, .. }) if message.contains(&denied) => fine,
+        Err(CallError::Refused { message, .. }) if message.contains(&denied) => fine,
         // The API server itself, or somebody else's webhook, rejected the request before ours was called.
         Err(error) => Line::unread(ANSWERS, "whether the webhook answers", &error),
     }
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn only_silence_of_the_webhook_is_a_failure() {
-        let refused = |message: &str| Err(call::Error::Refused { code: 500, message: message.into() });
+        let refused = |message: &str| Err(CallError::Refused { code: 500, message: message.into() });
         assert_eq!(evaluate(Ok(())).level, Level::Ok);
         let silent = r#"Internal error occurred: failed calling webhook "validate.queuewarden.dev": connection refused"#;
         assert_eq!(evaluate(refused(silent)).level, Level::Fail);
@@ -364,9 +364,6 @@ mod tests {
         ] {
             assert_eq!(evaluate(refused(theirs)).level, Level::Warn, "{theirs}");
         }
-        assert_eq!(
-            evaluate(Err(call::Error::Timeout(std::time::Duration::from_secs(10)))).level,
-            Level::Warn
-        );
+        assert_eq!(evaluate(Err(CallError::Timeout(std::time::Duration::from_secs(10)))).level, Level::Warn);
     }
 }

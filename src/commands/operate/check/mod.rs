@@ -32,7 +32,7 @@ use crate::source::cluster::Cluster;
 use crate::source::installed::ReachArgs;
 use crate::source::times::clock;
 use queuewarden_api::answer::VERSION;
-use queuewarden_client::call;
+use queuewarden_client::call::CallError;
 use queuewarden_plan::snapshot::ConfigSpec;
 
 /// The time between two checks of `--wait`.
@@ -138,7 +138,7 @@ pub trait Unread: std::fmt::Display {
     fn is_forbidden(&self) -> bool;
 }
 
-impl Unread for call::Error {
+impl Unread for CallError {
     fn is_forbidden(&self) -> bool {
         self.is_forbidden()
     }
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn what_is_broken_takes_precedence_over_what_is_unknown() {
-        let forbidden = call::Error::Refused { code: 403, message: "is forbidden".to_owned() };
+        let forbidden = CallError::Refused { code: 403, message: "is forbidden".to_owned() };
         let unknown = || Line::unknown("rights", "it", &forbidden);
         let (ok, warn, fail) = (Line::ok("a", ""), Line::warn("b", "", ""), Line::fail("c", "", ""));
         for (lines, exits) in [
@@ -319,7 +319,7 @@ mod tests {
             assert_eq!([false, true].map(|strict| answer.exit(strict)), exits, "{answer:?}");
         }
         assert!(unknown().remedy.unwrap().contains("--clusterrole queuewarden-checker"));
-        let late = call::Error::Refused { code: 503, message: "later".to_owned() };
+        let late = CallError::Refused { code: 503, message: "later".to_owned() };
         assert!(!Line::unknown("rights", "it", &late).remedy.unwrap().contains("clusterrole"));
     }
 }

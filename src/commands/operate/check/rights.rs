@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{Line, ROLE, list};
 use crate::source::installed::{NAME, NAMESPACE};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::snapshot::{Adoption, ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::user_info;
 
@@ -259,7 +259,7 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
     let reviews = &reviews;
     let answers = futures::stream::iter(requests)
         .map(|request| async move { may(reviews, setting, &request).await.map(|may| (request, may)) });
-    let answers: Result<Vec<(RightRequest, bool)>, call::Error> =
+    let answers: Result<Vec<(RightRequest, bool)>, CallError> =
         answers.buffered(CONCURRENCY).try_collect().await;
     match answers {
         Ok(answers) => {
@@ -274,7 +274,7 @@ async fn may(
     reviews: &Api<SubjectAccessReview>,
     setting: &Setting<'_>,
     request: &RightRequest,
-) -> Result<bool, call::Error> {
+) -> Result<bool, CallError> {
     let groups = ["system:serviceaccounts", "system:authenticated"].map(str::to_owned).into_iter();
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {

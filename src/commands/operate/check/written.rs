@@ -7,7 +7,7 @@ use super::{Level, Line, NAMED, list, page};
 use crate::output::Failure;
 use crate::source::installed::{ObservedObject, SchedulerState, State};
 use queuewarden_api::log_level::{self as level, ANNOTATION};
-use queuewarden_client::call;
+use queuewarden_client::call::CallError;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS,
@@ -278,7 +278,7 @@ fn runs(state: &SchedulerState) -> Line {
 }
 
 /// Reports how many of the other objects are not Ready.
-fn attention(kinds: Vec<(ResourceKind, Result<Vec<ObservedObject>, call::Error>)>) -> Line {
+fn attention(kinds: Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)>) -> Line {
     let mut waiting = Vec::new();
     let mut total = 0_usize;
     for (kind, objects) in kinds {
@@ -306,13 +306,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner, YUNIKORN_DEFAULTS};
+    use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, KeyOwner, YUNIKORN_DEFAULTS};
     use yunikorn::admission::{BYPASS_AUTH, EXTERNAL_USERS};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 
     fn snapshot(owners: &[&str], binary: &[&str]) -> Snapshot {
-        let owner = |manager: &&str| Owner { manager: (*manager).into(), operation: "Update".into() };
+        let owner = |manager: &&str| KeyOwner { manager: (*manager).into(), operation: "Update".into() };
         let value = BinaryValue { len: 1, gunzipped: Some(TREE.into()) };
         let output = ConfigMapState {
             name: YUNIKORN_CONFIGS.into(),

@@ -5,10 +5,10 @@ mod reasons;
 use std::sync::LazyLock;
 
 use crate::commands::check::validate::suppressions;
-use crate::output::{Console, Exit, Failure};
+use crate::output::{Console, Exit, Failure, format};
 use crate::source::request::suggestion;
 use crate::source::validate;
-use crate::source::{assemble, input};
+use crate::source::{assemble, input, schema};
 use go_compat::diag::{Code, quoted};
 use queuewarden_plan::conditions::Reason;
 
@@ -71,7 +71,7 @@ pub fn all() -> Vec<Code> {
         input::CODES,
         assemble::CODES,
         suppressions::CODES,
-        validate::schema::CODES,
+        schema::CODES,
         validate::cross::CODES,
     ];
     let mut codes = lists.concat();
@@ -156,23 +156,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// Wraps text into lines of at most [`WIDTH`] characters, except for longer words.
 pub(crate) fn wrapped(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut width = 0_usize;
-    for word in text.split_whitespace() {
-        let letters = word.chars().count();
-        let wider = width.saturating_add(letters).saturating_add(1);
-        match lines.last_mut() {
-            Some(line) if wider <= WIDTH => {
-                line.extend([" ", word]);
-                width = wider;
-            }
-            _ => {
-                lines.push(word.to_owned());
-                width = letters;
-            }
-        }
-    }
-    lines.join("\n") + "\n"
+    let words: Vec<&str> = text.split_whitespace().collect();
+    format::wrapped(&words.join(" "), 0, Some(WIDTH)) + "\n"
 }
 
 #[cfg(test)]

@@ -7,21 +7,21 @@ use std::sync::atomic::Ordering;
 use jiff::Timestamp;
 
 use super::Reconciler;
-use crate::controller::mirror::{self, Answer};
+use crate::controller::mirror::{self, MirrorWatches, StepResult};
 use crate::controller::{apply, clock};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::history::Revision;
-use queuewarden_plan::machine::{Action, Event, Outcome};
-use queuewarden_plan::rbac_mirror::Changes;
+use queuewarden_plan::machine::{Action, Event, WriteOutcome};
+use queuewarden_plan::rbac_mirror::MirrorChanges;
 use queuewarden_plan::snapshot::{ConfigMapState, WriteFailure};
-use queuewarden_plan::{NewConfigMap, Replacement, ResourceKind, Write};
+use queuewarden_plan::{NewConfigMap, OutputReplacement, ResourceKind, Write};
 
 impl Reconciler {
     /// Performs an action; returns the event with its result, if it has one.
     pub(super) async fn perform(&mut self, action: Action) -> Option<Event> {
         Some(match action {
             Action::Relist => {
-                self.world.relist(self.left.term?);
+                self.watches.relist(self.carryover.term?);
                 return None;
             }
             Action::ReadBase => Event::BaseRead(self.last_base.read().await.map_err(|e| e.to_string())),
@@ -32,14 +32,14 @@ impl Reconciler {
                 }
                 Event::BaseStored(stored.map_err(|error| error.to_string()))
             }
-            Action::ReadScheduler(address) => Event::Answered(self.scheduler.answer(&address).await),
+            Action::ReadScheduler(address) => Event::Answered(self.read_back.answer(&address).await),
             Action::ReadUntilLoaded { scheduler, checksum } => {
-                let flag = Arc::clone(&self.left.changed);
+                let flag = Arc::clone(&self.carryover.changed);
                 let changed = || flag.load(Ordering::Relaxed);
-                Event::Answered(self.scheduler.until_loaded(&scheduler, &checksum, changed).await)
+                Event::Answered(self.read_back.until_loaded(&scheduler, &checksum, changed).await)
             }
             Action::ReadQueues { scheduler, partitions } => {
-                Event::Queues(self.scheduler.queues(&scheduler, partitions).await)
+                Event::Queues(self.read_back.queues(&scheduler, partitions).await)
             }
             Action::Observe => self.observe(clock::now()),
             Action::Create { namespace, map } => Event::Created(self.create(&namespace, &map).await),
@@ -54,46 +54,46 @@ impl Reconciler {
 
     /// Takes a snapshot.
     fn observe(&mut self, now: Timestamp) -> Event {
-        let Some(mut snapshot) = self.world.snapshot(now) else { return Event::Unready };
+        let Some(mut snapshot) = self.watches.snapshot(now) else { return Event::Unready };
         let spec = snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         let namespaces = [spec.map(|spec| &*spec.namespace), self.own_namespace.as_deref()];
         let left_alone: Vec<&str> = namespaces.into_iter().flatten().collect();
-        snapshot.observed.identity_webhook = self.world.identity_webhook(now, &left_alone);
+        snapshot.observed.identity_webhook = self.watches.identity_webhook(now, &left_alone);
         Event::Observed(Box::new(snapshot))
     }
 
     /// Creates a ConfigMap; one that exists is left alone.
     async fn create(&mut self, namespace: &str, new: &NewConfigMap) -> Result<(), WriteFailure> {
-        let moment = self.world.moment(&new.name);
+        let moment = self.watches.moment(&new.name);
         let created = apply::create(&self.client, namespace, new).await;
         if let Some(map) = created.inspect_err(|failure| self.log_failure(namespace, failure))? {
             tracing::info!(namespace, name = new.name, "Created a ConfigMap");
-            self.left.created = new.data.is_empty();
-            self.world.learn_config_map(map, moment);
+            self.carryover.created = new.data.is_empty();
+            self.watches.learn_config_map(map, moment);
         }
         Ok(())
     }
 
     #[tracing::instrument(name = "write", skip_all)]
-    async fn write(&mut self, namespace: &str, write: &Write) -> Outcome {
-        let moment = self.world.moment(&write.name);
-        let replaced = self.world.config_map(&write.name);
+    async fn write(&mut self, namespace: &str, write: &Write) -> WriteOutcome {
+        let moment = self.watches.moment(&write.name);
+        let replaced = self.watches.config_map(&write.name);
         let replaced = replaced.filter(|map| Some(&map.resource_version) == write.resource_version.as_ref());
         match apply::write(&self.client, namespace, write).await {
             Ok(map) => {
                 let data = map.data.clone().unwrap_or_default();
-                self.world.learn_config_map(map, moment);
+                self.watches.learn_config_map(map, moment);
                 self.log_write(namespace, write, replaced, &data).await;
-                Outcome::Done
+                WriteOutcome::Done
             }
             Err(outcome) => {
                 match &outcome {
-                    Outcome::Conflict => self.health.metrics.applied("conflict"),
-                    Outcome::Refused(failure) => self.log_failure(namespace, failure),
-                    Outcome::Unknown(why) => {
+                    WriteOutcome::Conflict => self.health.metrics.applied("conflict"),
+                    WriteOutcome::Refused(failure) => self.log_failure(namespace, failure),
+                    WriteOutcome::Unknown(why) => {
                         self.log_failure(namespace, &WriteFailure::Transient(why.clone()));
                     }
-                    Outcome::Done => {}
+                    WriteOutcome::Done => {}
                 }
                 outcome
             }
@@ -109,15 +109,17 @@ impl Reconciler {
         replaced: Option<Arc<ConfigMapState>>,
         data: &BTreeMap<String, String>,
     ) {
-        let named = self.world.snapshot(clock::now()).map(|snapshot| snapshot.aliased()).unwrap_or_default();
+        let named =
+            self.watches.snapshot(clock::now()).map(|snapshot| snapshot.aliased()).unwrap_or_default();
         // What is no longer granted was named before.
-        let mut aliased = std::mem::replace(&mut self.left.aliased, named.clone());
+        let mut aliased = std::mem::replace(&mut self.carryover.aliased, named.clone());
         aliased.extend(named);
-        let contributions = Arc::clone(&self.left.contributions);
-        let replacement = Replacement::new(write, replaced, contributions, aliased, &mut self.left.known);
+        let contributions = Arc::clone(&self.carryover.contributions);
+        let replacement =
+            OutputReplacement::new(write, replaced, contributions, aliased, &mut self.carryover.known);
         // Two writes of a second are two revisions.
         let now = clock::precise();
-        let repaired = write.repair && !self.left.created;
+        let repaired = write.repair && !self.carryover.created;
         // With large configurations it takes long.
         let described = tokio::task::spawn_blocking(move || {
             (replacement.access(now), repaired.then(|| replacement.put_back(SINGLETON.into())))
@@ -130,13 +132,13 @@ impl Reconciler {
         if let Some(revision) = revision {
             self.history.record(namespace, revision);
         }
-        let config = self.world.current_object(ResourceKind::YuniKornConfig, SINGLETON);
+        let config = self.watches.current_object(ResourceKind::YuniKornConfig, SINGLETON);
         if let Some((event, config)) = event.zip(config) {
             self.events.publish(&event, &config.uid);
         }
-        self.left.failure = None;
+        self.carryover.failure = None;
         self.health.metrics.applied("applied");
-        let created = std::mem::take(&mut self.left.created);
+        let created = std::mem::take(&mut self.carryover.created);
         if write.repair {
             let kind = if created { "deleted" } else { "external_edit" };
             self.health.metrics.drifted(kind);
@@ -145,11 +147,11 @@ impl Reconciler {
 
     /// Returns the objects that contributed to the text before and do not exist any more.
     fn gone(&self) -> Vec<Arc<str>> {
-        let parts = self.left.contributions.iter().flat_map(|one| &one.objects);
+        let parts = self.carryover.contributions.iter().flat_map(|one| &one.objects);
         let names: BTreeSet<&Arc<str>> = parts.map(|part| &part.name).collect();
         let gone = names
             .into_iter()
-            .filter(|name| self.world.current_object(ResourceKind::QueueAcl, name).is_none());
+            .filter(|name| self.watches.current_object(ResourceKind::QueueAcl, name).is_none());
         gone.cloned().collect()
     }
 
@@ -161,31 +163,31 @@ impl Reconciler {
             WriteFailure::Transient(message) => ("error", message),
         };
         self.health.metrics.applied(result);
-        if self.left.failure.as_ref() != Some(failure) {
+        if self.carryover.failure.as_ref() != Some(failure) {
             tracing::warn!(namespace, result, message, "Could not write");
-            self.left.failure = Some(failure.clone());
+            self.carryover.failure = Some(failure.clone());
         }
     }
 
     /// Reads the ConfigMap again: another writer was faster, and the watch has not shown it yet.
     async fn reread(&self, namespace: &str, name: &str) -> Result<(), String> {
-        let moment = self.world.moment(name);
+        let moment = self.watches.moment(name);
         match apply::read(&self.client, namespace, name).await {
-            Ok(Some(map)) => self.world.learn_config_map(map, moment),
-            Ok(None) => self.world.forget_config_map(name),
+            Ok(Some(map)) => self.watches.learn_config_map(map, moment),
+            Ok(None) => self.watches.forget_config_map(name),
             Err(error) => return Err(error.to_string()),
         }
         Ok(())
     }
 
     /// Takes the next steps of the RBAC mirror.
-    async fn mirror(&self, changes: &Changes) -> Event {
-        let moments = self.world.mirror().map(mirror::Watches::moments).unwrap_or_default();
+    async fn mirror(&self, changes: &MirrorChanges) -> Event {
+        let moments = self.watches.mirror().map(MirrorWatches::moments).unwrap_or_default();
         let (mut failure, mut conflict) = (None, false);
         for answer in mirror::carry_out(&self.client, changes, || self.leadership.holds()).await {
             let result = match &answer {
-                Ok(Answer::Written(..) | Answer::Removed(..)) => "written",
-                Ok(Answer::Stale(..)) => {
+                Ok(StepResult::Written(..) | StepResult::Removed(..)) => "written",
+                Ok(StepResult::Stale(..)) => {
                     conflict = true;
                     "conflict"
                 }
@@ -195,7 +197,7 @@ impl Reconciler {
                 }
             };
             self.health.metrics.mirrored(result);
-            if let Some((watches, answer)) = self.world.mirror().zip(answer.ok()) {
+            if let Some((watches, answer)) = self.watches.mirror().zip(answer.ok()) {
                 watches.learn(answer, &moments);
             }
         }

@@ -40,24 +40,24 @@ impl Reconciler {
     pub(super) async fn feed(&mut self, mut event: Event) -> Vec<Action> {
         let (now, step) = (clock::precise(), self.functions.step);
         if matches!(event, Event::Observed(_)) {
-            let (state, mut known) = (self.state.clone(), mem::take(&mut self.left.known));
+            let (state, mut known) = (self.state.clone(), mem::take(&mut self.carryover.known));
             let planned = tokio::task::spawn_blocking(move || {
                 let (state, actions) = step(state, now, event, &mut known);
                 (state, actions, known)
             });
             match planned.await {
                 Ok((state, actions, known)) => {
-                    (self.state, self.left.known) = (state, known);
+                    (self.state, self.carryover.known) = (state, known);
                     return actions;
                 }
                 Err(error) => {
                     tracing::error!(%error, "The plan could not be made");
-                    self.left.unplanned = Some(NoPlan::Failed);
+                    self.carryover.unplanned = Some(NoPlan::Failed);
                     event = Event::PlanFailed;
                 }
             }
         }
-        let (state, actions) = step(self.state.clone(), now, event, &mut self.left.known);
+        let (state, actions) = step(self.state.clone(), now, event, &mut self.carryover.known);
         self.state = state;
         actions
     }
@@ -76,7 +76,7 @@ impl Reconciler {
             self.health.metrics.applied("unchanged");
         }
         if plan.write.is_none() {
-            self.left.contributions = Arc::clone(&plan.contributions);
+            self.carryover.contributions = Arc::clone(&plan.contributions);
             self.find_revision(snapshot, plan);
         }
         self.health.metrics.planned(snapshot, plan);
@@ -98,7 +98,7 @@ impl Reconciler {
         }
         let (snapshot, plan, before) =
             (Arc::clone(snapshot), Arc::clone(plan), self.publisher.borrow().clone());
-        let (mut known, know) = (self.left.known.clone(), self.functions.know);
+        let (mut known, know) = (self.carryover.known.clone(), self.functions.know);
         let made =
             tokio::task::spawn_blocking(move || know(snapshot, &plan, &mut known, before.as_deref())).await;
         match made {
@@ -124,16 +124,16 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
-    use crate::controller::counted_scheduler::CountedScheduler;
+    use crate::controller::cluster_watches::ClusterWatches;
     use crate::controller::events::Events;
     use crate::controller::health::Health;
     use crate::controller::history::History;
-    use crate::controller::last_base;
+    use crate::controller::last_base::LastBaseStore;
     use crate::controller::leader::Leadership;
     use crate::controller::published::Publisher;
-    use crate::controller::reconcile::Left;
+    use crate::controller::read_back::ReadBack;
+    use crate::controller::reconcile::RunCarryover;
     use crate::controller::testing::{client, reply};
-    use crate::controller::world::World;
     use crate::telemetry::Logging;
     use queuewarden_client::scheduler::Connector;
 
@@ -150,10 +150,10 @@ mod tests {
             (Arc::new(Notify::new()), Arc::new(Health::default()), Publisher::new(None));
         let _endpoints = publisher.subscribe();
         let mut leader = Reconciler {
-            world: World::start(client.clone(), Arc::clone(&changed)),
-            last_base: last_base::Store::new(client.clone(), None),
+            watches: ClusterWatches::start(client.clone(), Arc::clone(&changed)),
+            last_base: LastBaseStore::new(client.clone(), None),
             leadership: Leadership::unconditional(),
-            scheduler: CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health)),
+            read_back: ReadBack::new(Connector::new(client.clone()), Arc::clone(&health)),
             events: Events::start(client.clone(), "test".into()).0,
             history: History::start(client.clone(), Arc::clone(&health)).0,
             client,
@@ -164,12 +164,12 @@ mod tests {
             changed: Arc::clone(&changed),
             state: State::new(7),
             functions,
-            left: Left::default(),
+            carryover: RunCarryover::default(),
         };
         loop {
-            leader.left.changed.store(true, Ordering::Relaxed);
+            leader.carryover.changed.store(true, Ordering::Relaxed);
             let ended = leader.reconcile(|| false).await;
-            if leader.left.unplanned != Some(NoPlan::Unready) {
+            if leader.carryover.unplanned != Some(NoPlan::Unready) {
                 let counted =
                     leader.health.text().contains("queuewarden_reconcile_total{result=\"error\"} 1");
                 return (ended.is_err(), counted);

@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use tokio::time::Instant;
 
 use super::Reconciler;
-use crate::controller::status::{self, Answer};
+use crate::controller::status::{self, PatchResult};
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::{Event, ObjectRef, Plan, ResourceKind, machine};
 
@@ -35,27 +35,27 @@ impl Reconciler {
             unfinished.fetch_or(late, Ordering::Relaxed);
             !late && leadership.holds()
         };
-        let patches = status::patches(snapshot, plan, &self.world, &self.left.reported);
+        let patches = status::patches(snapshot, plan, &self.watches, &self.carryover.reported);
         let mut answers = pin!(status::send(&self.client, patches, may_send));
         let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
         let mut written = false;
         while let Some((patch, answer)) = answers.next().await {
             let ObjectRef { kind, name } = &patch.object;
             let result = match answer {
-                Ok(Answer::Patched(object)) => {
-                    self.world.learn_status(*kind, *object);
+                Ok(PatchResult::Patched(object)) => {
+                    self.watches.learn_status(*kind, *object);
                     for event in events.remove(&patch.object).into_iter().flatten() {
                         self.events.publish(event, &patch.uid);
                     }
                     written = true;
                     "patched"
                 }
-                Ok(Answer::Stale(object)) => {
-                    self.world.learn_status(*kind, *object);
+                Ok(PatchResult::Stale(object)) => {
+                    self.watches.learn_status(*kind, *object);
                     self.changed.notify_one();
                     "stale"
                 }
-                Ok(Answer::Removed) => "stale",
+                Ok(PatchResult::Removed) => "stale",
                 Err(error) => {
                     problem.get_or_insert(error);
                     unreported += 1;
@@ -68,7 +68,7 @@ impl Reconciler {
                 last = Some(patch.object.name);
             }
         }
-        self.left.reported = last.unwrap_or_default();
+        self.carryover.reported = last.unwrap_or_default();
         if let Some(error) = &problem {
             tracing::warn!(%error, objects = unreported, "Could not write the status of objects; trying again");
         }

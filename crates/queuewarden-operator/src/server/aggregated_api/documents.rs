@@ -11,7 +11,7 @@ use axum::routing::get;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::accept::{AnswerFormat, accepted};
+use super::accept::{OBJECT, accepted};
 use crate::controller::published::hexadecimal;
 use crate::server::ServerState;
 use queuewarden_api::aggregated_api::{GROUP, ROOT, discovery, openapi};
@@ -57,10 +57,11 @@ pub(super) fn router() -> Router<Arc<ServerState>> {
     ];
     // The kind of aggregated discovery is in the media type, too.
     let aggregated = |version, media| {
-        (AnswerFormat::discovery(version), Document::new(&discovery::aggregated(version), media))
+        let format = ["APIGroupDiscoveryList", "apidiscovery.k8s.io", version];
+        (format, Document::new(&discovery::aggregated(version), media))
     };
     let groups = Arc::new([
-        (AnswerFormat::OBJECT, Document::new(&discovery::groups(), JSON)),
+        (OBJECT, Document::new(&discovery::groups(), JSON)),
         aggregated("v2", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
         aggregated("v2beta1", "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"),
     ]);

@@ -42,8 +42,6 @@ use go_compat::diag::show;
 use live::LiveQueues;
 use queuewarden_api::aggregated_api::ROOT;
 use queuewarden_api::aggregated_api::review::QueueAccessReviewKind;
-use queuewarden_plan::snapshot::Snapshot;
-use queuewarden_plan::{config_map_of, merged};
 use trust::ProxyTrust;
 
 /// The largest review that is read, in bytes: many groups, and a long path.
@@ -114,18 +112,6 @@ async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<A
             known => known,
         },
         known => known,
-    }
-}
-
-/// Returns the ConfigMap and key of the text that `YuniKorn` runs with: `yunikorn-configs/queues.yaml`.
-/// Positions in it, as it is a generated text, would not help.
-fn in_force(snapshot: &Snapshot) -> String {
-    let flat = merged(snapshot);
-    let queues_key = flat.queues_key();
-    let queues = flat.queues(&queues_key);
-    match queues.origin.filter(|_| !queues.text.is_empty()) {
-        None => "YuniKorn's built-in default".to_owned(),
-        Some(origin) => format!("{}/{}", config_map_of(origin.source), origin.key),
     }
 }
 

@@ -10,9 +10,8 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::accept::{AnswerFormat, accepted};
-use super::{Memory, caller, in_force, warn};
-use crate::controller::published::Queues;
+use super::accept::{AnswerFormat, OBJECT, accepted};
+use super::{Memory, caller, warn};
 use crate::server::ServerState;
 use crate::server::api_error::ApiError;
 use crate::server::permission::Permission;
@@ -23,13 +22,14 @@ use queuewarden_api::aggregated_api::review::DEFAULT_PARTITION;
 use queuewarden_api::aggregated_api::table::{Include, table};
 use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
+use queuewarden_plan::view::AccessView;
 use yunikorn_access::placement::Live;
 
 /// The formats of queues; `Some`: a table of this version.
 const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
-    (AnswerFormat::OBJECT, None),
-    (AnswerFormat::table("v1"), Some("v1")),
-    (AnswerFormat::table("v1beta1"), Some("v1beta1")),
+    (OBJECT, None),
+    (["Table", "meta.k8s.io", "v1"], Some("v1")),
+    (["Table", "meta.k8s.io", "v1beta1"], Some("v1beta1")),
 ];
 
 /// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
@@ -134,9 +134,9 @@ impl ListParameters {
 
 /// One partition at this moment.
 struct View {
-    known: Arc<Queues>,
+    known: Arc<AccessView>,
     partition: String,
-    texts: String,
+    source: Arc<str>,
     /// The queues beside the configuration, or the reason why they are unknown.
     live: Result<Arc<Live>, String>,
 }
@@ -152,13 +152,13 @@ impl View {
             return Err(ApiError::bad_request(message));
         }
         let live = memory.live.queues(&state.lookups.client, &published, partition).await;
-        Ok(Self { known, partition: partition.to_owned(), texts: in_force(&published.snapshot), live })
+        Ok(Self { known, partition: partition.to_owned(), source: Arc::clone(&published.source), live })
     }
 
     /// Returns the queues that match.
     fn queues(&self, matches: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
         let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
-        let answers = Answers { configuration: &self.texts, tree };
+        let answers = Answers { source: &self.source, tree };
         let no_others = Live::default();
         let mut current = queue::live_queues(tree, self.live.as_deref().unwrap_or(&no_others));
         current.retain(matches);

@@ -11,7 +11,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Memory, caller, in_force, warn};
+use super::{Memory, caller, warn};
 use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::api_error::ApiError;
@@ -71,8 +71,8 @@ pub(super) async fn create(
         by: &caller.identity.user,
         user: &access.user.user,
         queue: &request.queue,
-        object: "",
         reason,
+        ..AuditRecord::default()
     };
     memory.audit.note(&state.health, &decision);
     let status = match answer? {
@@ -148,16 +148,15 @@ fn answer(
     let Some(tree) = queues.tree(&request.partition) else {
         return refused("no_queue", format!("there is no partition {}", quoted(&request.partition)));
     };
-    let identity = match tree.identify(about, queues.resolver().here(), published.conf.version) {
+    let identity = match tree.identify(about, queues.resolver.here(), published.conf.version) {
         Ok(identity) => identity,
         Err(Refusal::Undecided(why)) => return undecided(IDENTITY, &why),
         Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
     };
-    let texts = in_force(&published.snapshot);
     match path_of(tree, &request.queue) {
         Ok(path) => {
             let decision = explain(tree, request.right, &path, &identity);
-            let answer = Answers { configuration: &texts, tree }.decision(&decision);
+            let answer = Answers { source: &published.source, tree }.decision(&decision);
             (QueueAccessReviewStatus::decided(answer), decision.clause())
         }
         Err(why) => refused("no_queue", why),

@@ -13,6 +13,7 @@ use super::testing::{certificate, data};
 use super::*;
 use crate::controller::testing::{Issuer, issuer};
 use crate::server::testing::{self, Got, client, defaults, not_found, reply};
+use queuewarden_plan::snapshot::Snapshot;
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 const ALL: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";

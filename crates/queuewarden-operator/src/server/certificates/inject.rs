@@ -14,7 +14,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
-use queuewarden_client::call::{self, call};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// Returns the part of an object that has to change so that it has `bundle`; `None`: it has it, or takes
@@ -64,7 +64,7 @@ async fn inject_into(
     resource: &ApiResource,
     name: &str,
     bundle: &ByteString,
-) -> Result<(), call::Error> {
+) -> Result<(), CallError> {
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), resource);
     let Some(object) = call(objects.get_opt(name)).await? else { return Ok(()) };
     let Some(mut change) = change(&object.data, bundle) else { return Ok(()) };

@@ -16,7 +16,7 @@ use kube::{Api, Client};
 use tokio::time::sleep;
 
 use super::material::{Material, Terms};
-use super::schedule::{Due, MOST, due};
+use super::schedule::{Due, MOST};
 use super::{Problem, delay, inject, secret};
 use crate::controller::clock;
 use crate::server::tls::TlsError;
@@ -81,7 +81,7 @@ impl Keeper {
         let mut desired = self.material.clone();
         for _ in 0..STEPS {
             let reported = self.reported.as_deref() == Some(&desired.bundle());
-            let step = due(&desired.view(&self.terms, reported), now);
+            let step = desired.due(&self.terms, reported, now);
             match step {
                 Due::Nothing => break,
                 Due::Forget(at) => desired.forget(at),
@@ -247,7 +247,6 @@ mod tests {
         leader.listens.store(true, Ordering::Relaxed);
         assert_eq!(leader.round().await, (String::new(), Vec::new()));
         assert_eq!(leader.round().await.1.len(), 1);
-        let shown = leader.keeper.material.view(&Terms::sample(), true).shown;
-        assert_eq!(shown.and_then(|shown| shown.signer), Some(1));
+        assert_eq!(leader.keeper.material.signer(), Some(1));
     }
 }

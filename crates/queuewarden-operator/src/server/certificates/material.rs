@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
-use super::schedule::{Shown, Validity, View};
+use super::schedule::{Due, Shown, Validity, due};
 use crate::server::tls::{TlsError, certificates};
 
 /// Clocks of callers may be late by this much; less, where lifetimes are short.
@@ -146,14 +146,21 @@ impl Material {
         material
     }
 
-    /// Returns the view that [`super::schedule::due`] decides on.
-    pub fn view(&self, terms: &Terms, reported: bool) -> View {
+    /// Returns the change that is due now. `reported` is true if the API server has the bundle.
+    pub fn due(&self, terms: &Terms, reported: bool, now: Timestamp) -> Due {
+        let authorities: Vec<_> = self.authorities.iter().map(|authority| authority.validity).collect();
         let shown = self.shown.as_ref().map(|shown| Shown {
             validity: shown.validity,
-            signer: self.authorities.iter().position(|authority| shown.is_signed_by(authority)),
+            signer: self.signer(),
             names_fit: shown.names == terms.names,
         });
-        View { authorities: self.authorities.iter().map(|one| one.validity).collect(), shown, reported }
+        due(&authorities, shown, reported, now)
+    }
+
+    /// Returns the index of the authority that signed the server certificate.
+    pub fn signer(&self) -> Option<usize> {
+        let shown = self.shown.as_ref()?;
+        self.authorities.iter().position(|authority| shown.is_signed_by(authority))
     }
 
     /// Returns the PEM of all authorities that callers should trust.

@@ -9,13 +9,12 @@
 //! * [`material`]: the keys and certificates; [`secret`]: their storage.
 //! * [`inject`]: publishes the authorities to the API server, before a certificate is used that it could
 //!   not check.
-//! * [`keeper`]: the loop that renews the certificate of our own; [`follower`]: the one that shows it;
-//!   [`files`]: the loop of mounted ones.
+//! * [`keeper`]: the loop that renews the certificate of our own; [`loader`]: the loops that show it, or a
+//!   mounted one.
 
-pub mod files;
-pub mod follower;
 pub mod inject;
 pub mod keeper;
+pub mod loader;
 pub mod material;
 pub mod schedule;
 pub mod secret;

@@ -52,17 +52,6 @@ pub struct Shown {
     pub names_fit: bool,
 }
 
-/// The current state of the authorities and the certificate.
-#[derive(Debug, Clone)]
-pub struct View {
-    /// The authorities, oldest first.
-    pub authorities: Vec<Validity>,
-    /// The certificate; `None`: there is none.
-    pub shown: Option<Shown>,
-    /// True if the API server has the bundle with all authorities.
-    pub reported: bool,
-}
-
 /// The next change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
@@ -76,9 +65,9 @@ pub enum Due {
     Certificate(usize),
 }
 
-/// Returns the change that is due now.
-pub fn due(view: &View, now: Timestamp) -> Due {
-    let View { authorities, shown, reported } = view;
+/// Returns the change that is due now. The oldest authority is the first; `reported` is true if the API
+/// server has the bundle with all of them.
+pub fn due(authorities: &[Validity], shown: Option<Shown>, reported: bool, now: Timestamp) -> Due {
     let is_valid = |authority: &Validity| authority.holds(now);
     if let Some(expired) = authorities.iter().position(|authority| authority.until <= now) {
         return Due::Forget(expired);
@@ -99,7 +88,7 @@ pub fn due(view: &View, now: Timestamp) -> Due {
     let by = shown.signer.filter(|at| authorities.get(*at).is_some_and(is_valid));
     let Some(by) = by else { return Due::Certificate(signer) };
     // Another one signs only after callers know of it. Until then the old one goes on.
-    if by != signer && *reported {
+    if by != signer && reported {
         return Due::Certificate(signer);
     }
     let late = shown.validity.is_late(now, 3) || !shown.names_fit;
@@ -121,59 +110,60 @@ mod tests {
         Validity { from: at(from), until: at(until) }
     }
 
-    fn view(authorities: &[Validity], shown: Option<(Validity, Option<usize>)>, reported: bool) -> View {
+    type SignedBy = (Validity, Option<usize>);
+
+    fn due(authorities: &[Validity], shown: Option<SignedBy>, reported: bool, now: Timestamp) -> Due {
         let shown = shown.map(|(validity, signer)| Shown { validity, signer, names_fit: true });
-        View { authorities: authorities.to_vec(), shown, reported }
+        super::due(authorities, shown, reported, now)
     }
 
     #[test]
     fn begins_with_an_authority_then_a_certificate() {
-        assert_eq!(due(&view(&[], None, false), at(0)), Due::Authority);
-        assert_eq!(due(&view(&[days(0, 600)], None, false), at(0)), Due::Certificate(0));
+        assert_eq!(due(&[], None, false, at(0)), Due::Authority);
+        assert_eq!(due(&[days(0, 600)], None, false, at(0)), Due::Certificate(0));
     }
 
     #[test]
     fn a_certificate_is_renewed_when_a_third_is_left() {
         let authorities = [days(0, 600)];
         let shown = Some((days(100, 106), Some(0)));
-        assert_eq!(due(&view(&authorities, shown, true), at(103)), Due::Nothing);
-        assert_eq!(due(&view(&authorities, shown, false), at(104)), Due::Certificate(0));
-        assert_eq!(due(&view(&authorities, shown, false), at(200)), Due::Certificate(0));
+        assert_eq!(due(&authorities, shown, true, at(103)), Due::Nothing);
+        assert_eq!(due(&authorities, shown, false, at(104)), Due::Certificate(0));
+        assert_eq!(due(&authorities, shown, false, at(200)), Due::Certificate(0));
     }
 
     #[test]
     fn an_authority_is_followed_in_time_and_the_next_signs_when_it_is_known() {
         let old = days(0, 600);
-        assert_eq!(due(&view(&[old], Some((days(399, 405), Some(0))), true), at(399)), Due::Nothing);
-        assert_eq!(due(&view(&[old], Some((days(399, 405), Some(0))), true), at(400)), Due::Authority);
+        assert_eq!(due(&[old], Some((days(399, 405), Some(0))), true, at(399)), Due::Nothing);
+        assert_eq!(due(&[old], Some((days(399, 405), Some(0))), true, at(400)), Due::Authority);
         let both = [old, days(400, 1000)];
         let by_old = |day: i64| Some((days(day - 1, day + 5), Some(0)));
         // The old one goes on until the new one has been known for a sixth of its time ...
-        assert_eq!(due(&view(&both, by_old(499), true), at(499)), Due::Nothing);
-        assert_eq!(due(&view(&both, by_old(497), true), at(501)), Due::Certificate(1));
+        assert_eq!(due(&both, by_old(499), true, at(499)), Due::Nothing);
+        assert_eq!(due(&both, by_old(497), true, at(501)), Due::Certificate(1));
         // ... and until callers know of it, for as long as it can.
-        assert_eq!(due(&view(&both, by_old(501), false), at(501)), Due::Nothing);
-        assert_eq!(due(&view(&both, by_old(501), false), at(505)), Due::Certificate(0));
-        assert_eq!(due(&view(&both, by_old(600), false), at(600)), Due::Forget(0));
-        assert_eq!(due(&view(&both[1..], Some((days(599, 605), None)), false), at(600)), Due::Certificate(0));
+        assert_eq!(due(&both, by_old(501), false, at(501)), Due::Nothing);
+        assert_eq!(due(&both, by_old(501), false, at(505)), Due::Certificate(0));
+        assert_eq!(due(&both, by_old(600), false, at(600)), Due::Forget(0));
+        assert_eq!(due(&both[1..], Some((days(599, 605), None)), false, at(600)), Due::Certificate(0));
     }
 
     #[test]
     fn clocks_that_jump_are_noticed() {
         let authorities = [days(0, 600)];
         let shown = Some((days(100, 106), Some(0)));
-        assert_eq!(due(&view(&authorities, shown, true), at(99)), Due::Certificate(0));
-        assert_eq!(due(&view(&authorities, shown, true), at(-1)), Due::Authority);
-        assert_eq!(due(&view(&authorities, shown, true), at(601)), Due::Forget(0));
+        assert_eq!(due(&authorities, shown, true, at(99)), Due::Certificate(0));
+        assert_eq!(due(&authorities, shown, true, at(-1)), Due::Authority);
+        assert_eq!(due(&authorities, shown, true, at(601)), Due::Forget(0));
     }
 
     #[test]
     fn another_name_needs_another_certificate() {
-        let mut view = view(&[], Some((days(0, 6), Some(0))), true);
-        view.authorities = vec![days(0, 600)];
-        assert_eq!(due(&view, at(1)), Due::Nothing);
-        view.shown = view.shown.map(|shown| Shown { names_fit: false, ..shown });
-        assert_eq!(due(&view, at(1)), Due::Certificate(0));
+        for (names_fit, expected) in [(true, Due::Nothing), (false, Due::Certificate(0))] {
+            let shown = Shown { validity: days(0, 6), signer: Some(0), names_fit };
+            assert_eq!(super::due(&[days(0, 600)], Some(shown), true, at(1)), expected);
+        }
     }
 
     proptest! {
@@ -198,7 +188,7 @@ mod tests {
             let mut steps = 0;
             loop {
                 let before = shown;
-                match due(&View { authorities: authorities.clone(), shown, reported }, now) {
+                match super::due(&authorities, shown, reported, now) {
                     Due::Nothing => break,
                     Due::Forget(gone) => {
                         authorities.remove(gone);

@@ -24,7 +24,6 @@ use super::api_error::ApiError;
 use super::audit::{Audit, AuditRecord};
 use crate::controller::published::{LEFT_ALONE, Published};
 use go_compat::diag::Diagnostic;
-use parity::Registration;
 use queuewarden_api::review::envelope::{self, AdmissionRequest};
 use queuewarden_api::review::user_info::{UserInfoContent, read, response};
 use yunikorn_access::user_info::{self, Decision, Given, Mode, Moment, Outcome, Profile};
@@ -35,7 +34,6 @@ pub fn router() -> Router<Arc<ServerState>> {
         .route("/user-info", post(answer).layer(Extension(Moment::Mutating)))
         .route("/user-info/check", post(answer).layer(Extension(Moment::Final)))
         .layer(Extension(Audit::new("user-info")))
-        .layer(Extension(Registration::new()))
 }
 
 /// Evaluates a request. The second time is after all mutating webhooks: what was reported the first time is
@@ -43,7 +41,6 @@ pub fn router() -> Router<Arc<ServerState>> {
 async fn answer(
     State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
-    registration: Extension<Registration>,
     Extension(moment): Extension<Moment>,
     review: AdmissionReview,
 ) -> Result<Json<Value>, ApiError> {
@@ -68,7 +65,7 @@ async fn answer(
         return allowed_silently();
     }
     if settings.profile == Profile::YuniKorn {
-        return parity::answer(&state, &known, &registration, &audit, request).await.map(Json);
+        return parity::answer(&state, &known, &audit, request).await.map(Json);
     }
     let wanted = content.wanted(request, &known.conf.access);
     let running = state.applications.running(&wanted, &known).await.map_err(ApiError::unavailable)?;
@@ -121,9 +118,9 @@ fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision
         refused: decision.refusal(mode).is_some(),
         by: &request.by.user,
         user: &decision.user,
-        queue: "",
         object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
         reason: if decision.reason.is_empty() { &warnings } else { &decision.reason },
+        ..AuditRecord::default()
     };
     audit.note(&state.health, &decision);
 }

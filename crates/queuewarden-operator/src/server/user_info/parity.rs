@@ -1,20 +1,13 @@
 //! Profile yunikorn: the answers of `YuniKorn`'s admission controller, decision for decision and patch for
 //! patch.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
 use serde_json::Value;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::note;
 use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::api_error::ApiError;
 use crate::server::audit::Audit;
-use queuewarden_api::identity_webhook::YUNIKORN;
 use queuewarden_api::review::admission;
 use queuewarden_api::review::envelope::{AdmissionRequest, AdmissionResponse};
 use queuewarden_api::review::user_info::notes;
@@ -22,14 +15,10 @@ use yunikorn::admission::request::USER_INFO;
 use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
 use yunikorn_access::user_info::{Decision, Mode};
 
-/// The time for which it is cached whether the registration exists.
-const FRESH: Duration = Duration::from_secs(5);
-
 /// Returns the response.
 pub(super) async fn answer(
     state: &ServerState,
     known: &Published,
-    registration: &Registration,
     audit: &Audit,
     review: &AdmissionRequest,
 ) -> Result<Value, ApiError> {
@@ -38,10 +27,10 @@ pub(super) async fn answer(
         Ok(request) => request,
         Err(why) => return Ok(super::refused(audit, state, review, &why, mode)),
     };
-    let registered = async {
-        // No other annotation can be its work.
-        if is_own(&request) { registration.exists(state).await } else { Ok(false) }
-    };
+    // YuniKorn's own admission controller adds a name, and refuses every name that it finds, unless the
+    // requester may set names. A webhook that does the same after it would refuse the name that it has just
+    // added. No other annotation can be its work.
+    let registered = async { if is_own(&request) { state.lookups.has_yunikorn().await } else { Ok(false) } };
     // One after the other they could take all the time that the API server waits for the answer.
     let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
     let evaluation = evaluation.map_err(ApiError::unavailable)?;
@@ -85,49 +74,6 @@ async fn evaluated(state: &ServerState, known: &Published, request: &Request) ->
         priority_class_annotations,
     };
     Ok(model::evaluate(request, &surroundings, &known.conf))
-}
-
-/// The registration of `YuniKorn`'s own admission controller. It adds a name, and refuses every name that it
-/// finds, unless the requester may set names. A webhook that does the same after it would refuse the name
-/// that it has just added.
-#[derive(Debug, Clone)]
-pub(super) struct Registration {
-    /// The last answer, and its time. Requests that come while it is read wait for the same answer.
-    known: Arc<Mutex<Option<(Instant, bool)>>>,
-    /// True if the last read failed, and that was logged; every request would report it again.
-    doubted: Arc<AtomicBool>,
-}
-
-impl Registration {
-    pub(super) fn new() -> Self {
-        Self { known: Arc::default(), doubted: Arc::default() }
-    }
-
-    /// Returns whether it exists.
-    ///
-    /// # Errors
-    /// When that cannot be read in time.
-    async fn exists(&self, state: &ServerState) -> Result<bool, String> {
-        let mut known = self.known.lock().await;
-        if let Some((read, exists)) = *known
-            && read.elapsed() < FRESH
-        {
-            return Ok(exists);
-        }
-        let found = state.lookups.has_yunikorn().await;
-        *known = found.as_ref().ok().map(|exists| (Instant::now(), *exists));
-        let doubted_before = self.doubted.swap(found.is_err(), Ordering::Relaxed);
-        if let Err(why) = &found
-            && !doubted_before
-        {
-            tracing::warn!(
-                name = YUNIKORN,
-                %why,
-                "Nobody knows whether YuniKorn's admission controller is registered"
-            );
-        }
-        found
-    }
 }
 
 /// Returns whether the annotation is exactly the one that the admission controller writes for this

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::server::api_error::ApiError;
 use crate::server::caller::Caller;
 use crate::server::permission::{Permission, Permissions};
-use queuewarden_api::review::envelope::AdmissionRequest as Request;
+use queuewarden_api::review::envelope::AdmissionRequest;
 use queuewarden_api::review::part;
 use queuewarden_api::{GROUP, VERSION};
 
@@ -27,7 +27,7 @@ const ESCALATE: Permission = Permission {
 /// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
 /// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
 /// kube-system controls the cluster anyway.
-pub(super) fn is_housekeeping(request: &Request) -> bool {
+pub(super) fn is_housekeeping(request: &AdmissionRequest) -> bool {
     let user = request.by.user.as_str();
     let theirs =
         user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
@@ -48,7 +48,10 @@ fn spec(object: Option<&RawValue>) -> Option<&str> {
 ///
 /// # Errors
 /// When it cannot be determined.
-pub(super) async fn may_escalate(permissions: &Permissions, request: &Request) -> Result<bool, ApiError> {
+pub(super) async fn may_escalate(
+    permissions: &Permissions,
+    request: &AdmissionRequest,
+) -> Result<bool, ApiError> {
     let caller = Arc::new(Caller {
         identity: request.by.clone(),
         uid: request.by_uid.clone(),
@@ -63,10 +66,10 @@ mod tests {
 
     use super::*;
 
-    fn request(user: &str, operation: &str, old: &Value, new: &Value) -> Request {
+    fn request(user: &str, operation: &str, old: &Value, new: &Value) -> AdmissionRequest {
         let request =
             json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
-        Request::read(json!({"request": request}).to_string().as_bytes()).unwrap()
+        AdmissionRequest::read(json!({"request": request}).to_string().as_bytes()).unwrap()
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
 mod authority;
+mod promises;
 #[cfg(test)]
 mod tests;
 
@@ -19,17 +20,19 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::DynamicObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
 use super::ServerState;
-use super::admission_review::AdmissionReview as Review;
+use super::admission_review::AdmissionReview;
 use super::api_error::{InternalError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
+use super::room::Guest;
 use crate::controller::published::Published;
 use crate::memory::{Budget, MIB};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::review::envelope::{AdmissionRequest as Request, response};
+use promises::Promises;
+use queuewarden_api::review::envelope::{AdmissionRequest, response};
 use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, access_test, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Response, Versions};
@@ -51,6 +54,8 @@ const DOUBT: &str = "unknown";
 #[derive(Debug, Clone)]
 struct Memory {
     permits: Arc<Semaphore>,
+    /// Locked while a delegate's change is decided, so that each one counts those before it.
+    promises: Arc<Mutex<Promises>>,
     audit: Audit,
 }
 
@@ -65,18 +70,19 @@ pub fn config_map_router() -> Router<Arc<ServerState>> {
 }
 
 fn memory(endpoint: &'static str, at_once: usize) -> Extension<Memory> {
-    Extension(Memory { permits: Arc::new(Semaphore::new(at_once)), audit: Audit::new(endpoint) })
+    let permits = Arc::new(Semaphore::new(at_once));
+    Extension(Memory { permits, promises: Arc::default(), audit: Audit::new(endpoint) })
 }
 
 async fn validate(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
-    Review { request, problem }: Review,
+    AdmissionReview { request, problem, from }: AdmissionReview,
 ) -> Json<Value> {
     let request = Arc::new(request);
     let answer = match problem {
         Some(why) => unreadable(&why),
-        None => contained(own(&state, &memory.permits, &request))
+        None => contained(own(&state, &memory, &request, from))
             .await
             .unwrap_or_else(|fault| Err(fault.to_string()))
             .unwrap_or_else(|why| refused(DOUBT, &why)),
@@ -87,7 +93,7 @@ async fn validate(
 async fn config_map(
     State(state): State<Arc<ServerState>>,
     Extension(memory): Extension<Memory>,
-    Review { request, problem }: Review,
+    AdmissionReview { request, problem, .. }: AdmissionReview,
 ) -> Json<Value> {
     let request = Arc::new(request);
     let answer = match problem {
@@ -108,14 +114,14 @@ async fn config_map(
 }
 
 /// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
-fn counts(known: &Published, request: &Request) -> bool {
+fn counts(known: &Published, request: &AdmissionRequest) -> bool {
     (request.group.as_str(), request.kind.as_str()) == ("", "ConfigMap")
         && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
 }
 
 /// Returns whether a review that cannot be read is refused. A crowd must not keep queuewarden from carrying
 /// out its plan.
-fn matters(known: &Published, request: &Request, why: &Diagnostic) -> bool {
+fn matters(known: &Published, request: &AdmissionRequest, why: &Diagnostic) -> bool {
     let account =
         request.by.user.strip_prefix("system:serviceaccount:").and_then(|name| name.split_once(':'));
     let is_ours = account.is_some_and(|(namespace, _)| Some(namespace) == known.own_namespace.as_deref());
@@ -123,7 +129,12 @@ fn matters(known: &Published, request: &Request, why: &Diagnostic) -> bool {
 }
 
 /// Logs the answer and returns the response.
-fn answered(memory: &Memory, state: &ServerState, request: &Request, answer: &Response) -> Json<Value> {
+fn answered(
+    memory: &Memory,
+    state: &ServerState,
+    request: &AdmissionRequest,
+    answer: &Response,
+) -> Json<Value> {
     let word = match answer {
         Response { clause: DOUBT, .. } => "undecided",
         Response { refusal: None, .. } => "accepted",
@@ -137,10 +148,9 @@ fn answered(memory: &Memory, state: &ServerState, request: &Request, answer: &Re
         clause: answer.clause,
         refused: answer.refusal.is_some(),
         by: &request.by.user,
-        user: "",
-        queue: "",
         object: &format!("{} {namespace}{}", request.kind, request.name),
         reason: answer.refusal.as_ref().or(answer.warnings.first()).map_or("", String::as_str),
+        ..AuditRecord::default()
     };
     memory.audit.note(&state.health, &decision);
     Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
@@ -152,7 +162,7 @@ fn unreadable(why: &Diagnostic) -> Response {
 }
 
 fn refused(clause: &'static str, why: &str) -> Response {
-    Response { clause, refusal: Some(why.to_owned()), warnings: Vec::new() }
+    Response { clause, refusal: Some(why.to_owned()), ..Response::default() }
 }
 
 /// Returns the operation as Kubernetes' authorizers call it.
@@ -168,8 +178,9 @@ fn verb(operation: &str) -> &'static str {
 /// Answers a change of one of queuewarden's kinds; an error is a doubt.
 async fn own(
     state: &ServerState,
-    permits: &Arc<Semaphore>,
-    request: &Arc<Request>,
+    Memory { permits, promises, .. }: &Memory,
+    request: &Arc<AdmissionRequest>,
+    from: Guest,
 ) -> Result<Response, String> {
     let known = state.published();
     // A user who may do everything passes while there is no state, so that a new installation can be set
@@ -188,13 +199,24 @@ async fn own(
         };
     };
     let memory = (&state.decoded, PLAN.saturating_add(decoded_bytes([&request.object, &request.old])));
-    let request = Arc::clone(request);
-    planned(permits, memory, known, move |known| match change(&request) {
-        Ok(change) => {
-            let review = admit::Review { by: request.by.clone(), may_escalate, change };
-            admit::admit(&known.snapshot, &review)
+    let (request, budget) = (Arc::clone(request), Arc::clone(&state.decoded));
+    let mut promises = if may_escalate { None } else { Some(Arc::clone(promises).lock_owned().await) };
+    // What was promised before the lock may be shown by now.
+    let known = state.published().unwrap_or(known);
+    let earlier = promises.as_mut().map(|promises| promises.of(from)).unwrap_or_default();
+    planned(permits, memory, known, move |known| {
+        let change = match change(&request) {
+            Ok(change) => change,
+            Err(answer) => return answer,
+        };
+        let review = admit::Review { by: request.by.clone(), may_escalate, change, promised: earlier };
+        let mut answer = admit::admit(&known.snapshot, &review);
+        let promise = answer.promise.take().filter(|_| !request.dry_run);
+        match promises.as_mut().zip(promise).map(|(promises, promise)| promises.make(from, promise, &budget))
+        {
+            Some(Err(full)) => refused(admit::CONCURRENT, &format!("{full}: try again in a minute")),
+            _ => answer,
         }
-        Err(answer) => answer,
     })
     .await
 }
@@ -203,7 +225,7 @@ async fn own(
 async fn guarded(
     state: &ServerState,
     permits: &Arc<Semaphore>,
-    request: &Arc<Request>,
+    request: &Arc<AdmissionRequest>,
 ) -> Result<Response, String> {
     let known = state.published().ok_or("it has not read the cluster yet")?;
     if !counts(&known, request) {
@@ -256,8 +278,8 @@ async fn planned(
 }
 
 /// Returns the change for the plan, or the answer where it cannot be read, or is not evaluated here.
-fn change(request: &Request) -> Result<Change, Response> {
-    let Request { group, kind, .. } = request;
+fn change(request: &AdmissionRequest) -> Result<Change, Response> {
+    let AdmissionRequest { group, kind, .. } = request;
     if group != GROUP {
         return Err(refused(DOUBT, &format!("{kind} of group {group:?} is not decided here")));
     }

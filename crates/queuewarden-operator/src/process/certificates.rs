@@ -1,15 +1,14 @@
-//! `queuewarden certificates`: the process that issues and renews the certificate of the HTTPS endpoints.
+//! The process of `queuewarden certificates`, which issues and renews the certificate of the HTTPS endpoints.
 
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
 use rustls::pki_types::ServerName;
 
-use crate::output::{Exit, Failure};
-use queuewarden_operator::controller::{self, Error};
-use queuewarden_operator::server::certificates::keeper::Keeper;
-use queuewarden_operator::server::certificates::material::Terms;
-use queuewarden_operator::telemetry::{self, Format};
+use super::{ProcessError, config, connect, terminated};
+use crate::server::certificates::keeper::Keeper;
+use crate::server::certificates::material::Terms;
+use crate::telemetry::LogFormat;
 
 /// The Service of `manifests/`.
 const SERVICE: &str = "queuewarden";
@@ -21,9 +20,9 @@ const OUTLIVES: i32 = 3;
 /// Longest lifetime, within the limits of X.509 and of calendars.
 const LONGEST: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
 
-/// Arguments of `certificates`.
+/// The options of the process: the flags of `queuewarden certificates`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct CertificatesOptions {
     /// Namespace of the Secret and the Service, instead of the kubeconfig's or the pod's
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     namespace: Option<String>,
@@ -41,40 +40,26 @@ pub struct Args {
     tls_authority_lifetime: SignedDuration,
     /// Format of log lines
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    log_format: Format,
+    pub(super) log_format: LogFormat,
     /// Log filter: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
-    log_level: String,
+    pub(super) log_level: String,
 }
 
-/// Runs until the process receives a signal to end.
-///
-/// # Errors
-/// When it cannot begin.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
-    args.check().map_err(Failure::Usage)?;
-    let logging = telemetry::start(args.log_format, &args.log_level)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Output(format!("cannot start threads: {error}")))?;
-    let ended = runtime.block_on(keep(args));
-    logging.end();
-    ended.map_err(|error| Failure::Output(error.to_string()))?;
-    Ok(Exit::Clean)
-}
-
-async fn keep(args: &Args) -> Result<(), Error> {
-    let client = controller::connect().await?;
-    let stop = controller::terminated().map_err(Error::Signal)?;
-    let namespace = args.namespace.as_deref().unwrap_or(client.default_namespace());
-    let names = service_names(namespace).into_iter().chain(args.tls_name.iter().cloned()).collect();
-    let terms =
-        Terms { authority: args.tls_authority_lifetime, certificate: args.tls_certificate_lifetime, names };
+/// Issues and renews the certificate until the process receives a signal to end.
+pub(super) async fn keep(options: &CertificatesOptions) -> Result<(), ProcessError> {
+    let client = connect(config().await?)?;
+    let stop = terminated().map_err(ProcessError::Signal)?;
+    let namespace = options.namespace.as_deref().unwrap_or(client.default_namespace());
+    let names = service_names(namespace).into_iter().chain(options.tls_name.iter().cloned()).collect();
+    let terms = Terms {
+        authority: options.tls_authority_lifetime,
+        certificate: options.tls_certificate_lifetime,
+        names,
+    };
     let version = env!("CARGO_PKG_VERSION");
-    tracing::info!(version, namespace, secret = args.tls_secret, "Starting");
-    let keeper = Keeper::new(&client, (namespace, &args.tls_secret), terms);
+    tracing::info!(version, namespace, secret = options.tls_secret, "Starting");
+    let keeper = Keeper::new(&client, (namespace, &options.tls_secret), terms);
     tokio::select! {
         () = keeper.run() => {}
         () = stop => {}
@@ -89,20 +74,20 @@ fn service_names(namespace: &str) -> [String; 2] {
     [name.clone(), format!("{name}.cluster.local")]
 }
 
-impl Args {
-    fn check(&self) -> Result<(), String> {
+impl CertificatesOptions {
+    pub(super) fn check(&self) -> Result<(), ProcessError> {
         let (certificate, authority) = (self.tls_certificate_lifetime, self.tls_authority_lifetime);
         if certificate < SHORTEST || certificate > LONGEST {
-            return Err(format!(
+            return Err(ProcessError::Usage(format!(
                 "--tls-certificate-lifetime {certificate:#}: at least {SHORTEST:#}, and at most 100 years"
-            ));
+            )));
         }
         if authority > LONGEST || authority / OUTLIVES < certificate {
-            return Err(format!(
+            return Err(ProcessError::Usage(format!(
                 "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of \
                 certificates, {certificate:#}, \
                  and at most 100 years"
-            ));
+            )));
         }
         Ok(())
     }

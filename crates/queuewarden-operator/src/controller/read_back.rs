@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::health::Health;
 use queuewarden_client::scheduler::Connector;
-use queuewarden_client::scheduler::{Error, Scheduler};
+use queuewarden_client::scheduler::{SchedulerClient, SchedulerError};
 use queuewarden_plan::snapshot::{NoChecksum, SchedulerAddress, SchedulerAnswer};
 
 /// Longest wait for the scheduler after a write ...
@@ -21,12 +21,12 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_m
 
 /// Sends requests to the scheduler, and counts the responses.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct CountedScheduler {
+pub struct ReadBack {
     connector: Connector,
     health: Arc<Health>,
 }
 
-impl CountedScheduler {
+impl ReadBack {
     /// Creates a sender that has sent nothing yet.
     pub fn new(connector: Connector, health: Arc<Health>) -> Self {
         Self { connector, health }
@@ -44,7 +44,11 @@ impl CountedScheduler {
     }
 
     /// Connects, and counts a failure as one of the endpoint.
-    async fn connect(&self, endpoint: &'static str, address: &SchedulerAddress) -> Result<Scheduler, Error> {
+    async fn connect(
+        &self,
+        endpoint: &'static str,
+        address: &SchedulerAddress,
+    ) -> Result<SchedulerClient, SchedulerError> {
         match self.connector.connect(address).await {
             Ok(scheduler) => Ok(scheduler),
             Err(error) => self.counted(endpoint, async { Err(error) }).await,
@@ -53,7 +57,11 @@ impl CountedScheduler {
 
     /// Asks for the release after the checksum: a scheduler that was replaced between the two is then known
     /// by its new release.
-    async fn with_release(&self, scheduler: &Scheduler, checksum: String) -> Result<SchedulerAnswer, Error> {
+    async fn with_release(
+        &self,
+        scheduler: &SchedulerClient,
+        checksum: String,
+    ) -> Result<SchedulerAnswer, SchedulerError> {
         let release = self.counted("clusters", scheduler.release()).await?;
         Ok(SchedulerAnswer { checksum, release })
     }
@@ -104,11 +112,11 @@ impl CountedScheduler {
     async fn counted<T>(
         &self,
         endpoint: &'static str,
-        request: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
+        request: impl Future<Output = Result<T, SchedulerError>>,
+    ) -> Result<T, SchedulerError> {
         let begin = Instant::now();
         let answer = request.await;
-        let code = answer.as_ref().map_or_else(Error::code, |_| "200");
+        let code = answer.as_ref().map_or_else(SchedulerError::code, |_| "200");
         tracing::debug!(endpoint, code, took = ?begin.elapsed(), "Asked the scheduler");
         self.health.metrics.requested(endpoint, code, begin.elapsed());
         answer

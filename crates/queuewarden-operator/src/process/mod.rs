@@ -1,4 +1,9 @@
-//! The process of `queuewarden run`: the operator and the HTTPS endpoints, which answer from what it saw.
+//! The processes that run in a cluster, with their entry points.
+//!
+//! * [`run`]: `queuewarden run`, the operator and the HTTPS endpoints, which answer from what it saw.
+//! * [`certificates`]: `queuewarden certificates`.
+
+mod certificates;
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,27 +13,32 @@ use std::time::Duration;
 use clap::ArgAction;
 use futures::FutureExt as _;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::{Api, Client};
+use kube::{Api, Client, Config};
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use crate::controller::counted_scheduler::CountedScheduler;
+use crate::controller::cluster_watches::ClusterWatches;
 use crate::controller::events::Events;
 use crate::controller::health::Health;
 use crate::controller::history::History;
+use crate::controller::last_base::LastBaseStore;
 use crate::controller::leader::{Candidate, Leadership};
 use crate::controller::published::Publisher;
-use crate::controller::reconcile::{self, Functions, Left, Reconciler};
-use crate::controller::world::World;
-use crate::controller::{self, last_base};
+use crate::controller::read_back::ReadBack;
+use crate::controller::reconcile::{self, Functions, Reconciler, RunCarryover};
+use crate::controller::watch::SILENCE;
 use crate::memory::Budget;
 use crate::server::open::{Https, Open, OpenError};
 use crate::server::tls::ServerCertificate;
 use crate::server::{lookups, probes};
-use crate::telemetry::{Format, Logging};
+use crate::telemetry::{self, LogFormat, Logging};
 use queuewarden_client::scheduler::Connector;
 use queuewarden_plan::machine::State;
+
+pub use certificates::CertificatesOptions;
 
 /// The name of the Lease.
 const LEASE: &str = "queuewarden";
@@ -38,7 +48,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// The options of the process: the flags of `queuewarden run`.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Options {
+pub struct RunOptions {
     /// Address of /livez, /readyz and /metrics
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
@@ -55,19 +65,34 @@ pub struct Options {
     https: Https,
     /// Format of log lines
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub log_format: Format,
+    log_format: LogFormat,
     /// Log filter: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug; the
     /// YuniKornConfig's annotation queuewarden.dev/log-level changes it while it runs
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
-    pub log_level: String,
+    log_level: String,
 }
 
-/// The reasons why the process cannot run.
+/// The reasons why a process cannot run.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no way to the API server, or no signals.
+pub enum ProcessError {
+    /// An option has a value that cannot be used.
+    #[error("{0}")]
+    Usage(String),
+    /// The process cannot log.
     #[error(transparent)]
-    Operator(#[from] controller::Error),
+    Logging(#[from] telemetry::LoggingError),
+    /// No thread can be started.
+    #[error("cannot start threads: {0}")]
+    Threads(#[source] io::Error),
+    /// No client for the API server could be created.
+    #[error("no way to the API server: {0}")]
+    Client(#[source] Box<kube::Error>),
+    /// Neither a kubeconfig nor a service account.
+    #[error("no way to the API server: {0}")]
+    Config(#[from] kube::config::InferConfigError),
+    /// The signals of the process cannot be received.
+    #[error("cannot wait for signals: {0}")]
+    Signal(#[source] io::Error),
     /// The address cannot be used.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
@@ -76,27 +101,60 @@ pub enum Error {
     Https(#[from] OpenError),
 }
 
-/// Runs until the process receives a signal to end.
+/// Runs the operator until the process receives a signal to end.
 ///
 /// # Errors
 /// When it cannot start; later problems are logged and tried again.
-pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
+pub fn run(options: &RunOptions) -> Result<(), ProcessError> {
+    let log = (options.log_format, &*options.log_level);
+    process(log, Builder::new_multi_thread().worker_threads(2), async |logging| {
+        operate(options, logging).await
+    })
+}
+
+/// Issues and renews the certificate of the HTTPS endpoints until the process receives a signal to end.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn keep_certificates(options: &CertificatesOptions) -> Result<(), ProcessError> {
+    options.check()?;
+    let log = (options.log_format, &*options.log_level);
+    process(log, &mut Builder::new_current_thread(), async |_| certificates::keep(options).await)
+}
+
+/// Logs while `work` runs.
+fn process(
+    (format, filter): (LogFormat, &str),
+    threads: &mut Builder,
+    work: impl AsyncFnOnce(Logging) -> Result<(), ProcessError>,
+) -> Result<(), ProcessError> {
+    let logging = telemetry::start(format, filter)?;
+    let runtime = threads.enable_all().build().map_err(ProcessError::Threads)?;
+    let ended = runtime.block_on(work(logging.clone()));
+    // Does not wait for a plan that is still being made.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    logging.end();
+    ended
+}
+
+async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessError> {
     let name = options.identity.clone().unwrap_or_else(random_name);
-    let config = controller::config().await?;
-    let lookups = controller::made(lookups::client(config.clone()))?;
-    let client = controller::made(Client::try_from(config))?;
-    let listener =
-        TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
-    let stop = controller::terminated().map_err(controller::Error::Signal)?;
+    let config = config().await?;
+    let lookups = lookups::client(config.clone()).map_err(|error| ProcessError::Client(Box::new(error)))?;
+    let client = connect(config)?;
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .map_err(|error| ProcessError::Listen(options.listen, error))?;
+    let stop = terminated().map_err(ProcessError::Signal)?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, identity = name, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
-    let scheduler = CountedScheduler::new(Connector::new(client.clone()), Arc::clone(&health));
+    let read_back = ReadBack::new(Connector::new(client.clone()), Arc::clone(&health));
     let identity = options.https.address.map(|_| ServerCertificate::default());
     let memory = Budget::of_process();
     let probes = probes::serve(listener, Arc::clone(&health), Arc::clone(&memory), identity.clone());
     let endpoints = tokio::spawn(probes);
-    let (leadership, candidate) = elect(&client, &options, &name);
+    let (leadership, candidate) = elect(&client, options, &name);
     let (end, ended) = oneshot::channel::<()>();
     let election = candidate.map(|candidate| tokio::spawn(candidate.run(ended.map(drop))));
     let (events, publishing) = Events::start(client.clone(), name);
@@ -112,21 +170,21 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
         None => None,
     };
     let reconciler = Reconciler {
-        world: World::start(client.clone(), Arc::clone(&changed)),
-        last_base: last_base::Store::new(client.clone(), options.namespace.as_deref()),
+        watches: ClusterWatches::start(client.clone(), Arc::clone(&changed)),
+        last_base: LastBaseStore::new(client.clone(), options.namespace.as_deref()),
         client,
         leadership,
-        scheduler,
+        read_back,
         events,
         history,
         health,
         publisher,
-        own_namespace: options.namespace,
+        own_namespace: options.namespace.clone(),
         logging,
         changed,
         state: State::new(fastrand::u64(..)),
         functions: Functions::default(),
-        left: Left::default(),
+        carryover: RunCarryover::default(),
     };
     Box::pin(reconcile::run(reconciler, stop)).await;
     let shutdown = async {
@@ -151,8 +209,39 @@ pub async fn run(options: Options, logging: Logging) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns a client for the API server.
+fn connect(config: Config) -> Result<Client, ProcessError> {
+    Client::try_from(config).map_err(|error| ProcessError::Client(Box::new(error)))
+}
+
+/// Returns the API server that the environment names.
+async fn config() -> Result<Config, ProcessError> {
+    // Two crates use rustls, so the cryptography provider must be chosen. This fails if it was chosen
+    // already.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let mut config = Config::infer().await?;
+    // Limits a response that begins and does not continue. The longest silence of a healthy response is that
+    // of a watch without changes.
+    config.read_timeout = Some(SILENCE);
+    // The time counts from the request, because the connection may have been idle before.
+    config.reset_reader_on_write = true;
+    Ok(config)
+}
+
+/// Returns a future that completes when the process receives a signal to end.
+fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
 /// Returns whether this replica leads, and the candidate if a Lease decides that.
-fn elect(client: &Client, options: &Options, name: &str) -> (Leadership, Option<Candidate>) {
+fn elect(client: &Client, options: &RunOptions, name: &str) -> (Leadership, Option<Candidate>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);
     }

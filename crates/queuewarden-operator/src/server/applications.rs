@@ -1,4 +1,4 @@
-//! Knows the running applications, for queries about them: it watches the pods that `YuniKorn` schedules,
+//! PublishedReceiver the running applications, for queries about them: it watches the pods that `YuniKorn` schedules,
 //! stores what they reveal about their application, and reads the configuration of a Spark driver on demand.
 //! If the pods alone do not show whether an ID is free, it asks the scheduler.
 //!
@@ -20,13 +20,14 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{interval, timeout};
 
-use super::health::Health;
-use super::published::{Knows, Published};
-use super::watch::{Progress, Store, WatchInto};
+use crate::controller::health::Health;
+use crate::controller::metered::Cost;
+use crate::controller::published::{Published, PublishedReceiver};
+use crate::controller::watch::{Progress, Store, WatchInto};
 use queuewarden_api::pod;
 use queuewarden_client::call::call;
-use queuewarden_client::scheduler;
 use queuewarden_client::scheduler::Connector;
+use queuewarden_client::scheduler::{self, SchedulerError};
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::application::properties;
@@ -62,12 +63,12 @@ const MAX_ASKED: usize = 8;
 /// Longest wait for its answers; the whole answer has 3 seconds.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
-/// The most pods in one response to a list. Each of them has up to 3 MB of JSON.
+/// The most pods in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 8;
 
 /// The queries about applications that are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Mode {
+pub enum ApplicationsMode {
     /// None: pods are not watched
     #[default]
     Off,
@@ -83,7 +84,7 @@ pub enum Mode {
 pub struct Applications(Option<Arc<Inner>>);
 
 struct Inner {
-    mode: Mode,
+    mode: ApplicationsMode,
     pods: WatchInto<Pods>,
     client: Client,
     connector: Connector,
@@ -102,6 +103,7 @@ struct Pods {
 }
 
 impl Store for Pods {
+    const COST: Cost = Cost::POD;
     type Item = Pod;
 
     fn observe(&mut self, event: watcher::Event<Pod>) -> bool {
@@ -128,8 +130,8 @@ struct ApplicationInfo {
 
 impl Applications {
     /// Starts to watch, unless `mode` is off.
-    pub fn start(client: &Client, mode: Mode) -> Self {
-        Self((mode != Mode::Off).then(|| {
+    pub fn start(client: &Client, mode: ApplicationsMode) -> Self {
+        Self((mode != ApplicationsMode::Off).then(|| {
             // Pods that have ended, too: their logs may be read, and their IDs are not free at once.
             let config = watcher::Config::default().fields(&format!("spec.schedulerName={YUNIKORN}"));
             let config = config.page_size(PAGE);
@@ -152,7 +154,7 @@ impl Applications {
 
     /// Returns whether queries about pods are answered.
     pub fn answers_pods(&self) -> bool {
-        self.0.as_ref().is_some_and(|inner| inner.mode == Mode::Pods)
+        self.0.as_ref().is_some_and(|inner| inner.mode == ApplicationsMode::Pods)
     }
 
     /// Returns the progress of the watch.
@@ -161,7 +163,7 @@ impl Applications {
     }
 
     /// Counts the pods that lack an alias which an ACL names, or have a foreign one, again and again.
-    pub async fn count_wrong_aliases(self, knows: Knows, health: Arc<Health>) {
+    pub async fn count_wrong_aliases(self, knows: PublishedReceiver, health: Arc<Health>) {
         let Some(inner) = self.0 else { return };
         let mut next = interval(COUNTED_EVERY);
         loop {
@@ -265,7 +267,7 @@ impl Inner {
                 }
                 match scheduler.get::<ApplicationInfo>(&scheduler::application_path(id)).await {
                     Ok(application) => Ok(Some(application.user)),
-                    Err(scheduler::Error::Status(_, StatusCode::NOT_FOUND)) => Ok(None),
+                    Err(SchedulerError::Status(_, StatusCode::NOT_FOUND)) => Ok(None),
                     Err(error) => Err(error.to_string()),
                 }
             });

@@ -1,6 +1,9 @@
-//! Certificate files that another program renews, such as cert-manager through a mounted Secret. They are
-//! read every few seconds, because a mounted directory is replaced by a link, which file watchers do not
-//! notice reliably.
+//! Loads the certificate that the endpoints show, on every replica that listens: from the Secret that
+//! `queuewarden certificates` writes, or from files that another program renews, such as cert-manager through
+//! a mounted Secret. The authorities of client certificates come from a file, too.
+//!
+//! Files are read every few seconds, because a mounted directory is replaced by a link, which file watchers
+//! do not notice reliably.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,17 +11,86 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::Problem;
-use super::material::Certificate;
+use super::material::{Certificate, Material};
+use super::schedule::Validity;
+use super::{Problem, delay, secret};
+use crate::controller::clock;
 use crate::controller::health::Health;
 use crate::server::caller::Authorities;
 use crate::server::tls::{ServerCertificate, TlsError};
 
+/// Follows the Secret.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Follower {
+    secrets: Api<Secret>,
+    name: String,
+    identity: ServerCertificate,
+    health: Arc<Health>,
+    /// The certificate in use, without its key, and the time for which it is valid.
+    shown: Option<(String, Validity)>,
+    problem: Problem,
+}
+
+impl Follower {
+    /// Returns the follower of Secret `name` in `namespace`, for a certificate that `identity` shows.
+    pub fn new(
+        client: &Client,
+        (namespace, name): (&str, &str),
+        identity: ServerCertificate,
+        health: Arc<Health>,
+    ) -> Self {
+        let secrets = Api::namespaced(client.clone(), namespace);
+        Self { secrets, name: name.to_owned(), identity, health, shown: None, problem: Problem::default() }
+    }
+
+    /// Follows the Secret for ever.
+    pub async fn run(mut self) {
+        loop {
+            let round = self.round(clock::now()).await;
+            self.problem.note(round);
+            let lifetime = self.shown.as_ref().map(|(_, validity)| validity.length());
+            sleep(delay(lifetime)).await;
+        }
+    }
+
+    /// Loads the certificate of the Secret. An invalid one is of no use: without another, this replica is
+    /// not ready.
+    async fn round(&mut self, now: Timestamp) -> Result<(), TlsError> {
+        let name = &self.name;
+        let found = secret::get(&self.secrets, name).await?;
+        let material = found.as_ref().map(secret::read).transpose();
+        let material = material.map_err(|error| TlsError(format!("cannot use Secret {name}: {error}")))?;
+        let Material { authorities, shown } = material.unwrap_or_default();
+        let valid = shown.filter(|certificate| certificate.validity.holds(now));
+        let Some(certificate) = valid else {
+            return Err(TlsError(format!(
+                "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, \
+                 has to run"
+            )));
+        };
+        let until = certificate.validity.until;
+        if self.shown.as_ref().is_none_or(|(chain, _)| *chain != certificate.chain) {
+            let shown = self.identity.show(certificate.chain.as_bytes(), certificate.key.as_bytes());
+            shown.map_err(|error| {
+                TlsError(format!("cannot show the certificate in Secret {name}: {error}"))
+            })?;
+            tracing::info!(%until, "Showing a new certificate");
+            self.shown = Some((certificate.chain, certificate.validity));
+        }
+        let authority_until = authorities.iter().map(|authority| authority.validity.until).max();
+        self.health.metrics.endpoints.certified(until, authority_until);
+        Ok(())
+    }
+}
+
 /// The time between two reads.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 /// Bytes that are read of one file; real files are much smaller.
 const MOST: u64 = 1024 * 1024;
 
@@ -75,7 +147,7 @@ impl CertificateFiles {
         }
         let mut problem = Problem::default();
         loop {
-            sleep(LOOK).await;
+            sleep(LOOK_AT_FILES).await;
             let read = self.look();
             problem.note(read.map_err(|error| format!("{error}; going on with what was read before")));
         }
@@ -133,9 +205,13 @@ fn unusable(path: &Path, error: &TlsError) -> TlsError {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Mutex;
+
+    use jiff::SignedDuration;
+    use serde_json::json;
 
     use super::*;
-    use crate::server::certificates::material::Material;
+    use crate::server::testing::{client, reply};
 
     #[test]
     fn new_authorities_are_taken_while_the_pair_is_broken() {
@@ -163,5 +239,45 @@ mod tests {
         fs::write(&clients, "damaged").unwrap();
         assert!(files.look().unwrap_err().to_string().contains("clients.crt"));
         assert!(!authorities.has_changed().unwrap());
+    }
+
+    /// The follower only gets the Secret, loads a valid certificate from it, and keeps that one when the
+    /// Secret is emptied or taken over.
+    #[tokio::test]
+    async fn valid_certificate_in_the_secret_is_shown_and_stays() {
+        let secret = |material: &Material| Secret { data: Some(secret::data(material)), ..Secret::default() };
+        let mut foreign = secret(&Material::sample());
+        foreign.data.as_mut().unwrap().remove(secret::AUTHORITY_KEYS);
+        let there = Arc::new(Mutex::new(Secret::default()));
+        let served = Arc::clone(&there);
+        let client = client(move |request| {
+            assert_eq!(request.method(), http::Method::GET);
+            let answer = reply(200, &json!(*served.lock().unwrap()));
+            async move { answer }
+        });
+        let identity = ServerCertificate::default();
+        let mut follower =
+            Follower::new(&client, ("guards", "endpoints"), identity.clone(), Arc::new(Health::default()));
+        let mut shown = None;
+        for (material, problem) in [
+            (Secret::default(), "no valid certificate in Secret endpoints"),
+            (secret(&Material::sample()), ""),
+            (secret(&Material::sample()), ""),
+            (Secret::default(), "no valid certificate"),
+            (foreign, "was not written by queuewarden"),
+        ] {
+            *there.lock().unwrap() = material;
+            let found = follower.round(clock::now()).await.err().map(|error| error.to_string());
+            assert!(found.clone().unwrap_or_default().contains(problem), "{found:?}");
+            assert_eq!(found.is_none(), problem.is_empty(), "{found:?}");
+            let changed = follower.shown != shown;
+            assert_eq!(changed, problem.is_empty());
+            shown = follower.shown.clone();
+            assert_eq!(identity.is_ready(), shown.is_some());
+        }
+        let later = clock::now() + SignedDuration::from_hours(7);
+        *there.lock().unwrap() = secret(&Material::sample());
+        let expired = follower.round(later).await.unwrap_err().to_string();
+        assert!(expired.contains("there is no valid certificate in Secret"), "{expired}");
     }
 }

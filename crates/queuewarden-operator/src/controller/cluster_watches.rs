@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::DynamicObject;
 use kube::runtime::watcher;
@@ -16,9 +16,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::cache::{Cache, Cached, Moment};
-use super::current_object::{CurrentObject, Object, keep};
+use super::clock;
+use super::current_object::{CachedObject, CurrentObject, to_cached};
+use super::identity_webhook::IdentityWebhookWatches;
+use super::mirror::MirrorWatches;
 use super::watch::{Progress, Watch};
-use super::{clock, identity_webhook, mirror};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
@@ -32,21 +34,18 @@ use queuewarden_plan::snapshot::{
 };
 use yunikorn_access::user_info::Mode;
 
-/// The most objects in one response to a list. Their writers decide how large they are.
+/// The most objects in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 32;
 
-/// The time for which the API server must refuse a ConfigMap that was never read before that is reported.
-pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
-
-type Objects<S, M> = Watch<Object<Entry<S, M>>>;
+type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
 
 /// All watches, and those that are about to replace them.
 ///
 /// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
-/// ([`World::relist`]): the watches are started a second time, and replace the running ones once all of them
-/// have listed. Until then the endpoints use the current data.
+/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all
+/// of them have listed. Until then the endpoints use the current data.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct World {
+pub struct ClusterWatches {
     current: Watches,
     /// True while a relist that was requested is not reported as done.
     relisting: bool,
@@ -59,11 +58,11 @@ struct Watches {
     changed: Arc<Notify>,
     queue_acls: Objects<QueueAclSpec, Arc<QueueAclInForce>>,
     policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
-    configs: Watch<Object<ConfigEntry>>,
+    configs: Watch<CachedObject<ConfigEntry>>,
     access_tests: Objects<AccessTestSpec, ()>,
     maps: Option<Maps>,
-    mirror: Option<mirror::Watches>,
-    identity_webhook: Option<identity_webhook::Watches>,
+    mirror: Option<MirrorWatches>,
+    identity_webhook: Option<IdentityWebhookWatches>,
     /// The time when the watches were started.
     begun: Instant,
 }
@@ -77,14 +76,14 @@ struct Maps {
     watches: BTreeMap<String, Watch<ConfigMapState>>,
 }
 
-impl World {
+impl ClusterWatches {
     /// Starts all watches.
     pub fn start(client: Client, changed: Arc<Notify>) -> Self {
         Self { current: Watches::start(client, changed), relisting: false, next: None }
     }
 
-    /// Reads everything again with lists started after `since`; [`World::relisted`] reports when that is
-    /// done.
+    /// Reads everything again with lists started after `since`; [`ClusterWatches::relisted`] reports when
+    /// that is done.
     pub fn relist(&mut self, since: Instant) {
         self.relisting = true;
         let Watches { client, changed, begun, .. } = &self.current;
@@ -93,8 +92,8 @@ impl World {
         changed.notify_one();
     }
 
-    /// Returns true once when everything was read again since [`World::relist`]. From then on nothing older
-    /// is observed.
+    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on
+    /// nothing older is observed.
     pub fn relisted(&mut self) -> bool {
         let watches = self.next.as_mut().unwrap_or(&mut self.current);
         if !self.relisting || watches.snapshot(clock::now()).is_none() {
@@ -144,10 +143,10 @@ impl World {
     pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            ResourceKind::QueueAcl => queue_acls.cache().learn_status(keep_queue_acl(object)),
-            ResourceKind::AdmissionPolicy => policies.cache().learn_status(keep_policy(object)),
-            ResourceKind::YuniKornConfig => configs.cache().learn_status(keep_config(object)),
-            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(keep_access_test(object)),
+            ResourceKind::QueueAcl => queue_acls.cache().learn_status(queue_acl_to_cached(object)),
+            ResourceKind::AdmissionPolicy => policies.cache().learn_status(policy_to_cached(object)),
+            ResourceKind::YuniKornConfig => configs.cache().learn_status(config_to_cached(object)),
+            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(access_test_to_cached(object)),
         }
     }
 
@@ -163,7 +162,7 @@ impl World {
 
     /// Stores a ConfigMap that our request, made after `moment`, returned.
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
-        let map = keep_config_map(map);
+        let map = config_map_to_cached(map);
         if let Some((watch, moment)) = self.map(&map.name).zip(moment) {
             watch.cache().learn(map, moment);
         }
@@ -181,7 +180,7 @@ impl World {
     }
 
     /// Returns the watches of the RBAC mirror, while there are any.
-    pub fn mirror(&self) -> Option<&mirror::Watches> {
+    pub fn mirror(&self) -> Option<&MirrorWatches> {
         self.current.mirror.as_ref()
     }
 
@@ -195,8 +194,8 @@ impl World {
     /// the kind not installed, and they have never worked: alerts on stalled watches would report them for
     /// ever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
-        let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
-        let webhooks = self.current.identity_webhook.iter().flat_map(identity_webhook::Watches::progress);
+        let mirror = self.current.mirror.iter().flat_map(MirrorWatches::progress);
+        let webhooks = self.current.identity_webhook.iter().flat_map(IdentityWebhookWatches::progress);
         let optional = webhooks.chain([self.current.access_tests.progress()]);
         let optional = optional.filter(|watch| !watch.is_refused() || watch.succeeded() > 0);
         self.current.needed().chain(optional).chain(mirror).cloned().collect()
@@ -206,10 +205,10 @@ impl World {
 impl Watches {
     fn start(client: Client, changed: Arc<Notify>) -> Self {
         Self {
-            queue_acls: objects(&client, ResourceKind::QueueAcl, keep_queue_acl, &changed),
-            policies: objects(&client, ResourceKind::AdmissionPolicy, keep_policy, &changed),
-            configs: objects(&client, ResourceKind::YuniKornConfig, keep_config, &changed),
-            access_tests: objects(&client, ResourceKind::QueueAccessTest, keep_access_test, &changed),
+            queue_acls: objects(&client, ResourceKind::QueueAcl, queue_acl_to_cached, &changed),
+            policies: objects(&client, ResourceKind::AdmissionPolicy, policy_to_cached, &changed),
+            configs: objects(&client, ResourceKind::YuniKornConfig, config_to_cached, &changed),
+            access_tests: objects(&client, ResourceKind::QueueAccessTest, access_test_to_cached, &changed),
             maps: None,
             mirror: None,
             identity_webhook: None,
@@ -243,7 +242,7 @@ impl Watches {
             }
         }
         self.follow_identity_webhook();
-        if self.mirror.as_ref().is_some_and(mirror::Watches::reading)
+        if self.mirror.as_ref().is_some_and(MirrorWatches::reading)
             || self.identity_webhook.as_ref().is_some_and(|watches| watches.reading(now))
         {
             return None;
@@ -256,7 +255,7 @@ impl Watches {
             defaults,
             base,
             output,
-            mirror: self.mirror.as_ref().map(mirror::Watches::observed),
+            mirror: self.mirror.as_ref().map(MirrorWatches::observed),
             ..Snapshot::empty(now)
         })
     }
@@ -286,7 +285,7 @@ impl Watches {
             self.mirror = None;
         } else if self.mirror.is_none() {
             tracing::info!("Watching the RBAC mirror");
-            self.mirror = Some(mirror::Watches::start(&self.client, &self.changed));
+            self.mirror = Some(MirrorWatches::start(&self.client, &self.changed));
         }
     }
 
@@ -303,7 +302,7 @@ impl Watches {
             self.identity_webhook = None;
         } else if self.identity_webhook.is_none() {
             tracing::info!("Watching the registration of the user-info webhook");
-            self.identity_webhook = Some(identity_webhook::Watches::start(&self.client, &self.changed));
+            self.identity_webhook = Some(IdentityWebhookWatches::start(&self.client, &self.changed));
         }
     }
 
@@ -338,7 +337,7 @@ impl Maps {
             watches.entry(name.to_owned()).or_insert_with(|| {
                 let api = |client| Api::<ConfigMap>::namespaced(client, &namespace);
                 let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-                Watch::start(client, api, config, keep_config_map, label, changed)
+                Watch::start(client, api, config, config_map_to_cached, label, changed)
             });
         }
         Self { namespace, base, output, watches }
@@ -356,9 +355,7 @@ impl Maps {
     /// single refusal does not count.
     fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
         self.watches.iter().find_map(|(name, watch)| {
-            let problem = watch.progress().problem().filter(|problem| {
-                problem.code == Some(403) && now.duration_since(problem.since) >= FORBIDDEN_FOR
-            })?;
+            let problem = watch.progress().problem().filter(|problem| problem.is_denied(now))?;
             let message = format!(
                 "queuewarden may not read ConfigMap {}/{name}; if `spec.namespace` and the name are right, list it \
                  in the Role of its ServiceAccount: {}",
@@ -372,40 +369,42 @@ impl Maps {
 fn objects<T: Send + Sync + 'static>(
     client: &Client,
     kind: ResourceKind,
-    keep: fn(DynamicObject) -> Cached<T>,
+    convert: fn(DynamicObject) -> Cached<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
     let config = watcher::Config::default().page_size(PAGE);
-    Watch::start(client, |client| api(kind, client), config, keep, kind.plural(), changed)
+    Watch::start(client, |client| api(kind, client), config, convert, kind.plural(), changed)
 }
 
-fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {
+fn entries<E: Clone>(cache: &Cache<CachedObject<E>>) -> Vec<E> {
     cache.objects().map(|object| (*object.entry).clone()).collect()
 }
 
-fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
+fn shared<E>(cache: &Cache<CachedObject<E>>) -> Vec<Arc<E>> {
     cache.objects().map(|object| Arc::clone(&object.entry)).collect()
 }
 
-fn keep_queue_acl(object: DynamicObject) -> Cached<Object<QueueAclEntry>> {
-    keep::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
+fn queue_acl_to_cached(object: DynamicObject) -> Cached<CachedObject<QueueAclEntry>> {
+    to_cached::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
 }
 
-fn keep_policy(object: DynamicObject) -> Cached<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
-    keep::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
+fn policy_to_cached(
+    object: DynamicObject,
+) -> Cached<CachedObject<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
+    to_cached::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
-fn keep_config(object: DynamicObject) -> Cached<Object<ConfigEntry>> {
-    keep::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
+fn config_to_cached(object: DynamicObject) -> Cached<CachedObject<ConfigEntry>> {
+    to_cached::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
-fn keep_access_test(object: DynamicObject) -> Cached<Object<Entry<AccessTestSpec, ()>>> {
-    keep::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
+fn access_test_to_cached(object: DynamicObject) -> Cached<CachedObject<Entry<AccessTestSpec, ()>>> {
+    to_cached::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
 /// Converts a ConfigMap. Every change matters, including a change of an owner.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
-fn keep_config_map(map: ConfigMap) -> Cached<ConfigMapState> {
+fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
     Cached {
         name: state.name.clone(),

@@ -44,14 +44,14 @@ use tokio::time::{Instant, sleep};
 pub use planning::{Functions, Step};
 
 use super::clock;
-use super::counted_scheduler::CountedScheduler;
+use super::cluster_watches::ClusterWatches;
 use super::events::Events;
 use super::health::Health;
 use super::history::History;
-use super::last_base;
+use super::last_base::LastBaseStore;
 use super::leader::Leadership;
 use super::published::Publisher;
-use super::world::World;
+use super::read_back::ReadBack;
 use crate::telemetry::Logging;
 use queuewarden_api::v1alpha1::{SINGLETON, YuniKornConfig};
 use queuewarden_plan::ParseCache;
@@ -76,13 +76,13 @@ pub struct Reconciler {
     /// The client for the API server.
     pub client: Client,
     /// The watched objects.
-    pub world: World,
+    pub watches: ClusterWatches,
     /// The view of whether this replica writes.
     pub leadership: Leadership,
-    /// The requests to the scheduler.
-    pub scheduler: CountedScheduler,
+    /// The read-back from the scheduler.
+    pub read_back: ReadBack,
     /// The store of the last good base.
-    pub last_base: last_base::Store,
+    pub last_base: LastBaseStore,
     /// The queue of events to publish.
     pub events: Events,
     /// The queue of revisions to record.
@@ -102,12 +102,12 @@ pub struct Reconciler {
     /// The functions that compute.
     pub functions: Functions,
     /// The data that a run leaves for the next one.
-    pub left: Left,
+    pub carryover: RunCarryover,
 }
 
 /// The data that a run leaves for the next one.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct RunCarryover {
     /// True if something has changed since the last run began.
     changed: Arc<AtomicBool>,
     /// The parse cache of the last plan.
@@ -203,7 +203,7 @@ fn causes(
     reconciler: &Reconciler,
 ) -> impl Stream<Item = Result<ReconcileRequest<Installation>, Infallible>> + Send + 'static {
     let start = stream::once(std::future::ready("start"));
-    let (notify, flag) = (Arc::clone(&reconciler.changed), Arc::clone(&reconciler.left.changed));
+    let (notify, flag) = (Arc::clone(&reconciler.changed), Arc::clone(&reconciler.carryover.changed));
     let changes = stream::unfold((notify, flag), async |(notify, flag)| {
         notify.notified().await;
         flag.store(true, Ordering::Relaxed);
@@ -223,23 +223,23 @@ fn causes(
 impl Reconciler {
     /// Performs one run, unless it is to stop.
     async fn reconcile(&mut self, is_stopping: impl Fn() -> bool) -> Result<Action, PlanFailed> {
-        let changed = self.left.changed.load(Ordering::Relaxed);
+        let changed = self.carryover.changed.load(Ordering::Relaxed);
         if changed {
             self.settle().await;
         }
         if is_stopping() {
             return Ok(Action::await_change());
         }
-        self.health.round(self.world.progress());
-        self.logging.follow(self.world.log_level().as_deref());
+        self.health.round(self.watches.progress());
+        self.logging.follow(self.watches.log_level().as_deref());
         self.health.metrics.leader.set(self.leadership.holds().into());
         let begin = Instant::now();
         let mut actions = self.news(changed).await;
         let (mut planned, mut due) = (false, clock::precise());
-        self.left.unplanned = None;
+        self.carryover.unplanned = None;
         while let Some(action) = actions.pop_front() {
             if self.has_lost() {
-                self.left.term = None;
+                self.carryover.term = None;
                 actions = self.feed(Event::LeadershipLost).await.into();
                 continue;
             }
@@ -250,20 +250,20 @@ impl Reconciler {
             let Some(event) = self.perform(action).await else { continue };
             planned |= matches!(event, Event::Observed(_));
             if matches!(event, Event::Unready) {
-                self.left.unplanned = Some(NoPlan::Unready);
+                self.carryover.unplanned = Some(NoPlan::Unready);
             }
             actions.extend(self.feed(event).await);
         }
-        if self.left.unplanned.is_some() {
+        if self.carryover.unplanned.is_some() {
             self.health.metrics.unplanned();
         }
         if planned {
             self.health.metrics.reconciled(begin.elapsed(), self.state.is_backing_off());
         }
         // The objects may now name others, which need other watches.
-        self.world.follow_mirror();
-        self.health.round(self.world.progress());
-        match self.left.unplanned {
+        self.watches.follow_mirror();
+        self.health.round(self.watches.progress());
+        match self.carryover.unplanned {
             Some(NoPlan::Failed) => Err(PlanFailed { due }),
             Some(NoPlan::Unready) | None => Ok(requeue(due)),
         }
@@ -272,27 +272,27 @@ impl Reconciler {
     /// Waits until nothing has changed for [`QUIET`], but at most [`LATEST`].
     async fn settle(&self) {
         let latest = Instant::now() + LATEST;
-        while self.left.changed.swap(false, Ordering::Relaxed) && Instant::now() < latest {
+        while self.carryover.changed.swap(false, Ordering::Relaxed) && Instant::now() < latest {
             sleep(QUIET).await;
         }
-        self.left.changed.store(false, Ordering::Relaxed);
+        self.carryover.changed.store(false, Ordering::Relaxed);
     }
 
     /// Reports to the machine what has happened since the last run, and that one begins.
     async fn news(&mut self, changed: bool) -> VecDeque<machine::Action> {
         let mut news = Vec::new();
         let term = self.leadership.leads_since();
-        if self.left.term != term {
-            news.extend(self.left.term.map(|_| Event::LeadershipLost));
+        if self.carryover.term != term {
+            news.extend(self.carryover.term.map(|_| Event::LeadershipLost));
             news.extend(term.map(|_| Event::LeadershipWon));
-            self.left.term = term;
+            self.carryover.term = term;
         }
-        if self.state.leads() && self.world.relisted() {
+        if self.state.leads() && self.watches.relisted() {
             news.push(Event::Relisted);
         }
-        let failing = self.world.failing();
-        if self.left.failing != failing {
-            self.left.failing.clone_from(&failing);
+        let failing = self.watches.failing();
+        if self.carryover.failing != failing {
+            self.carryover.failing.clone_from(&failing);
             news.push(Event::Watches(failing));
         }
         news.push(if changed { Event::Changed } else { Event::Due });
@@ -307,6 +307,6 @@ impl Reconciler {
 
     /// Returns whether this replica has lost the Lease since the machine was notified that it leads.
     fn has_lost(&self) -> bool {
-        self.left.term.is_some() && self.leadership.leads_since() != self.left.term
+        self.carryover.term.is_some() && self.leadership.leads_since() != self.carryover.term
     }
 }
