@@ -19,4 +19,6 @@ mod monitoring;
 #[cfg(test)]
 mod rights;
 #[cfg(test)]
+mod structure;
+#[cfg(test)]
 mod words;

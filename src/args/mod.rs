@@ -13,10 +13,9 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::ask::{can_i, explain, matrix, place, report, what_can, who_can, whoami};
+use crate::commands::ask::{can_i, matrix, place, report, what_can, who_can, whoami};
 #[cfg(feature = "import")]
-use crate::commands::change::import;
-use crate::commands::change::{grant, revoke, suspend};
+use crate::commands::change::{grant, import, revoke, suspend};
 use crate::commands::check::{acl, diff, render, review, test, validate};
 use crate::commands::operate::{authorizer_config, check, crds, describe, history, run, status, user_info};
 use crate::commands::other::{codes, completion, man, version};
@@ -41,71 +40,71 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Check whether a user may do something on a queue, or with an application
-    CanI(can_i::Args),
+    CanI(can_i::CanIArgs),
     /// Explain why a user may, or may not, do something
-    Explain(explain::Args),
+    Explain(can_i::ExplainArgs),
     /// List everyone who may submit to a queue, or administer it
-    WhoCan(who_can::Args),
+    WhoCan(who_can::WhoCanArgs),
     /// List the queues that a user may submit to, or administer
-    WhatCan(what_can::Args),
+    WhatCan(what_can::WhatCanArgs),
     /// Show the names that YuniKorn knows you by, and which of them ACLs can have
-    Whoami(whoami::Args),
+    Whoami(whoami::WhoamiArgs),
     /// Show who may do what on each queue
-    Matrix(matrix::Args),
+    Matrix(matrix::MatrixArgs),
     /// Show in which queue an application would run, and why
-    Place(place::Args),
+    Place(place::PlaceArgs),
     /// Write a page about queues, access, problems and changes
-    Report(report::Args),
+    Report(report::ReportArgs),
     /// Explain an ACL as YuniKorn reads it
-    Acl(acl::Args),
+    Acl(acl::AclArgs),
     /// Find what is wrong with files or a cluster, or does not do what it seems to
     #[command(visible_alias = "lint")]
-    Validate(validate::Args),
+    Validate(validate::ValidateArgs),
     /// Show who gains and who loses access between two configurations
-    Diff(diff::Args),
+    Diff(diff::DiffArgs),
     /// Print the ConfigMap and the conditions that the operator would write
-    Render(render::Args),
+    Render(render::RenderArgs),
     /// Test a configuration against the access it is meant to give
-    Test(test::Args),
+    Test(test::TestArgs),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
-    Review(review::Args),
+    Review(review::ReviewArgs),
     /// Give users and groups a right, by a QueueAcl
-    Grant(grant::Args),
+    Grant(grant::GrantArgs),
     /// Take users and groups out of QueueAcls
-    Revoke(revoke::Args),
+    Revoke(revoke::RevokeArgs),
     /// Suspend a QueueAcl, or the writing of the ConfigMap
-    Suspend(suspend::Args),
+    Suspend(suspend::SuspendArgs),
     /// Resume what was suspended
-    Resume(suspend::Args),
+    Resume(suspend::SuspendArgs),
     /// Convert the access rules of YARN, Spark or a queues.yaml to QueueAcls
     #[cfg(feature = "import")]
-    Import(import::Args),
+    Import(import::ImportArgs),
     /// Show what is in force, who writes, and which objects need attention
-    Status(status::Args),
+    Status(status::StatusArgs),
     /// Show a QueueAcl, who gains and who loses by it, and its events
-    Describe(describe::Args),
+    Describe(describe::DescribeArgs),
     /// List the texts that the operator wrote, show one, or compare two
-    History(history::Args),
+    History(history::HistoryArgs),
     /// Check an installation, and print a remedy for each problem
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Print the custom resource definitions
-    Crds(crds::Args),
+    Crds(crds::CrdsArgs),
     /// Work with the names of users that pods carry
-    UserInfo(user_info::Args),
+    UserInfo(user_info::UserInfoArgs),
     /// Print the files by which an API server uses queuewarden as an authorizer
-    AuthorizerConfig(authorizer_config::Args),
+    AuthorizerConfig(authorizer_config::AuthorizerConfigArgs),
     /// Run the operator
     Run(RunOptions),
     /// Issue and renew the certificate of the operator's HTTPS endpoints
     Certificates(CertificatesOptions),
     /// List the codes of all diagnostics, or explain one
-    Codes(codes::Args),
+    Codes(codes::CodesArgs),
     /// Print the script that completes commands in a shell
-    Completion(completion::Args),
+    Completion(completion::CompletionArgs),
     /// Print the manual page, or write those of all subcommands
-    Man(man::Args),
+    Man(man::ManArgs),
     /// Print the version, and the versions it was tested with
-    Version(version::Args),
+    Version(version::VersionArgs),
 }
 
 /// The groups in which help lists the commands, each with its first one.
@@ -113,7 +112,7 @@ const GROUPS: [(&str, &str); 5] =
     [("Ask", "can-i"), ("Check", "acl"), ("Change", "grant"), ("Operate", "status"), ("Other", "codes")];
 
 /// Name of the program as a plugin of kubectl: then it is started as `kubectl queuewarden`.
-pub(crate) const PLUGIN: &str = "kubectl-queuewarden";
+const PLUGIN: &str = "kubectl-queuewarden";
 
 /// Returns the command line, under the name by which the program was started.
 pub(crate) fn command() -> clap::Command {
@@ -224,24 +223,25 @@ pub fn main() -> ExitCode {
         let matches = command().try_get_matches();
         Cli::from_arg_matches(&matches.map_err(|error| with_guess(error, &command()))?)
     };
-    let cli = match completion::answer().and_then(|done| if done { Ok(None) } else { parsed().map(Some) }) {
-        Ok(Some(cli)) => cli,
-        Ok(None) => return ExitCode::SUCCESS,
-        Err(error) => {
-            // Help and version are answers, not errors; clap knows where each goes. A closed output is no
-            // reason to fail.
-            let error = printable(error);
-            drop(error.print());
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
-    };
+    let cli =
+        match completion::answer(command).and_then(|done| if done { Ok(None) } else { parsed().map(Some) }) {
+            Ok(Some(cli)) => cli,
+            Ok(None) => return ExitCode::SUCCESS,
+            Err(error) => {
+                // Help and version are answers, not errors; clap knows where each goes. A closed output is no
+                // reason to fail.
+                let error = printable(error);
+                drop(error.print());
+                return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            }
+        };
     let console = Console::new(cli.color);
     let ended = match &cli.command {
         Command::Render(args) => render::run(args, console),
         Command::Validate(args) => validate::run(args, console),
         Command::Acl(args) => acl::run(args, console),
         Command::CanI(args) => can_i::run(args, console),
-        Command::Explain(args) => explain::run(args, console),
+        Command::Explain(args) => can_i::explain(args, console),
         Command::WhoCan(args) => who_can::run(args, console),
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Whoami(args) => whoami::run(args, console),
@@ -265,8 +265,8 @@ pub fn main() -> ExitCode {
         Command::Crds(args) => crds::run(args, console),
         Command::UserInfo(args) => user_info::run(args, console),
         Command::Codes(args) => codes::run(args, console),
-        Command::Completion(args) => completion::run(args, console),
-        Command::Man(args) => man::run(args, console),
+        Command::Completion(args) => completion::run(args, PLUGIN, console),
+        Command::Man(args) => man::run(args, command(), console),
         Command::Run(args) => run::run(args),
         Command::Certificates(args) => run::certificates(args),
         Command::Version(args) => version::run(args, console),

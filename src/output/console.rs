@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 
-use crate::output::format::wrapped;
 use go_compat::diag::{is_obeyed, show};
 
 /// Fewest columns at which lines are wrapped.
@@ -199,6 +198,26 @@ fn color_code(text: &str) -> usize {
         codes.split(';').all(is_color).then_some(codes.len())
     };
     code().map_or(0, |length| length.saturating_add("\u{1b}[m".len()))
+}
+
+/// Breaks a text between its words into lines that end at this width. The first follows what is `indent`
+/// columns wide, the others begin below it. A longer word has a line of its own, whole.
+pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
+    let Some(room) = width.map(|width| width.saturating_sub(indent)) else { return text.to_owned() };
+    let (mut shown, mut line) = (String::with_capacity(text.len()), 0_usize);
+    for (number, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        let end = line.saturating_add(length).saturating_add(1);
+        if number > 0 && end > room {
+            shown.extend(["\n", &" ".repeat(indent)]);
+            line = length;
+        } else {
+            shown.push_str(if number > 0 { " " } else { "" });
+            line = if number > 0 { end } else { length };
+        }
+        shown.push_str(word);
+    }
+    shown
 }
 
 #[cfg(test)]

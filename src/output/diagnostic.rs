@@ -7,8 +7,8 @@ use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer,
 use serde_json::{Map, Value, json};
 
 use super::console::Look;
-use crate::output::format::wrapped;
-use crate::source::input::source::Source;
+use crate::output::console::wrapped;
+use crate::output::text::Source;
 use go_compat::diag::{Diagnostic, Severity, Span};
 
 /// Maximum length of a line, in bytes; longer ones are cut.
@@ -91,6 +91,14 @@ fn near(text: &str, line: Span, marked: Span) -> (Span, Span) {
     let marked = Span::new(marked.start, boundary(marked.end.min(marked.start.saturating_add(NEAR))));
     let start = boundary(marked.start.saturating_sub(NEAR)).max(line.start);
     (Span::new(start, boundary(marked.end.saturating_add(NEAR))), marked)
+}
+
+/// Returns the part of a text that a finding replaces, and what is written instead; `None` if the finding has
+/// no replacement for exactly what is written there.
+pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'a str)> {
+    let (span, replacement) = (diagnostic.span?, diagnostic.replacement.as_deref()?);
+    let written = source.text.get(span.start..span.end)?;
+    (written == replacement.written).then_some((span, replacement.instead.as_str()))
 }
 
 /// Returns the severity of a diagnostic for programs.

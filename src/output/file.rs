@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::Failure;
-use crate::source::input::source::shown;
+use crate::output::text::shown;
 
 /// Writes `content` to `path` unless the file already holds it. An existing file keeps its permissions; a
 /// symbolic link stays one, and its target is replaced or created. Pipes and devices are written to directly.

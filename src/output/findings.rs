@@ -11,13 +11,20 @@ use super::console::Look;
 use super::{Failure, sarif};
 use crate::output::diagnostic;
 use crate::output::format::AnswerFormat;
-use crate::source::input::source::Source;
-use crate::source::input::{MAX_FINDINGS, SourceDiagnostic, TOO_MANY_FINDINGS};
+use crate::output::text::{Source, SourceDiagnostic};
 pub use go_compat::diag::plural;
-use go_compat::diag::{Diagnostic, Severity, Span};
+use go_compat::diag::{Code, Diagnostic, Severity, Span};
 use queuewarden_api::answer::VERSION;
 use queuewarden_plan::ahead::Ahead;
 use yunikorn::right::AclKey;
+
+/// More was found in the file than is listed of one.
+///
+/// It is an error if an unlisted finding is one.
+pub const TOO_MANY_FINDINGS: Code = Code::new(6009, "too-many-findings");
+
+/// Maximum number of findings that are listed of a file.
+pub const MAX_FINDINGS: usize = 1000;
 
 /// Output format of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -4,11 +4,12 @@ use std::iter;
 
 use serde::Serialize;
 
-use crate::output::console::{Emphasis, Look};
+use crate::output::console::{Emphasis, Look, wrapped};
 use crate::output::{Console, Failure};
 pub use go_compat::diag::visible;
 use go_compat::diag::{cut, is_obeyed, plural, show};
 use go_compat::go_json;
+use yunikorn::queue::nearest;
 
 /// Output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -258,26 +259,6 @@ impl Table {
     }
 }
 
-/// Breaks a text between its words into lines that end at this width. The first follows what is `indent`
-/// columns wide, the others begin below it. A longer word has a line of its own, whole.
-pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> String {
-    let Some(room) = width.map(|width| width.saturating_sub(indent)) else { return text.to_owned() };
-    let (mut shown, mut line) = (String::with_capacity(text.len()), 0_usize);
-    for (number, word) in text.split(' ').enumerate() {
-        let length = word.chars().count();
-        let end = line.saturating_add(length).saturating_add(1);
-        if number > 0 && end > room {
-            shown.extend(["\n", &" ".repeat(indent)]);
-            line = length;
-        } else {
-            shown.push_str(if number > 0 { " " } else { "" });
-            line = if number > 0 { end } else { length };
-        }
-        shown.push_str(word);
-    }
-    shown
-}
-
 /// Formats a text as Markdown that shows it and nothing else: as code, in which there are no links, mentions
 /// or tags. What would end the code or a cell of a table is replaced, and what is long is cut.
 pub fn code(text: &str) -> String {
@@ -334,6 +315,11 @@ pub fn yaml(answer: &impl Serialize) -> Result<String, Failure> {
         return json(answer);
     }
     Ok(text)
+}
+
+/// Asks whether a similar name was meant; empty if there is none.
+pub fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
+    nearest(names, text).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 #[cfg(test)]

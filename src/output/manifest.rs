@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::source::session::DEFAULT_PARTITION;
 use go_compat::diag::is_obeyed;
-use go_compat::go_json;
-use go_compat::yaml;
+use go_compat::{go_json, yaml};
 use queuewarden_api::API_VERSION;
 use queuewarden_api::convert::LAST_APPLIED;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::BaseAcl;
+
+/// The partition if none is given.
+pub const DEFAULT_PARTITION: &str = "default";
 
 /// Fields that the API server adds and a manifest does not have.
 const SERVER_FIELDS: &[&str] =

@@ -1,16 +1,14 @@
 //! Findings as SARIF 2.1.0, which code hosts and editors show at their lines.
 
+use crate::output::{codes, diagnostic};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::Failure;
-use crate::commands::check::validate::fix;
-use crate::commands::other::codes;
 use crate::output::diagnostic::severity;
-use crate::source::input::SourceDiagnostic;
-use crate::source::input::source::Source;
+use crate::output::text::{Source, SourceDiagnostic};
 use go_compat::diag::{Code, Span};
 
 /// The published schema of the format.
@@ -68,7 +66,7 @@ pub fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> 
         ("physicalLocation", location),
         ("logicalLocations", object.as_ref().map(|object| json!([{"fullyQualifiedName": object}]))),
     ]);
-    let fixes = source.and_then(|source| fix::edit(source, diagnostic)).map(|(_, instead)| {
+    let fixes = source.and_then(|source| diagnostic::edit(source, diagnostic)).map(|(_, instead)| {
         let replacements = json!([{"deletedRegion": region, "insertedContent": {"text": instead}}]);
         json!([{"artifactChanges": [{"artifactLocation": file, "replacements": replacements}]}])
     });

@@ -1,17 +1,19 @@
 //! Assembles files into a snapshot as the operator takes it of a cluster.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::input::object::{Document, Kind, Object, token};
-use super::input::ours;
-use super::input::{Inputs, SourceDiagnostic};
+use super::input::{Inputs, ours, source};
+use crate::output::Failure;
+use crate::output::text::SourceDiagnostic;
 use go_compat::diag::{Code, Diagnostic, quoted};
 use queuewarden_api::{access_test, config_map, convert, v1alpha1};
 use queuewarden_plan::snapshot::{
@@ -43,7 +45,7 @@ pub struct Assembled {
 }
 
 /// Returns the bare queues.yaml, if there is exactly one and no ConfigMap that `YuniKorn` reads.
-pub fn only_bare(inputs: &Inputs) -> Option<&Document> {
+fn only_bare(inputs: &Inputs) -> Option<&Document> {
     let [document] = inputs.bare.as_slice() else { return None };
     let spec = config(inputs, &mut Vec::new()).spec.unwrap_or_default();
     let read = inputs.of_kind(Kind::ConfigMap).any(|object| is_here(object, &spec) && is_read(object, &spec));
@@ -51,8 +53,62 @@ pub fn only_bare(inputs: &Inputs) -> Option<&Document> {
 }
 
 /// Returns the name of the ConfigMap with the base.
-pub fn base_name(inputs: &Inputs) -> String {
+fn base_name(inputs: &Inputs) -> String {
     config(inputs, &mut Vec::new()).spec.unwrap_or_default().base_config_map
+}
+
+/// Reads the base from a file, or else takes the only bare queues.yaml, unless there is a ConfigMap that
+/// `YuniKorn` reads.
+///
+/// # Errors
+/// When the file cannot be read, or holds several queue trees.
+pub fn choose_base(inputs: &mut Inputs, path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else {
+        inputs.base = only_bare(inputs).map(|document| document.source);
+        return Ok(());
+    };
+    let source = source::read_one(path)?;
+    let own = Inputs::new(vec![source.clone()]);
+    let maps = || own.objects.iter().filter(|object| object.kind == Kind::ConfigMap);
+    if !own.bare.is_empty() || maps().next().is_none() {
+        inputs.set_base(source);
+        return Ok(());
+    }
+    let name = base_name(inputs);
+    let trees: Vec<&Object> = maps().filter(|object| ours::is_ours(&object.document.value)).collect();
+    let [tree] = trees.as_slice() else {
+        return Err(Failure::Usage(format!(
+            "`{}` holds {} ConfigMaps with queues, and --base takes a file with one",
+            source.name,
+            trees.len()
+        )));
+    };
+    // It replaces the base ConfigMap, whichever name it has here.
+    let mut tree = (*tree).clone();
+    tree.document.source =
+        inputs.sources.iter().position(|known| *known == source).unwrap_or(inputs.sources.len());
+    if tree.document.source == inputs.sources.len() {
+        inputs.sources.extend(own.sources);
+    }
+    tree.document.value = renamed(std::mem::take(&mut tree.document.value), &name);
+    (tree.name, tree.namespace) = (name, String::new());
+    let replaced = |object: &Object| object.kind == tree.kind && object.name == tree.name;
+    let of_file = tree.document.source;
+    inputs.objects.retain(|object| {
+        !replaced(object) && (object.kind != tree.kind || object.document.source != of_file)
+    });
+    let label = tree.label();
+    inputs.alternatives.retain(|finding| finding.object.as_ref() != Some(&label));
+    inputs.objects.push(tree);
+    Ok(())
+}
+
+/// Returns the manifest of a ConfigMap under another name, without its namespace.
+fn renamed(mut value: Value, name: &str) -> Value {
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("metadata".to_owned(), json!({"name": name}));
+    }
+    value
 }
 
 /// Assembles the snapshot.

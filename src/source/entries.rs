@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use crate::output::Failure;
 use crate::output::format::{Table, UNTIL, visible};
+use crate::output::manifest::DEFAULT_PARTITION;
 use crate::source::configuration::Evidence;
-use crate::source::session::{DEFAULT_PARTITION, Session, SourceArgs};
+use crate::source::session::{Session, SourceArgs};
 use go_compat::diag::quoted;
 use queuewarden_api::answer::{About, until};
 use queuewarden_plan::entries::{Entry, Names, OPERATORS, OfQueue, Place, State, find};

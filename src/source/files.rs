@@ -9,14 +9,15 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::configuration::{
-    self, ClusterContext, Configuration, Evidence, ObjectChange, Refused, RenderedText, Text,
+    ClusterContext, Configuration, Evidence, ObjectChange, Refused, RenderedText, Text,
 };
-use super::schema;
+use super::{configuration, schema};
 use crate::output::findings::{self, plural};
+use crate::output::text::SourceDiagnostic;
 use crate::output::{Console, Failure, diagnostic};
 use crate::source::assemble::{Assembled, assemble, namespaces};
+use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
-use crate::source::input::{Inputs, SourceDiagnostic};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
 use queuewarden_plan::simulate::{enforced, settle};

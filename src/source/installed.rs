@@ -15,9 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::output::{Console, Failure};
-use crate::source::cluster::{Cluster, objects_of};
+use crate::source::cluster::{Cluster, SchedulerLogin, ServerArgs, objects_of};
 use crate::source::live;
-use crate::source::session::{SchedulerLogin, ServerArgs};
 use crate::source::times::clock;
 use queuewarden_api::convert;
 use queuewarden_client::call::{CallError, call};
@@ -58,7 +57,7 @@ pub struct ReachArgs {
 
 /// The state of an installation. A part that cannot be read says so.
 #[derive(Debug)]
-pub struct State {
+pub struct InstalledState {
     /// The ConfigMaps and the `QueueAcl`s.
     pub snapshot: Result<Snapshot, Failure>,
     /// The scheduler, compared with the ConfigMaps.
@@ -85,14 +84,14 @@ impl ReachArgs {
     }
 
     /// Reads the state.
-    pub async fn read(&self, cluster: &Cluster, client: &Client, spec: &ConfigSpec) -> State {
+    pub async fn read(&self, cluster: &Cluster, client: &Client, spec: &ConfigSpec) -> InstalledState {
         let snapshot = cluster.readable(spec, &mut Vec::new()).await;
         let (scheduler, operator, objects) = tokio::join!(
             self.scheduler(client, spec, snapshot.as_ref().ok()),
             operator(client, &self.namespace, clock()),
             objects(client),
         );
-        State { snapshot, scheduler, operator, objects }
+        InstalledState { snapshot, scheduler, operator, objects }
     }
 
     /// Reads the scheduler's state, and compares it with the ConfigMaps if they are known.

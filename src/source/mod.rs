@@ -6,12 +6,16 @@
 //! * [`identity`], [`request`]: the user, and the right and queue.
 //! * [`input`], [`assemble`]: files as objects, and what they say together.
 
+pub mod aliases;
 pub mod apply;
 pub mod assemble;
+pub mod catalog;
 pub mod cluster;
+pub mod comparison;
 pub mod configuration;
 pub mod entries;
 pub mod files;
+pub mod history;
 pub mod identity;
 pub mod input;
 pub mod installed;
@@ -21,5 +25,7 @@ pub mod past;
 pub mod request;
 pub mod schema;
 pub mod session;
+pub mod subjects;
+pub mod suppressions;
 pub mod times;
 pub mod validate;

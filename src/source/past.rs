@@ -1,9 +1,9 @@
 //! The option `--at`: answers a question for a time in the past, from the history.
 
 use super::times::Typed;
-use crate::commands::operate::history;
 use crate::output::{Console, Failure};
 use crate::source::cluster::Cluster;
+use crate::source::history;
 use crate::source::session::{Session, Source, SourceArgs};
 use crate::source::times::clock;
 use queuewarden_plan::history::is_put_back;

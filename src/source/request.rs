@@ -1,5 +1,6 @@
 //! Parses questions: a right by its verb, and a queue by its path.
 
+use crate::output::format::suggestion;
 use crate::source::input::object::is_name;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::{ObjectRef, ResourceKind};
@@ -34,11 +35,6 @@ fn verb_hint(others: impl IntoIterator<Item = &'static str>, text: &str) -> Stri
 
 fn right(verb: &str) -> Option<Right> {
     VERBS.iter().find(|(known, _)| known.eq_ignore_ascii_case(verb)).map(|(_, right)| *right)
-}
-
-/// Asks whether a similar name was meant; empty if there is none.
-pub fn suggestion<'a>(names: impl IntoIterator<Item = &'a str>, text: &str) -> String {
-    nearest(names, text).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 /// A right in a queue, or an action on an application.

@@ -12,8 +12,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Map, Value};
 
+use crate::output::findings::MAX_FINDINGS;
 use crate::output::format::visible;
-use crate::source::input::MAX_FINDINGS;
 use crate::source::input::object::{Kind, Object, token};
 use go_compat::diag::{Code, Diagnostic, Replacement, cut, quoted};
 use queuewarden_plan::ResourceKind;
@@ -289,8 +289,8 @@ fn describe(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::text::Source;
     use crate::source::input::Inputs;
-    use crate::source::input::source::Source;
 
     /// Returns the code, the text of the span, and the help of each finding.
     fn found(spec: &str) -> Vec<(u16, String, String)> {

@@ -7,18 +7,19 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::assemble::{self, Assembled};
-use super::cluster::{self, Cluster};
-use super::configuration::Configuration;
-use super::configuration::{Evidence, ObjectChange};
+use super::cluster::{self, Cluster, ClusterArgs};
+use super::configuration::{Configuration, Evidence, ObjectChange};
 use super::files::FileSource;
 use super::input::{Inputs, ours, source};
-use super::times::{self, clock};
+use super::times;
+use super::times::clock;
 use crate::output::findings::plural;
-use crate::output::{Console, Failure};
+use crate::output::manifest::DEFAULT_PARTITION;
+use crate::output::{Console, Failure, text};
 use queuewarden_api::answer::Answers;
 use queuewarden_plan::ObjectRef;
 use queuewarden_plan::ahead::{Ahead, ahead};
-use queuewarden_plan::snapshot::{ConfigSpec, QueueAclEntry, SchedulerAddress};
+use queuewarden_plan::snapshot::QueueAclEntry;
 use yunikorn::config::Flattened;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
@@ -31,9 +32,6 @@ Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.
 pub const EXIT_CODES_OF_LISTS: &str = "\
 Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be \
 decided.";
-
-/// The partition if none is given.
-pub const DEFAULT_PARTITION: &str = "default";
 
 /// Options for the objects to read.
 #[derive(Debug, Clone, clap::Args)]
@@ -72,8 +70,6 @@ pub struct FileArgs {
 
 /// Heading of the options that need files.
 pub(crate) const FILES: &str = "Files";
-/// Heading of the options that need a cluster.
-pub(crate) const CLUSTER: &str = "Cluster";
 
 impl InputArgs {
     /// Reads the inputs.
@@ -101,7 +97,7 @@ impl FileArgs {
         let mut inputs = Inputs::new(texts.sources);
         inputs.skipped = inputs.skipped.saturating_add(texts.skipped);
         if inputs.sources.is_empty() && inputs.skipped == 0 && self.base.is_none() {
-            let paths: Vec<_> = paths.iter().map(|path| source::shown(path)).collect();
+            let paths: Vec<_> = paths.iter().map(|path| text::shown(path)).collect();
             let hint = if self.recursive { "" } else { "; -R looks into folders below" };
             return Err(Failure::Usage(format!(
                 "no .yaml, .yml or .json file in {}{hint}",
@@ -109,7 +105,7 @@ impl FileArgs {
             )));
         }
         inputs.namespace = namespace.map(ToOwned::to_owned);
-        inputs.choose_base(self.base.as_deref())?;
+        assemble::choose_base(&mut inputs, self.base.as_deref())?;
         inputs.version = self.yunikorn_version;
         console.notes(&inputs.notes);
         if inputs.skipped > 0 {
@@ -156,70 +152,6 @@ pub struct SourceArgs {
     /// The cluster, if no file is given.
     #[command(flatten)]
     pub cluster: ClusterArgs,
-}
-
-/// Options for the API server to connect to.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct ServerArgs {
-    /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
-    #[arg(long, value_name = "FILE", help_heading = CLUSTER)]
-    pub kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME", help_heading = CLUSTER)]
-    pub context: Option<String>,
-}
-
-/// Options for the cluster to read, if no file is given.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct ClusterArgs {
-    /// The API server.
-    #[command(flatten)]
-    pub server: ServerArgs,
-    /// YuniKorn's namespace, in a cluster or in files, instead of the YuniKornConfig's or the ConfigMaps', or
-    /// "yunikorn"
-    #[arg(long, value_name = "NAME")]
-    pub cluster_namespace: Option<String>,
-    /// Read the configuration from the scheduler instead of its ConfigMaps
-    #[arg(long, conflicts_with = "filename", help_heading = CLUSTER)]
-    pub live: bool,
-    /// URL of the scheduler's REST service, instead of the YuniKornConfig's schedulerUrl, or the API server's
-    /// proxy
-    #[arg(long, value_name = "URL", requires = "live", help_heading = CLUSTER)]
-    pub scheduler_url: Option<String>,
-    /// The login at that URL.
-    #[command(flatten)]
-    pub login: SchedulerLogin,
-}
-
-/// Options for a scheduler behind TLS.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct SchedulerLogin {
-    /// PEM file with the authorities trusted for an https --scheduler-url, instead of the YuniKornConfig's
-    /// schedulerCaBundle
-    #[arg(long, value_name = "FILE", requires = "scheduler_url", help_heading = CLUSTER)]
-    scheduler_ca: Option<PathBuf>,
-    /// Secret in YuniKorn's namespace with the credentials for an https --scheduler-url, instead of the
-    /// YuniKornConfig's schedulerSecret
-    #[arg(long, value_name = "NAME", requires = "scheduler_url", help_heading = CLUSTER)]
-    scheduler_secret: Option<String>,
-}
-
-impl SchedulerLogin {
-    /// Returns the address of the scheduler at a URL that was given.
-    ///
-    /// # Errors
-    /// When the file of the authorities cannot be read.
-    pub fn address(&self, url: Option<&str>, spec: &ConfigSpec) -> Result<Option<SchedulerAddress>, Failure> {
-        let Some(url) = url else { return Ok(None) };
-        let of_spec = spec.scheduler.as_ref().filter(|_| url.starts_with("https:"));
-        let given = self.scheduler_ca.as_deref().map(source::read_one).transpose()?;
-        let secret = self.scheduler_secret.as_ref().map(|name| (spec.namespace.clone(), name.clone()));
-        Ok(Some(SchedulerAddress {
-            url: url.to_owned(),
-            ca_bundle: given.map(|file| file.text.into_bytes()).or_else(|| of_spec?.ca_bundle.clone()),
-            secret: secret.or_else(|| of_spec?.secret.clone()),
-        }))
-    }
 }
 
 /// A configuration to answer questions about.

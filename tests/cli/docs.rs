@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use go_compat::diag::Code;
-use queuewarden::commands::other::codes;
+use queuewarden::source::catalog;
 
 use super::examples;
 
@@ -164,7 +164,7 @@ fn pages() -> BTreeMap<String, String> {
     }
     index.push_str("\n| code | title | meaning |\n|---|---|---|\n");
     let mut pages = BTreeMap::new();
-    for code in codes::all() {
+    for code in catalog::all() {
         let meaning = meanings.get(&code.number).cloned().unwrap_or_default();
         assert!(!meaning.is_empty(), "{code} has no comment that says what it means");
         let thousand = code.number / 1000;
@@ -191,7 +191,7 @@ fn pages() -> BTreeMap<String, String> {
 fn codes_are_documented() {
     let declared: Vec<u16> =
         meanings().keys().copied().filter(|number| (1000..8000).contains(number)).collect();
-    let listed: Vec<u16> = codes::all().iter().map(|code| code.number).collect();
+    let listed: Vec<u16> = catalog::all().iter().map(|code| code.number).collect();
     assert_eq!(declared, listed, "every declared code is listed by `queuewarden codes`");
     for (path, text) in pages() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(path);

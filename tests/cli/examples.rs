@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use go_compat::diag::Code;
-use queuewarden::commands::other::codes;
+use queuewarden::source::catalog;
 
 use super::process::{err, out, run};
 
@@ -132,7 +132,7 @@ pub(super) struct Example {
 /// Returns all examples, by the number of the code.
 pub(super) fn examples() -> &'static BTreeMap<u16, Example> {
     static EXAMPLES: LazyLock<BTreeMap<u16, Example>> = LazyLock::new(|| {
-        let codes = codes::all();
+        let codes = catalog::all();
         std::thread::scope(|scope| {
             let parts = codes.chunks(codes.len().div_ceil(4));
             let running: Vec<_> = parts
@@ -191,11 +191,11 @@ pub(super) fn elsewhere(code: Code) -> Option<&'static Elsewhere> {
 
 #[test]
 fn every_code_has_an_example() {
-    for code in codes::all() {
+    for code in catalog::all() {
         let both = (examples().contains_key(&code.number), elsewhere(code).is_some());
         assert!(both.0 != both.1, "{code}: an example that runs, or a row: one of them");
     }
-    assert!(ELSEWHERE.iter().all(|row| codes::all().iter().any(|code| code.number == row.number)));
+    assert!(ELSEWHERE.iter().all(|row| catalog::all().iter().any(|code| code.number == row.number)));
     let expected: BTreeSet<String> = examples().keys().map(|number| format!("QW{number}")).collect();
     assert_eq!(expected, names(&root().join("tests/codes")), "examples of codes that there are not");
 }

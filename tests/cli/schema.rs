@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use queuewarden::commands::ask::application::answer::ApplicationAnswer;
+use queuewarden::commands::ask::can_i::application::answer::ApplicationAnswer;
 use queuewarden::commands::ask::place::answer::PlaceAnswer;
 use queuewarden::commands::ask::whoami::WhoamiAnswer;
 #[cfg(feature = "import")]
 use queuewarden::commands::change::import::answer::ImportAnswer;
-use queuewarden::commands::check::diff::answer::DiffAnswer;
 use queuewarden::commands::check::test::answer::TestAnswer;
 use queuewarden::commands::operate::check::CheckAnswer;
 use queuewarden::commands::operate::history::HistoryAnswer;
 use queuewarden::commands::operate::status::StatusAnswer;
 use queuewarden::output::findings::ValidateAnswer;
+use queuewarden::source::comparison::answer::DiffAnswer;
 use queuewarden::source::entries::EntriesAnswer;
 use queuewarden_api::answer::report::ReportAnswer;
 use queuewarden_api::answer::{DecisionAnswer, Matrix, WhatCan, WhoCanAnswer};

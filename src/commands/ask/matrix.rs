@@ -30,7 +30,7 @@ const ENDS: &str = "~ until a time that -o csv shows";
 /// group without its members
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
-pub struct Args {
+pub struct MatrixArgs {
     /// Show only this queue and those below it; may be repeated
     #[arg(long, value_name = "QUEUE", value_parser = request::queue)]
     queue: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &MatrixArgs, console: Console) -> Result<Exit, Failure> {
     let session = args.past.open(&args.source, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
@@ -116,7 +116,7 @@ fn queues(tree: &Tree, paths: &[String]) -> Result<Vec<QueueId>, Failure> {
 
 /// Returns the requested subjects, each once; all that are named anywhere, and everyone, when none is
 /// requested.
-fn subjects(args: &Args, tree: &Tree) -> Vec<Subject> {
+fn subjects(args: &MatrixArgs, tree: &Tree) -> Vec<Subject> {
     if args.user.is_empty() && args.group.is_empty() {
         return all_named(tree);
     }

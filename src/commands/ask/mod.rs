@@ -1,8 +1,6 @@
 //! Commands that answer questions about access.
 
-pub mod application;
 pub mod can_i;
-pub mod explain;
 pub mod matrix;
 pub mod place;
 pub mod report;

@@ -7,10 +7,10 @@ use clap::ValueEnum as _;
 
 use crate::output::findings::plural;
 use crate::output::format::{self, Table, UNTIL};
+use crate::output::text::shown;
 use crate::output::{Console, Exit, Failure, file};
 use crate::source::cluster::{Cluster, context, objects_of};
 use crate::source::configuration::{ClusterContext, Configuration};
-use crate::source::input::source::shown;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
@@ -41,7 +41,7 @@ decided.";
 /// or as a diagram
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct ReportArgs {
     /// File to write, in the format of its ending: .html, .json, .yaml, .csv, .mmd or .dot; or one of html,
     /// json, yaml, csv, mermaid and dot for standard output
     #[arg(short = 'o', long = "output", value_name = "FILE|FORMAT")]
@@ -139,7 +139,7 @@ fn by_ending(path: &Path) -> Option<Format> {
 ///
 /// # Errors
 /// When there is nothing to report on, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &ReportArgs, console: Console) -> Result<Exit, Failure> {
     let default = Output::File(PathBuf::from(DEFAULT_FILE));
     let output = args.output.as_ref().unwrap_or(&default);
     let format = output.format(args.format)?;
@@ -169,7 +169,7 @@ fn others<'c>(configuration: &'c Configuration, tree: &'c Tree) -> impl Iterator
 }
 
 /// Returns the origin of the report, with notes about its gaps.
-fn made(args: &Args, session: &Session, tree: &Tree) -> Made {
+fn made(args: &ReportArgs, session: &Session, tree: &Tree) -> Made {
     let mut notes = session.configuration.notes.clone();
     notes.extend(others(&session.configuration, tree));
     let now = args.source.files.now;

@@ -17,7 +17,7 @@ use yunikorn_access::tree::GrantingEntry;
 /// List the queues that a user may submit to, or administer, and the entry that grants it
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
-pub struct Args {
+pub struct WhatCanArgs {
     /// submit or administer; both by default
     #[arg(value_parser = request::verb)]
     verb: Option<Right>,
@@ -42,7 +42,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &WhatCanArgs, console: Console) -> Result<Exit, Failure> {
     if args.all {
         return all(args, &args.source.open(console)?, console);
     }
@@ -60,7 +60,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Lists every entry that names the user or a group that is given.
-fn all(args: &Args, session: &Session, console: Console) -> Result<Exit, Failure> {
+fn all(args: &WhatCanArgs, session: &Session, console: Console) -> Result<Exit, Failure> {
     let Identity { user, groups } = args.identity.claimed(&session.source)?;
     let names = Names { users: [user.clone()].into(), groups: groups.iter().cloned().collect() };
     let found = entries::gather(session, &args.source, &names)?;
@@ -74,7 +74,7 @@ fn all(args: &Args, session: &Session, console: Console) -> Result<Exit, Failure
     Ok(Exit::yes(!nothing))
 }
 
-fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCan {
+fn answer(answers: &Answers<'_>, args: &WhatCanArgs, identity: &Identity) -> WhatCan {
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
     let mut on = Vec::new();
     for (id, node) in answers.tree.queues().filter(|(_, node)| node.is_leaf || !args.leaves) {

@@ -15,7 +15,7 @@ use yunikorn_access::who_can::{Grantee, WhoCan, who_can};
 /// each is written
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES_OF_LISTS)]
-pub struct Args {
+pub struct WhoCanArgs {
     /// submit or administer
     #[arg(value_parser = request::verb)]
     verb: Right,
@@ -34,7 +34,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
     let session = args.past.open(&args.source, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::yes(!answer.subjects.is_empty()))
 }
 
-fn answer(answers: &Answers<'_>, args: &Args, found: WhoCan) -> WhoCanAnswer {
+fn answer(answers: &Answers<'_>, args: &WhoCanArgs, found: WhoCan) -> WhoCanAnswer {
     WhoCanAnswer {
         about: answers.about(),
         verb: args.verb,

@@ -23,7 +23,7 @@ Exit codes: 0 YuniKorn takes the user, 1 it does not, 2 the command line is wron
 /// and which of these names ACLs have by an alias
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct WhoamiArgs {
     #[command(flatten)]
     identity: IdentityArgs,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub struct OwnName {
 ///
 /// # Errors
 /// When it is not known who the user is, `YuniKorn` refuses the user, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &WhoamiArgs, console: Console) -> Result<Exit, Failure> {
     let source = args.source.source(console)?;
     let claimed = args.identity.claimed(&source)?;
     let taken = if claimed.groups.is_empty() {

@@ -1,19 +1,18 @@
 //! `queuewarden revoke`: takes users and groups out of the objects that name them.
 
+use crate::source::comparison;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use serde_json::{Value, json};
 
-use super::grant::{SubjectArgs, checked, covers};
-use crate::commands::check::diff;
 use crate::output::{Console, Exit, Failure, manifest};
-use crate::source::apply;
-use crate::source::configuration::Configuration;
-use crate::source::configuration::ObjectChange;
+use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::entries::{self, Found};
-use crate::source::request;
 use crate::source::session::{Session, SourceArgs};
+use crate::source::subjects::{SubjectArgs, covers};
+use crate::source::validate::checked;
+use crate::source::{apply, request};
 use go_compat::diag::plural;
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_plan::entries::{Entry, Names, Place, delegated, deletable, grants_nobody};
@@ -43,7 +42,7 @@ could not be decided.";
 /// apply the change
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct RevokeArgs {
     /// submit or administer
     #[arg(value_parser = request::verb, required_unless_present = "everywhere", conflicts_with = "everywhere")]
     verb: Option<Right>,
@@ -66,7 +65,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the effect cannot be decided, or an object cannot be read.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &RevokeArgs, console: Console) -> Result<Exit, Failure> {
     let names = args.subjects.names();
     let session = args.source.open(console)?;
     let mut found = entries::gather(&session, &args.source, &names)?;
@@ -216,7 +215,7 @@ impl Edits {
             let mut change = change.clone();
             change.queue_acls.retain(|entry| !deleted.iter().any(|object| object.name == entry.meta.name));
             change.deleted = deleted.to_vec();
-            Ok(evaluate(&change).map_or(true, |after| diff::widens(&kept, &after)))
+            Ok(evaluate(&change).map_or(true, |after| comparison::widens(&kept, &after)))
         };
         let Ok(deleted) = deletable(empty.clone(), widens);
         for edit in &mut self.0 {
@@ -236,7 +235,7 @@ impl Edits {
     fn show(
         &self,
         session: &Session,
-        args: &Args,
+        args: &RevokeArgs,
         found: &Found,
         console: Console,
     ) -> Result<Configuration, Failure> {
@@ -246,7 +245,7 @@ impl Edits {
         let change = self.change(&args.source, Console::silent())?;
         let after = session.source.evaluate(&args.source, &found.evidence, &change, console)?;
         after.note(Some(&session.configuration), console);
-        diff::show(&session.configuration, &after, console);
+        comparison::show(&session.configuration, &after, console);
         for Edit { object, old, is_deleted, .. } in &self.0 {
             apply::note_restorers(object, old, console);
             if *is_deleted && !args.apply {
@@ -266,7 +265,7 @@ fn is_empty(entry: &QueueAclEntry) -> bool {
     entry.spec.as_ref().is_ok_and(grants_nobody)
 }
 
-impl Args {
+impl RevokeArgs {
     /// Returns the right and the queue, unless it is about all of them.
     fn one(&self) -> Option<(Right, &str)> {
         Some((self.verb?, self.queue.as_deref()?))

@@ -1,15 +1,14 @@
 //! `queuewarden suspend` and `queuewarden resume`: switch a `QueueAcl`, or the writing of the ConfigMap, off
 //! and on.
 
+use crate::source::comparison;
 use serde_json::{Value, json};
 
-use super::grant::checked;
-use crate::commands::check::diff;
 use crate::output::{Console, Exit, Failure, manifest};
-use crate::source::apply;
 use crate::source::configuration::ObjectChange;
-use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
+use crate::source::validate::checked;
+use crate::source::{apply, request};
 use queuewarden_plan::snapshot::Mode;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 
@@ -30,7 +29,7 @@ const KINDS: [ResourceKind; 2] = [ResourceKind::QueueAcl, ResourceKind::YuniKorn
 /// The object to suspend or to resume.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct SuspendArgs {
     /// The object: queueacl/NAME or yunikornconfig/default
     #[arg(value_name = "KIND/NAME", value_parser = |text: &str| request::object(text, &KINDS))]
     object: ObjectRef,
@@ -46,8 +45,8 @@ pub struct Args {
 /// # Errors
 /// When the object cannot be changed, or the effect cannot be decided. A suspension that is applied does not
 /// wait for the latter.
-pub fn run(args: &Args, suspend: bool, console: Console) -> Result<Exit, Failure> {
-    let Args { object, source: source_args, .. } = args;
+pub fn run(args: &SuspendArgs, suspend: bool, console: Console) -> Result<Exit, Failure> {
+    let SuspendArgs { object, source: source_args, .. } = args;
     let (field, value) = match object.kind {
         ResourceKind::QueueAcl => ("suspend", json!(suspend)),
         _ => ("mode", json!(if suspend { Mode::Observe } else { Mode::Enforce })),
@@ -73,7 +72,7 @@ pub fn run(args: &Args, suspend: bool, console: Console) -> Result<Exit, Failure
     Ok(Exit::Clean)
 }
 
-impl Args {
+impl SuspendArgs {
     /// Shows who loses or gains access.
     fn show(&self, source: &Source, text: &str, suspend: bool, console: Console) -> Result<(), Failure> {
         let Self { object, source: args, .. } = self;
@@ -88,7 +87,7 @@ impl Args {
         let before = source.configuration(args, console)?;
         let after = source.changed(args, &change, console)?;
         after.note(Some(&before), console);
-        diff::show(&before, &after, console);
+        comparison::show(&before, &after, console);
         Ok(())
     }
 }

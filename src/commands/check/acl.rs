@@ -1,15 +1,16 @@
 //! `queuewarden acl`: explains one ACL in `YuniKorn`'s syntax, or in YARN's with its meaning in both systems.
 
+use crate::output::explanation::{grants, names};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::output::console::Look;
 use crate::output::findings::Count;
-use crate::output::format::AnswerFormat;
-use crate::output::format::visible;
+use crate::output::format::{AnswerFormat, visible};
+use crate::output::text::Source;
 use crate::output::{Console, Exit, Failure, diagnostic};
-use crate::source::input::source::{self, Source};
+use crate::source::input::source;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use queuewarden_api::answer::VERSION;
 use yunikorn::acl::{self, Acl};
@@ -26,7 +27,7 @@ Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, 2 the c
 /// Explain ACLs: who gets access, and what YuniKorn reads differently than written
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct AclArgs {
     /// ACL such as "sue,bob dev,ops", or - to read one from standard input, without its last line break
     #[arg(allow_hyphen_values = true, value_parser = not_an_option)]
     acl: String,
@@ -60,7 +61,7 @@ pub enum Dialect {
 ///
 /// # Errors
 /// When standard input cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &AclArgs, console: Console) -> Result<Exit, Failure> {
     let acls: Vec<&str> = std::iter::once(&args.acl).chain(&args.more).map(String::as_str).collect();
     let explain = |source| match args.dialect {
         Dialect::Yunikorn => Explained::yunikorn(source),
@@ -253,35 +254,6 @@ fn draw(diagnostic: &Diagnostic, source: &Source, look: Look) -> String {
 
 fn answer(refusal: Option<&str>) -> String {
     refusal.map_or_else(|| "yes".to_owned(), |words| format!("no: {}", quoted(words)))
-}
-
-/// Lists users and groups: `users bob, sue; groups dev`.
-pub(crate) fn grants(acl: &Acl) -> String {
-    names(acl.is_everyone(), acl.users().iter(), acl.groups().iter())
-}
-
-/// Lists users and groups, as above, for any names.
-fn names<'a>(
-    everyone: bool,
-    users: impl Iterator<Item = &'a str>,
-    groups: impl Iterator<Item = &'a str>,
-) -> String {
-    if everyone {
-        return "everyone".to_owned();
-    }
-    let lists = [listed("user", users), listed("group", groups)].into_iter().flatten().collect::<Vec<_>>();
-    if lists.is_empty() { "nobody".to_owned() } else { lists.join("; ") }
-}
-
-fn listed<'a>(label: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let names: Vec<String> = names.map(plain).collect();
-    let plural = if names.len() == 1 { "" } else { "s" };
-    (!names.is_empty()).then(|| format!("{label}{plural} {}", names.join(", ")))
-}
-
-/// Quotes a name that contains a space; YARN accepts such names.
-fn plain(name: &str) -> String {
-    if name.contains(' ') { format!("`{}`", visible(name)) } else { visible(name) }
 }
 
 /// Returns one object for one ACL and an array for several.

@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::output::findings::{self, Count, plural};
 use crate::output::format::escaped_json;
+use crate::output::text::{SourceDiagnostic, shown};
 use crate::output::{Console, Exit, Failure, file, manifest, statuses};
 use crate::source::assemble::Assembled;
 use crate::source::files::unreadable;
-use crate::source::input::source::shown;
-use crate::source::input::{Inputs, SourceDiagnostic};
+use crate::source::input::Inputs;
 use crate::source::session::InputArgs;
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Format {
+pub enum RenderFormat {
     /// The ConfigMap as YAML.
     #[default]
     Yaml,
@@ -35,12 +35,12 @@ command line is wrong.";
 /// Print the ConfigMap that the operator would write, and on standard error the conditions it would report
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct RenderArgs {
     #[command(flatten)]
     input: InputArgs,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
-    format: Format,
+    format: RenderFormat,
     /// Format of the conditions on standard error
     #[arg(long, value_enum, default_value_t)]
     status: statuses::Format,
@@ -56,7 +56,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &RenderArgs, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(args.output_file.as_deref(), console)?;
     let assembled = args.input.assemble(&inputs);
     let found = unreadable(&inputs, &assembled);
@@ -124,14 +124,14 @@ fn notes(inputs: &Inputs, assembled: &Assembled, console: Console) {
 }
 
 /// Returns the text to print.
-fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
-    if format == Format::Queues {
+fn content(format: RenderFormat, assembled: &Assembled, settled: &Settled) -> String {
+    if format == RenderFormat::Queues {
         return settled.plan.rendered.as_ref().map(|rendered| rendered.text.clone()).unwrap_or_default();
     }
     let manifests = manifests(assembled, settled);
     match (format, manifests.as_slice()) {
-        (Format::Json, [one]) => escaped_json(&format!("{one:#}\n")),
-        (Format::Json, _) => {
+        (RenderFormat::Json, [one]) => escaped_json(&format!("{one:#}\n")),
+        (RenderFormat::Json, _) => {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
             escaped_json(&format!("{list:#}\n"))
         }
@@ -155,7 +155,7 @@ fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     created.chain(output).collect()
 }
 
-fn emit(args: &Args, console: Console, content: &str) -> Result<(), Failure> {
+fn emit(args: &RenderArgs, console: Console, content: &str) -> Result<(), Failure> {
     match &args.output_file {
         Some(path) => file::write(path, content.as_bytes())
             .map_err(|error| Failure::Output(format!("cannot write `{}`: {error}", shown(path)))),

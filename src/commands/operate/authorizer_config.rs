@@ -48,7 +48,7 @@ const PODS: &str = "request.resourceAttributes.group == '' && \
 /// Print the files an API server needs to use queuewarden as an authorizer: an authorization configuration
 /// and its kubeconfig
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {
+pub struct AuthorizerConfigArgs {
     /// URL of queuewarden for the API server; use the address of the Service, because the API server has no
     /// cluster DNS
     #[arg(long, value_name = "https://HOST", value_parser = server)]
@@ -93,7 +93,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When a flag is wrong, or the folder or standard output does not take the texts.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &AuthorizerConfigArgs, console: Console) -> Result<Exit, Failure> {
     let kubeconfig = args.kubeconfig()?;
     let files = [("authorization.yaml", args.configuration()?), ("kubeconfig", kubeconfig)];
     match &args.dir {
@@ -103,7 +103,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-impl Args {
+impl AuthorizerConfigArgs {
     /// Returns the `AuthorizationConfiguration`, as YAML.
     ///
     /// # Errors
@@ -238,8 +238,8 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn args() -> Args {
-        Args {
+    fn args() -> AuthorizerConfigArgs {
+        AuthorizerConfigArgs {
             server: "https://10.96.0.50".to_owned(),
             certificate_authority: Some("/etc/kubernetes/queuewarden/ca.crt".to_owned()),
             tls_server_name: String::new(),
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(webhook["connectionInfo"]["kubeConfigFile"], "/etc/kubernetes/queuewarden/kubeconfig");
         let condition = webhook["matchConditions"][0]["expression"].as_str().unwrap();
         assert!(!condition.contains("pods"), "{condition}");
-        let with_pods = Args { pods: true, ..args() }.configuration().unwrap();
+        let with_pods = AuthorizerConfigArgs { pods: true, ..args() }.configuration().unwrap();
         assert!(with_pods.contains("== 'pods'"), "{with_pods}");
     }
 
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(cluster["server"], "https://10.96.0.50/authorize");
         assert_eq!(cluster["certificate-authority"], "/etc/kubernetes/queuewarden/ca.crt");
         assert_eq!(config["users"][0]["user"]["tokenFile"], "/x: y #");
-        let config = Args {
+        let config = AuthorizerConfigArgs {
             certificate_authority: None,
             client_certificate: Some("/a.crt".to_owned()),
             client_key: Some("/a.key".to_owned()),

@@ -8,7 +8,7 @@ use queuewarden_api::crd_yaml;
 
 /// Print the custom resource definitions
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {
+pub struct CrdsArgs {
     /// Write one file for each definition into DIR instead. If DIR has a symbolic link of that name, its
     /// target is written
     #[arg(long, value_name = "DIR")]
@@ -19,7 +19,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the folder or standard output cannot be written to.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &CrdsArgs, console: Console) -> Result<Exit, Failure> {
     let files = crd_yaml().map_err(|error| Failure::Output(error.to_string()))?;
     let Some(dir) = &args.dir else {
         let texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();

@@ -1,15 +1,14 @@
 //! `queuewarden describe`: shows one `QueueAcl` with its effect, as `kubectl describe` shows objects.
 
+use crate::output::explanation;
+use crate::source::comparison;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 
-use crate::commands::ask::explain;
-use crate::commands::check::{acl, diff};
 use crate::output::format::{Table, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::{Cluster, seen};
-use crate::source::configuration::Configuration;
-use crate::source::configuration::ObjectChange;
+use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
 use crate::source::times::whole_seconds;
@@ -32,7 +31,7 @@ Exit codes: 0 it is there, 2 the command line is wrong, 3 it could not be read."
 /// and who loses by it, and its events
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("partition", |arg| arg.hide(true)))]
-pub struct Args {
+pub struct DescribeArgs {
     /// The object: `queueacl NAME` or `queueacl/NAME`
     #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
     object: Vec<String>,
@@ -44,7 +43,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the object cannot be read, or the output cannot be written. A section that cannot be filled says why.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &DescribeArgs, console: Console) -> Result<Exit, Failure> {
     let about = request::object(&args.object.join("/"), &[ResourceKind::QueueAcl]).map_err(|_| {
         let why = "name a QueueAcl, like queueacl/prod; for other kinds there is kubectl describe";
         Failure::Usage(why.to_owned())
@@ -100,7 +99,7 @@ fn facts(QueueAclEntry { meta, spec, .. }: &QueueAclEntry) -> Table {
 fn words(grant: Option<&Grant>) -> String {
     let Some(grant) = grant else { return "<unset>".to_owned() };
     match grant_acl(grant).0 {
-        Some(granted) => format!("{}, as {}", acl::grants(&granted), granted.yaml()),
+        Some(granted) => format!("{}, as {}", explanation::grants(&granted), granted.yaml()),
         None => "<invalid>".to_owned(),
     }
 }
@@ -127,7 +126,7 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
         for right in Right::ALL.into_iter().filter(|right| *right == Right::Admin || spec.submit.is_some()) {
             let grants = node.grants(right);
             if !grants.acl.is_nobody() {
-                let says = explain::quoted(&grants.text);
+                let says = explanation::quoted(&grants.text);
                 table.row([node.path.as_str(), right.key(), &says, &Origin::list(&grants.all_origins())]);
             }
         }
@@ -139,7 +138,7 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
 fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table, Failure> {
     let without = ObjectChange { deleted: vec![about], ..ObjectChange::default() };
     let [with, without] = source.both(args, &without, Console::silent())?;
-    Ok(diff::compare(&without, &with).1)
+    Ok(comparison::compare(&without, &with).1)
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {

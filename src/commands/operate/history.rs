@@ -1,28 +1,21 @@
 //! `queuewarden history`: lists the revisions of what the operator wrote, shows one, or compares two.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::source::comparison;
+use crate::source::history::{StoredRevision, configuration, refused, stored, text};
 
-use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::ControllerRevision;
-use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::Client;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::commands::check::diff::{self, OnlyArgs};
 use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
-use crate::source::cluster::Cluster;
-use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
-use crate::source::files;
-use crate::source::session::ServerArgs;
+use crate::source::cluster::{Cluster, ServerArgs};
+use crate::source::comparison::OnlyArgs;
+use crate::source::configuration::Configuration;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
-use queuewarden_api::history::{LABEL, unpack};
-use queuewarden_client::call::{CallError, call};
+use queuewarden_client::call::CallError;
 use queuewarden_plan::release::Release;
-use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;
 
 /// Help text on the revisions and the exit codes.
@@ -37,15 +30,10 @@ keys of an AdmissionPolicy changed, two have the same number, and it means the n
 Exit codes: 0 there is something to list, the text is printed, or the two grant the same; 1 there is no \
 revision, or the two differ; 2 the command line is wrong; 3 it could not be decided.";
 
-/// The number of objects in one response, each of which may have more than 1 MiB.
-const PAGE: u32 = 20;
-/// The most objects that are read. The operator keeps 100.
-const MAX_READ: usize = 500;
-
 /// List the texts that the operator wrote, with who gained and who lost access; show one, or compare two
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("user", |arg| arg.help("Show only what changes for this user")))]
-pub struct Args {
+pub struct HistoryArgs {
     /// The revision to print, or the two to compare
     #[arg(value_name = "REVISION", num_args = 0..=2)]
     revisions: Vec<String>,
@@ -69,35 +57,11 @@ pub struct HistoryAnswer {
     pub revisions: Vec<StoredRevision>,
 }
 
-/// A revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "RevisionAnswer")]
-pub struct StoredRevision {
-    /// Its number.
-    pub revision: i64,
-    /// The name of the object that holds it.
-    pub name: String,
-    /// The time of the write, or when the text was found; null if the revision is unreadable.
-    pub at: Option<Timestamp>,
-    /// The objects that made the difference, and other reasons; empty if they are unknown.
-    pub causes: Vec<String>,
-    /// One line on who gained and who lost access; null if that was not recorded.
-    pub access: Option<String>,
-    /// The reason why it is unreadable: queuewarden did not record it like this. Null if it is readable.
-    pub problem: Option<String>,
-    /// The text; absent in a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The access keys of the admission controller beside the text; absent in a list, and if there are none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub admission: BTreeMap<String, String>,
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// When the history cannot be read, a revision is not there or unreadable, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &HistoryArgs, console: Console) -> Result<Exit, Failure> {
     let cluster = Cluster::connect(&args.server)?;
     let mut notes = Vec::new();
     let spec = cluster.run(async |_| cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await)?;
@@ -121,13 +85,13 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         [one] => args.show(find(&all, one)?, console),
         [old, new, ..] => {
             let read = |named| configuration(find(&all, named)?, version, console);
-            let differ = diff::between((&read(old)?, &read(new)?), &args.only, args.output, console)?;
+            let differ = comparison::between((&read(old)?, &read(new)?), &args.only, args.output, console)?;
             Ok(Exit::yes(!differ))
         }
     }
 }
 
-impl Args {
+impl HistoryArgs {
     fn list(
         &self,
         mut revisions: Vec<StoredRevision>,
@@ -182,14 +146,6 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
     table
 }
 
-impl StoredRevision {
-    /// Removes what is long.
-    fn shorten(&mut self) {
-        self.text = None;
-        self.admission.clear();
-    }
-}
-
 /// Returns the revisions that differ from the one before, and those that cannot be compared.
 fn differing(
     all: Vec<StoredRevision>,
@@ -220,60 +176,6 @@ async fn list(
     Ok(stored.into_iter().map(|(_, revision)| revision).collect())
 }
 
-/// Returns the same, each with the time of its creation.
-pub(crate) async fn stored(
-    client: &Client,
-    namespace: &str,
-    wants: impl Fn(&StoredRevision) -> bool,
-) -> Result<Vec<(Option<Timestamp>, StoredRevision)>, CallError> {
-    let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
-    let mut params = ListParams::default().labels(LABEL).limit(PAGE);
-    let mut all = Vec::new();
-    while all.len() < MAX_READ {
-        let page = call(api.list(&params)).await?;
-        for object in &page.items {
-            let mut revision = answer(object);
-            if !wants(&revision) {
-                revision.shorten();
-            }
-            all.push((object.metadata.creation_timestamp.as_ref().map(|time| time.0), revision));
-        }
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => break,
-        }
-    }
-    all.sort_by(|(was, left), (is, right)| {
-        (left.revision, was, left.at).cmp(&(right.revision, is, right.at))
-    });
-    Ok(all)
-}
-
-fn answer(object: &ControllerRevision) -> StoredRevision {
-    let name = object.metadata.name.clone().unwrap_or_default();
-    let unreadable = StoredRevision {
-        revision: object.revision,
-        name,
-        at: None,
-        causes: Vec::new(),
-        access: None,
-        problem: None,
-        text: None,
-        admission: BTreeMap::new(),
-    };
-    match unpack(object) {
-        Ok(read) => StoredRevision {
-            at: Some(read.at),
-            causes: read.causes,
-            access: read.access,
-            text: Some(read.text),
-            admission: read.admission,
-            ..unreadable
-        },
-        Err(problem) => StoredRevision { problem: Some(problem.to_owned()), ..unreadable },
-    }
-}
-
 /// Returns a revision by its number or its name. Where numbers began again, the newest one of a number.
 fn find<'r>(all: &'r [StoredRevision], named: &str) -> Result<&'r StoredRevision, Failure> {
     let found = all.iter().rfind(|revision| is_named(&revision.name, revision.revision, named));
@@ -292,49 +194,16 @@ fn is_named(name: &str, number: i64, named: &str) -> bool {
     name == named || named.parse() == Ok(number)
 }
 
-fn text(revision: &StoredRevision) -> Result<&str, Failure> {
-    revision.text.as_deref().ok_or_else(|| {
-        let StoredRevision { name, problem, .. } = revision;
-        let why = problem.as_deref().unwrap_or_default();
-        Failure::Undecided(format!("ControllerRevision {name} is unreadable: {why}"))
-    })
-}
-
-pub(crate) fn configuration(
-    revision: &StoredRevision,
-    version: Version,
-    console: Console,
-) -> Result<Configuration, Failure> {
-    let text = Text::whole(format!("revision {}", revision.revision), text(revision)?.to_owned());
-    let output = ConfigMapState {
-        name: YUNIKORN_CONFIGS.to_owned(),
-        data: revision.admission.clone(),
-        ..ConfigMapState::default()
-    };
-    let beside =
-        Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
-    let context = ClusterContext::unchanged(beside);
-    let read = Configuration::new(RenderedText { context, ..RenderedText::alone(text, version) });
-    read.map_err(|refused| files::refuse(&refused, console))
-}
-
-pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &CallError) -> Failure {
-    let failure = cluster.failure("the history", error);
-    if !error.is_forbidden() {
-        return failure;
-    }
-    Failure::Undecided(format!(
-        "{failure}; it takes the right to list controllerrevisions of apps in namespace {namespace}, which is in \
-         the ClusterRole view"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::history::answer;
     use crate::source::identity::IdentityArgs;
+    use jiff::Timestamp;
+    use k8s_openapi::api::apps::v1::ControllerRevision;
     use queuewarden_api::history::pack;
     use queuewarden_plan::history::Revision;
+    use std::collections::BTreeMap;
 
     fn object(number: u64, access: Option<&str>) -> ControllerRevision {
         let revision = Revision {

@@ -8,7 +8,7 @@ use queuewarden_operator::process::{self, CertificatesOptions, ProcessError, Run
 /// # Errors
 /// When the operator cannot start.
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
-    process::run(options).map(|()| Exit::Clean).map_err(failure)
+    process::run(options).map(|()| Exit::Clean).map_err(|error| failure(&error))
 }
 
 /// Issues and renews certificates until the process receives a signal to end.
@@ -16,10 +16,10 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
 /// # Errors
 /// When it cannot begin.
 pub fn certificates(options: &CertificatesOptions) -> Result<Exit, Failure> {
-    process::keep_certificates(options).map(|()| Exit::Clean).map_err(failure)
+    process::keep_certificates(options).map(|()| Exit::Clean).map_err(|error| failure(&error))
 }
 
-fn failure(error: ProcessError) -> Failure {
+fn failure(error: &ProcessError) -> Failure {
     match error {
         ProcessError::Usage(_) | ProcessError::Logging(_) => Failure::Usage(error.to_string()),
         _ => Failure::Output(error.to_string()),

@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::check::{Level, Line, ROLE, Unread as _, written};
+use crate::output::console::wrapped;
 use crate::output::findings::by_cause;
-use crate::output::format::{AnswerFormat, Table, visible, wrapped};
+use crate::output::format::{AnswerFormat, Table, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::installed::{
-    Attention, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, State, queues,
+    Attention, InstalledState, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, queues,
 };
 use go_compat::diag::listed;
 use queuewarden_api::answer::VERSION;
@@ -34,7 +35,7 @@ answer.";
 /// replica writes, how many objects are in force, and which need attention
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub struct Args {
+pub struct StatusArgs {
     #[command(flatten)]
     reach: ReachArgs,
     /// Show all objects that are not ready, not only the first 6 for each of 20 causes
@@ -122,7 +123,7 @@ pub struct KindState {
 ///
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &StatusArgs, console: Console) -> Result<Exit, Failure> {
     let (cluster, spec) = args.reach.open(console)?;
     let state = cluster.run(async |client| Box::pin(args.reach.read(&cluster, client, &spec)).await);
     let answer = answer(&spec, state);
@@ -146,8 +147,8 @@ impl StatusAnswer {
 }
 
 /// Builds the answer. A part that cannot be read is reported in its field.
-fn answer(spec: &ConfigSpec, state: State) -> StatusAnswer {
-    let State { snapshot, scheduler, operator, objects } = state;
+fn answer(spec: &ConfigSpec, state: InstalledState) -> StatusAnswer {
+    let InstalledState { snapshot, scheduler, operator, objects } = state;
     let mut problems = Vec::new();
     let mut forbidden = operator.forbidden;
     let snapshot = snapshot.map_err(|failure| {
@@ -360,7 +361,8 @@ QueueAcl/lost: QueueNotFound
     fn answered(objects: Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)>) -> StatusAnswer {
         let leads = OperatorState { leader: Some("a".to_owned()), ..OperatorState::default() };
         let snapshot = Ok(Snapshot::empty(Timestamp::UNIX_EPOCH));
-        let state = State { snapshot, scheduler: SchedulerState::default(), operator: leads, objects };
+        let state =
+            InstalledState { snapshot, scheduler: SchedulerState::default(), operator: leads, objects };
         answer(&ConfigSpec::default(), state)
     }
 

@@ -4,6 +4,7 @@
 //! The script starts the program with `QUEUEWARDEN_COMPLETE` set and the words after `--`. So the
 //! candidates always match this program, and queues come from the configuration that the words name.
 
+use crate::source::catalog;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,8 +18,6 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, complete};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
-use super::codes;
-use crate::args::{PLUGIN, command};
 use crate::output::{Console, Exit, Failure};
 use crate::source::session::SourceArgs;
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -50,7 +49,7 @@ Queues and objects are completed, too: from the files that -f names, else from t
 /// Print the script that completes commands in a shell
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct CompletionArgs {
     /// Shell to print the script for
     #[arg(value_parser = PossibleValuesParser::new(SHELLS.names()))]
     shell: String,
@@ -60,9 +59,9 @@ pub struct Args {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &CompletionArgs, plugin: &str, console: Console) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    let program = if args.shell == Kubectl.name() { PLUGIN } else { "queuewarden" };
+    let program = if args.shell == Kubectl.name() { plugin } else { "queuewarden" };
     if let Some(completer) = SHELLS.completer(&args.shell) {
         completer.write_registration(VARIABLE, "queuewarden", program, program, &mut script)?;
     }
@@ -74,22 +73,24 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// When it is an unknown shell, or its words make no sense.
-pub fn answer() -> clap::error::Result<bool> {
+pub fn answer(command: fn() -> Command) -> clap::error::Result<bool> {
     let folder = std::env::current_dir().ok();
-    CompleteEnv::with_factory(|| offering(command()))
+    CompleteEnv::with_factory(|| offering(command))
         .var(VARIABLE)
         .shells(SHELLS)
         .try_complete(std::env::args_os(), folder.as_deref())
 }
 
 /// Adds completers to the arguments of the command.
-fn offering(command: Command) -> Command {
-    command.mut_subcommands(|subcommand| {
+fn offering(command: fn() -> Command) -> Command {
+    command().mut_subcommands(|subcommand| {
         let asks_applications = subcommand.get_arguments().any(|arg| arg.get_id() == "target");
         subcommand.mut_args(|arg| match arg.get_id().as_str() {
-            "target" | "queue" | "to" => arg.add(ArgValueCompleter::new(queues)),
+            "target" | "queue" | "to" => {
+                arg.add(ArgValueCompleter::new(move |current: &OsStr| queues(command, current)))
+            }
             "verb" => arg.add(ArgValueCandidates::new(move || verbs(asks_applications))),
-            "object" => arg.add(ArgValueCompleter::new(objects)),
+            "object" => arg.add(ArgValueCompleter::new(move |current: &OsStr| objects(command, current))),
             "topics" => arg.add(ArgValueCandidates::new(all_codes)),
             _ => arg,
         })
@@ -103,23 +104,23 @@ fn verbs(of_applications: bool) -> Vec<CompletionCandidate> {
 }
 
 fn all_codes() -> Vec<CompletionCandidate> {
-    codes::all()
+    catalog::all()
         .iter()
         .map(|code| CompletionCandidate::new(code.to_string()).help(Some(code.title.into())))
         .collect()
 }
 
 /// Returns the queues of the words' configuration that begin with the current word.
-fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
-    fitting(current, |source| {
+fn queues(command: fn() -> Command, current: &OsStr) -> Vec<CompletionCandidate> {
+    fitting(command, current, |source| {
         let session = source.open(Console::silent()).ok()?;
         Some(session.tree().ok()?.queues().map(|(_, node)| node.path.to_string()).collect())
     })
 }
 
 /// Returns the objects of the words' configuration that begin with the current word.
-fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
-    fitting(current, |source| {
+fn objects(command: fn() -> Command, current: &OsStr) -> Vec<CompletionCandidate> {
+    fitting(command, current, |source| {
         let names = source.source(Console::silent()).ok()?.queue_acls().ok()?;
         let config = format!("yunikornconfig/{SINGLETON}");
         Some(names.into_iter().map(|name| format!("queueacl/{name}")).chain([config]).collect())
@@ -129,10 +130,11 @@ fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Returns the names in the words' configuration that begin with the current word; none if they cannot be
 /// read in time.
 fn fitting(
+    command: fn() -> Command,
     current: &OsStr,
     read: impl FnOnce(&SourceArgs) -> Option<Vec<String>> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
-    let (Some(start), Some(source)) = (current.to_str(), source(std::env::args_os())) else {
+    let (Some(start), Some(source)) = (current.to_str(), source(command(), std::env::args_os())) else {
         return Vec::new();
     };
     let (sender, receiver) = mpsc::channel();
@@ -152,11 +154,11 @@ fn fitting(
 
 /// Returns the source of the configuration that the words name. The words may be incomplete, and the queue or
 /// verb among them need not be valid yet.
-fn source(args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
+fn source(command: Command, args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
     let words = args.into_iter().skip_while(|word| word != "--").skip(1);
     let ours = SourceArgs::augment_args(Command::new(""));
     let is_ours = |arg: &Arg| ours.get_arguments().any(|other| other.get_id() == arg.get_id());
-    let command = command().ignore_errors(true).mut_subcommands(|subcommand| {
+    let command = command.ignore_errors(true).mut_subcommands(|subcommand| {
         subcommand.mut_args(|arg| match arg.get_action() {
             ArgAction::Set | ArgAction::Append if !is_ours(&arg) => arg.value_parser(value_parser!(OsString)),
             _ => arg,
@@ -231,6 +233,7 @@ impl EnvCompleter for Kubectl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::command;
 
     fn words(line: &str) -> impl Iterator<Item = OsString> {
         ["queuewarden", "--"]
@@ -243,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_source_is_found_among_words_that_are_not_whole() {
-        let found = |line: &str| source(words(line)).map(|source| source.filename);
+        let found = |line: &str| source(command(), words(line)).map(|source| source.filename);
         let files = |names: &[&str]| Some(names.iter().map(Into::into).collect());
         assert_eq!(found("queuewarden can-i submit -f q.yaml ro"), files(&["q.yaml"]));
         assert_eq!(found("queuewarden who-can submit ro --filename=a -f b"), files(&["a", "b"]));
@@ -258,7 +261,7 @@ mod tests {
         let offered = |line: &str| {
             let args = line.split(' ').map(OsString::from).collect();
             let mut out = Vec::new();
-            Kubectl.write_complete(&mut offering(command()), args, None, &mut out).unwrap();
+            Kubectl.write_complete(&mut offering(command), args, None, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let subcommands = offered("kubectl-queuewarden wh");

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use clap::Command;
 use clap_mangen::Man;
 
-use crate::args::command;
 use crate::output::{Console, Exit, Failure, file};
 
 /// Print the manual page, or write those of all subcommands into a folder
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {
+pub struct ManArgs {
     /// Write a page for each command into DIR, such as /usr/local/share/man/man1. If DIR has a symbolic link
     /// of that name, its target is written
     #[arg(long, value_name = "DIR")]
@@ -21,8 +20,8 @@ pub struct Args {
 ///
 /// # Errors
 /// When the folder or standard output cannot be written to.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let pages = pages()?;
+pub fn run(args: &ManArgs, command: Command, console: Console) -> Result<Exit, Failure> {
+    let pages = pages(command)?;
     let Some(dir) = &args.dir else {
         let first = pages.first().map(|(_, page)| page.as_slice()).unwrap_or_default();
         console.out(&String::from_utf8_lossy(first))?;
@@ -33,8 +32,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Returns the pages with their files' names, the program's first.
-fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let mut whole = command().disable_help_subcommand(true);
+fn pages(command: Command) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut whole = command.disable_help_subcommand(true);
     whole.build();
     std::iter::once(&whole).chain(whole.get_subcommands()).cloned().map(page).collect()
 }
@@ -49,10 +48,11 @@ fn page(command: Command) -> Result<(String, Vec<u8>), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::command;
 
     #[test]
     fn every_command_has_a_page() {
-        let pages = pages().unwrap();
+        let pages = pages(command()).unwrap();
         assert_eq!(pages.len(), command().get_subcommands().count() + 1);
         for (name, page) in &pages {
             let page = String::from_utf8_lossy(page);

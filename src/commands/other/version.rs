@@ -7,13 +7,13 @@ const YUNIKORN: &str = "1.8.0";
 
 /// Print the version, and the versions it was tested with
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {}
+pub struct VersionArgs {}
 
 /// Runs the command.
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(_: &VersionArgs, console: Console) -> Result<Exit, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     console.out(&format!(
         "queuewarden {version}\napi {}/{}\nyunikorn {YUNIKORN}\n",

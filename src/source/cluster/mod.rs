@@ -1,12 +1,12 @@
 //! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
 //! objects that wrote into them. It writes nothing, and every request has a timeout.
 
+mod arguments;
+use crate::output::text;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
-use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io, iter};
 
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -21,12 +21,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
-use super::configuration::{Evidence, ObjectChange};
+use super::configuration::{ClusterContext, Configuration, Evidence, ObjectChange, RenderedText, Text};
 use super::{configuration, files, live};
 use crate::output::{Console, Failure};
-use crate::source::input::source;
-use crate::source::session::{ClusterArgs, ServerArgs};
 use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
 use queuewarden_api::v1alpha1::SINGLETON;
@@ -45,6 +42,8 @@ use yunikorn::config::Flattened;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::placement::Live;
+
+pub(crate) use arguments::{ClusterArgs, SchedulerLogin, ServerArgs};
 
 /// Maximum number of objects in one response.
 const PAGE: u32 = 500;
@@ -629,7 +628,7 @@ fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
         KubeconfigError::ReadConfig(error, path)
             if args.kubeconfig.is_some() || error.kind() != io::ErrorKind::NotFound =>
         {
-            format!("cannot read {}: {}", source::shown(path), cause(error))
+            format!("cannot read {}: {}", text::shown(path), cause(error))
         }
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
             "no kubeconfig: looked at $KUBECONFIG and ~/.kube/config".to_owned()

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::Inputs;
 use super::object::{Kind, Object};
-use super::{SourceDiagnostic, ours};
+use super::{Inputs, ours};
+use crate::output::text::SourceDiagnostic;
 
 /// Maximum number of environments in one run.
 const MAX_ENVIRONMENTS: usize = 100;

@@ -23,15 +23,14 @@ pub mod wrapped;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use super::assemble::{self, only_bare};
-use crate::output::Failure;
+use crate::output::findings::TOO_MANY_FINDINGS;
+use crate::output::text::{SourceDiagnostic, TEMPLATE};
 use go_compat::diag::{Code, Diagnostic, Span};
 use go_compat::yaml::MAX_TEXT;
 
+use crate::output::text::Source;
 use object::{Document, Object};
 use scalar::ContentSpans;
-use serde_json::{Value, json};
-use source::Source;
 use yunikorn::version::Version;
 
 /// The document is no Kubernetes object and no queues.yaml.
@@ -52,11 +51,6 @@ pub const NOT_JSON: Code = Code::new(6006, "not-json");
 /// The documents up to the limit are checked.
 pub const TOO_MANY_DOCUMENTS: Code = Code::new(6008, "too-many-documents");
 
-/// More was found in the file than is listed of one.
-///
-/// It is an error if an unlisted finding is one.
-pub const TOO_MANY_FINDINGS: Code = Code::new(6009, "too-many-findings");
-
 /// A value of Helm, or of a key of a ConfigMap inside another document, is not the text that it must be.
 pub const NOT_TEXT: Code = Code::new(6010, "not-text");
 
@@ -73,30 +67,11 @@ pub const CODES: &[Code] = &[
     NOT_TEXT,
 ];
 
-/// Maximum number of findings that are listed of a file.
-pub const MAX_FINDINGS: usize = 1000;
 /// Maximum number of notes about skipped templates.
 const MAX_NOTES: usize = 20;
 
 /// Advice on templates.
 const RENDER: &str = "check the result instead, such as the output of `helm template`";
-
-/// A diagnostic with the text it is about. Its span is one of that text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceDiagnostic {
-    /// Index into [`Inputs::sources`]; `None` when it is about no text in particular.
-    pub source: Option<usize>,
-    /// `Kind/name` of the object it is about, if there is one.
-    pub object: Option<String>,
-    /// The diagnostic.
-    pub diagnostic: Diagnostic,
-}
-
-impl AsRef<Self> for SourceDiagnostic {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
 
 /// Everything that was read.
 #[derive(Debug, Clone, Default)]
@@ -202,52 +177,6 @@ impl Inputs {
         self.objects.iter().filter(move |object| object.kind == kind && is_one(object))
     }
 
-    /// Reads the base from a file, or else takes the only bare queues.yaml, unless there is a ConfigMap that
-    /// `YuniKorn` reads.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or holds several queue trees.
-    pub fn choose_base(&mut self, path: Option<&Path>) -> Result<(), Failure> {
-        let Some(path) = path else {
-            self.base = only_bare(self).map(|document| document.source);
-            return Ok(());
-        };
-        let source = source::read_one(path)?;
-        let own = Self::new(vec![source.clone()]);
-        let maps = || own.objects.iter().filter(|object| object.kind == object::Kind::ConfigMap);
-        if !own.bare.is_empty() || maps().next().is_none() {
-            self.set_base(source);
-            return Ok(());
-        }
-        let name = assemble::base_name(self);
-        let trees: Vec<&Object> = maps().filter(|object| ours::is_ours(&object.document.value)).collect();
-        let [tree] = trees.as_slice() else {
-            return Err(Failure::Usage(format!(
-                "`{}` holds {} ConfigMaps with queues, and --base takes a file with one",
-                source.name,
-                trees.len()
-            )));
-        };
-        // It replaces the base ConfigMap, whichever name it has here.
-        let mut tree = (*tree).clone();
-        tree.document.source =
-            self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
-        if tree.document.source == self.sources.len() {
-            self.sources.extend(own.sources);
-        }
-        tree.document.value = renamed(std::mem::take(&mut tree.document.value), &name);
-        (tree.name, tree.namespace) = (name, String::new());
-        let replaced = |object: &Object| object.kind == tree.kind && object.name == tree.name;
-        let of_file = tree.document.source;
-        self.objects.retain(|object| {
-            !replaced(object) && (object.kind != tree.kind || object.document.source != of_file)
-        });
-        let label = tree.label();
-        self.alternatives.retain(|finding| finding.object.as_ref() != Some(&label));
-        self.objects.push(tree);
-        Ok(())
-    }
-
     /// Makes a text the base, without checking its contents. If it is among the texts already, it counts
     /// once.
     pub fn set_base(&mut self, source: Source) {
@@ -332,7 +261,7 @@ impl Inputs {
 
     /// Reports a part of a text that cannot be read; a template in a folder is skipped.
     fn unread(&mut self, source: usize, part: &str, diagnostic: Diagnostic) {
-        let is_template = part.contains(source::TEMPLATE);
+        let is_template = part.contains(TEMPLATE);
         if is_template && self.is_found(source) {
             self.skip_template(source, diagnostic.span.unwrap_or_default().start);
         } else if is_template {
@@ -377,12 +306,4 @@ fn joined(folder: &Path, path: &str) -> PathBuf {
         }
     }
     joined
-}
-
-/// Returns the manifest of a ConfigMap under another name, without its namespace.
-fn renamed(mut value: Value, name: &str) -> Value {
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("metadata".to_owned(), json!({"name": name}));
-    }
-    value
 }

@@ -9,13 +9,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::source::TEMPLATE;
 use super::split::{Syntax, split};
 use super::wrapped::{self, Inside, MASK};
 use super::{
-    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, SourceDiagnostic,
-    TOO_MANY_DOCUMENTS, UNKNOWN_KIND, ours, value,
+    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, TOO_MANY_DOCUMENTS,
+    UNKNOWN_KIND, ours, value,
 };
+use crate::output::text::{SourceDiagnostic, TEMPLATE};
 use go_compat::diag::{Diagnostic, Replacement, Span, quoted};
 use go_compat::yaml::{self, Node};
 use queuewarden_api::{GROUP, VERSION};
@@ -587,10 +587,10 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
 #[cfg(test)]
 mod tests {
     use super::super::NOT_TEXT;
-    use super::super::source::Source;
     use super::*;
     use crate::output::console::Look;
     use crate::output::findings;
+    use crate::output::text::Source;
 
     fn read(text: &str) -> Inputs {
         let source = Source::new("x.yaml", text);

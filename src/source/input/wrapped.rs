@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::object::{self, Document, Kind, Object, token};
 use super::scalar::ContentSpans;
-use super::source::TEMPLATE;
 use super::split::split;
 use super::{Inputs, NOT_TEXT, ours};
+use crate::output::text::TEMPLATE;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::yaml::{self, Kind as NodeKind, MAX_TEXT, Node, Style};
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
@@ -431,10 +431,10 @@ fn segments(path: &str) -> Vec<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::source::Source;
     use super::*;
     use crate::output::console::Look;
     use crate::output::findings;
+    use crate::output::text::Source;
 
     /// Documents that hold a tree, each in another way.
     const SEED: &str = "a: &t\n  yunikornDefaults:\n    queues.yaml: |\n      partitions: [{queues: []}]\nb: *t\n---\n\

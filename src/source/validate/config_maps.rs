@@ -8,9 +8,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Deserialize;
 
+use crate::output::findings::MAX_FINDINGS;
+use crate::output::text::SourceDiagnostic;
 use crate::source::assemble::Assembled;
+use crate::source::input::Inputs;
 use crate::source::input::object::{Document, Kind, Object, token};
-use crate::source::input::{Inputs, MAX_FINDINGS, SourceDiagnostic};
 use go_compat::diag::Diagnostic;
 use go_compat::lines::Lines;
 use go_compat::yaml::MAX_TEXT;
@@ -347,8 +349,8 @@ mod tests {
     use queuewarden_api::config_map;
 
     use super::*;
+    use crate::output::text::Source;
     use crate::source::assemble::assemble;
-    use crate::source::input::source::Source;
     use serde_json::Value;
 
     const GOOD: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n";

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::output::statuses::{ObjectConditions, objects};
+use crate::output::text::SourceDiagnostic;
+use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
-use crate::source::input::{Inputs, SourceDiagnostic};
 use go_compat::diag::{Code, Diagnostic, Severity};
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::simulate::Settled;

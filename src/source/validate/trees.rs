@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use super::config_maps::{Pair, other_trees};
 use crate::output::findings::Found;
+use crate::output::text::{Source, SourceDiagnostic};
 use crate::source::configuration;
 use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
 use crate::source::files::FileSource;
+use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
-use crate::source::input::source::Source;
-use crate::source::input::{Inputs, SourceDiagnostic};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::Answers;
 use queuewarden_plan::{admission_settings, field_of as setting_of, risks};

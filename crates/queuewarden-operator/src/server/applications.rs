@@ -1,6 +1,6 @@
-//! PublishedReceiver the running applications, for queries about them: it watches the pods that `YuniKorn` schedules,
-//! stores what they reveal about their application, and reads the configuration of a Spark driver on demand.
-//! If the pods alone do not show whether an ID is free, it asks the scheduler.
+//! The running applications, for queries about them. They are known from the pods that `YuniKorn`
+//! schedules, which are watched, and from the configuration of a Spark driver, which is read on demand. If
+//! the pods alone do not show whether an ID is free, the scheduler is asked.
 //!
 //! It is off by default, because it needs the right to list and watch pods in all namespaces. Nothing else
 //! waits for it. Until the pods were read once, queries about applications are undecided.

@@ -1,4 +1,4 @@
-//! RequestLimits of one request: time, and bytes of its body, alone and together with all others.
+//! Limits of one request: time, and bytes of its body, alone and together with all others.
 //!
 //! Each part of an answer ends at a part of the time that the client waits ([`Times`]), so that there is an
 //! answer before it gives up. If a review is too large, does not find room or cannot be read in time, its

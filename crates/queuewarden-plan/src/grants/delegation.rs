@@ -185,7 +185,9 @@ pub(crate) fn check_space(
     let mut stored: BTreeMap<_, _> = stored.filter(|((_, name), _)| *name != wanted.name).collect();
     let lacks = |stored: &BTreeMap<(&str, &str), usize>| {
         let mut size = DelegatedSize::default();
-        stored.iter().for_each(|((writer, _), bytes)| size.add(writer, *bytes));
+        for ((writer, _), bytes) in stored {
+            size.add(writer, *bytes);
+        }
         size.lacks(&wanted.writer, wanted.stored)
     };
     if let Some(message) = lacks(&stored) {

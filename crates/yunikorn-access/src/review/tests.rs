@@ -165,7 +165,7 @@ fn a_question_has_the_verb_of_its_right() {
         ("applications", "spark-1", "kill", "kill"),
     ] {
         let review = with(review("sue", &[]), about(verb, "queuewarden.dev", resource, name));
-        assert_eq!(read(&review).map(|question| question.verb()), Ok(expected), "{verb} {resource} {name}");
+        assert_eq!(read(&review).map(AccessAction::verb), Ok(expected), "{verb} {resource} {name}");
     }
 }
 

@@ -38,7 +38,7 @@ Exit codes: 0 it is placed, 1 it is rejected, 2 the command line is wrong, 3 it 
 /// tries them, and the message of a rejection
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub struct Args {
+pub struct PlaceArgs {
     #[command(flatten)]
     workload: WorkloadArgs,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub struct Args {
 ///
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &PlaceArgs, console: Console) -> Result<Exit, Failure> {
     let SourceArgs { filename, files, .. } = &args.source;
     reads_standard_input_once(filename.iter().chain(&files.base).chain(&args.workload.workload))?;
     let mut submitted = args.workload.read(console)?;

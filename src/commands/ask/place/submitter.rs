@@ -6,9 +6,10 @@ use serde_json::Value;
 use super::operators::Operated;
 use super::workload::Submitted;
 use crate::output::{Console, Failure};
+use crate::source::cluster::ClusterArgs;
 use crate::source::identity::IdentityArgs;
 use crate::source::input::value::to_json;
-use crate::source::session::{ClusterArgs, Session, Source};
+use crate::source::session::{Session, Source};
 use go_compat::diag::quoted;
 use go_compat::yaml::parse::parse;
 use queuewarden_plan::user_info;
@@ -55,7 +56,7 @@ pub struct Denied {
 
 /// The answer about who submits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct SubmitterCheck {
     /// Who submits.
     pub named: Named,
     /// The refusal by the admission controller.
@@ -90,7 +91,7 @@ impl Question<'_> {
     ///
     /// # Errors
     /// When no user is given, or what decides cannot be read.
-    pub fn answer(&self) -> Result<Answer, Failure> {
+    pub fn answer(&self) -> Result<SubmitterCheck, Failure> {
         match &self.submitted.operated {
             Some(operated) => self.by_operator(operated),
             None => self.by_person(),
@@ -101,7 +102,7 @@ impl Question<'_> {
         !self.submitted.workload.pod.annotation(USER_INFO).is_empty()
     }
 
-    fn by_person(&self) -> Result<Answer, Failure> {
+    fn by_person(&self) -> Result<SubmitterCheck, Failure> {
         if self.identity.user.is_none() {
             return self.of_pod();
         }
@@ -110,16 +111,16 @@ impl Question<'_> {
     }
 
     /// Answers for the user who creates the object, whom the pod may name another user than.
-    fn by_requester(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<Answer, Failure> {
+    fn by_requester(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<SubmitterCheck, Failure> {
         if self.pod_names_user() {
             self.admitted(requester, kind, what)
         } else {
-            Ok(Answer::from(requester.clone()))
+            Ok(SubmitterCheck::from(requester.clone()))
         }
     }
 
     /// The user that the pod names, as if the admission controller had accepted it.
-    fn of_pod(&self) -> Result<Answer, Failure> {
+    fn of_pod(&self) -> Result<SubmitterCheck, Failure> {
         let version = self.session.configuration.view.version;
         let submitter = Submitter::from_pod(&self.submitted.workload.pod, version);
         if submitter.source == NamedBy::Nothing {
@@ -131,14 +132,14 @@ impl Question<'_> {
                         .to_owned(),
                 ));
             }
-            return Ok(Answer::from(self.identity.claimed(&self.session.source)?));
+            return Ok(SubmitterCheck::from(self.identity.claimed(&self.session.source)?));
         }
         self.console.note(&self.source(&submitter));
         Ok(self.of_submitter(&submitter))
     }
 
     /// Asks the admission controller about a pod of this requester that names a user.
-    fn admitted(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<Answer, Failure> {
+    fn admitted(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<SubmitterCheck, Failure> {
         let version = self.session.configuration.view.version;
         let workload = &self.submitted.workload;
         let account = alias::service_account(&requester.user).filter(|_| requester.groups.is_empty());
@@ -189,14 +190,14 @@ impl Question<'_> {
                      annotation {USER_INFO}"
                 );
                 let denied = Denied { reason, message, remedies: remedies.collect() };
-                Ok(Answer { denied: Some(denied), ..Answer::from(requester.clone()) })
+                Ok(SubmitterCheck { denied: Some(denied), ..SubmitterCheck::from(requester.clone()) })
             }
         }
     }
 
     /// The pod of a custom resource is created by the account of its operator, unless the user-info webhook
     /// passes on the name of the person.
-    fn by_operator(&self, operated: &Operated) -> Result<Answer, Failure> {
+    fn by_operator(&self, operated: &Operated) -> Result<SubmitterCheck, Failure> {
         let Operated { object, role, account, notes, path, file, resource: (group, resource), .. } = operated;
         let usual = format!("{SERVICE_ACCOUNT}{account}");
         let account = self.operator.unwrap_or(&usual);
@@ -248,14 +249,14 @@ impl Question<'_> {
         });
         let requester = Identity { user: account.to_owned(), groups: Vec::new() };
         let answer = self.by_requester(&requester, &Kind::Pod, &format!("pod of the {role}"))?;
-        Ok(Answer { passed_on, ..answer })
+        Ok(SubmitterCheck { passed_on, ..answer })
     }
 
     /// Answers for the user that the pod names.
-    fn of_submitter(&self, submitter: &Submitter) -> Answer {
+    fn of_submitter(&self, submitter: &Submitter) -> SubmitterCheck {
         let Submitter { user, groups, .. } = submitter;
         let named = Named::by_pod(user.clone(), groups.clone());
-        Answer { named, denied: None, mended: self.mended(submitter), passed_on: None }
+        SubmitterCheck { named, denied: None, mended: self.mended(submitter), passed_on: None }
     }
 
     /// Describes the source of the user, and why it is `nobody`.
@@ -294,7 +295,7 @@ impl Question<'_> {
     }
 }
 
-impl From<Identity> for Answer {
+impl From<Identity> for SubmitterCheck {
     fn from(identity: Identity) -> Self {
         Self { named: Named { identity, by_pod: false }, denied: None, mended: None, passed_on: None }
     }

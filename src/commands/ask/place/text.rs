@@ -1,10 +1,11 @@
 //! Output for people: the outcome, the question, each rule, and changes to another outcome.
 
+use crate::output::explanation;
 use std::fmt::Write as _;
 
 use super::answer::{OutcomeKind, PlaceAnswer, RuleResult, number};
-use crate::commands::ask::explain;
-use crate::output::format::{Table, visible, wrapped};
+use crate::output::console::wrapped;
+use crate::output::format::{Table, visible};
 use yunikorn_access::placement::{RuleName, RuleStep, Step};
 use yunikorn_access::{Origin, TextLocation};
 
@@ -31,7 +32,7 @@ pub fn text(answer: &PlaceAnswer, steps: &[Step], width: Option<usize>) -> Strin
             let _ = writeln!(shown, "- {}", wrapped(&visible(remedy), 2, width));
         }
         if answer.remedies.iter().any(|remedy| remedy.contains("user-info webhook")) {
-            shown.push_str(explain::WEBHOOK);
+            shown.push_str(explanation::WEBHOOK);
         }
     }
     shown
@@ -71,7 +72,7 @@ fn facts(answer: &PlaceAnswer) -> Table {
         table.row(["parent queue", &format!("{parent} (tag namespace.parentqueue)")]);
     }
     table.row(["asks for", answer.asked_queue.as_deref().unwrap_or("no queue")]);
-    table.row(["in", &explain::location(&answer.about)]);
+    table.row(["in", &explanation::location(&answer.about)]);
     table
 }
 

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::operators::{Operated, operated};
-use crate::commands::change::grant::service_account;
+use crate::output::text::Source;
 use crate::output::{Console, Failure};
 use crate::source::input::object::{Document, listed};
 use crate::source::input::ours::without_values;
-use crate::source::input::source::{self, Source};
+use crate::source::input::source;
 use crate::source::input::split::split;
 use crate::source::request::key_value;
+use crate::source::subjects::service_account;
 use go_compat::diag::quoted;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{Kind, Pod, QUEUE};

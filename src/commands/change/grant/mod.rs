@@ -2,31 +2,23 @@
 
 mod delegated;
 
+use crate::source::comparison;
+use crate::source::subjects::{SubjectArgs, covers};
+use crate::source::validate::checked;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
-use crate::commands::check::{diff, validate};
-use crate::output::{Console, Exit, Failure, findings, manifest};
-use crate::source::apply;
+use crate::output::{Console, Exit, Failure, manifest};
 use crate::source::configuration::ObjectChange;
-use crate::source::files::FileSource;
-use crate::source::input::Inputs;
 use crate::source::input::object::is_name;
-use crate::source::input::source::Source;
-use crate::source::request;
 use crate::source::session::{Session, SourceArgs};
-use crate::source::times::clock;
-use crate::source::times::{self, Typed};
-use go_compat::diag::Diagnostic;
+use crate::source::times::{self, Typed, clock};
+use crate::source::{apply, request};
 use queuewarden_api::convert;
-use queuewarden_api::v1alpha1::{Grant, ServiceAccount};
-use queuewarden_plan::entries::Names;
 use queuewarden_plan::snapshot::{BaseAcl, QueueAclSpec};
 use queuewarden_plan::{ObjectRef, ResourceKind};
-use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
-use yunikorn_access::alias::{self, SERVICE_ACCOUNT};
 use yunikorn_access::who_can::who_can;
 
 /// Help text on the output and the exit codes.
@@ -45,7 +37,7 @@ change another one, 2 the command line is wrong, 3 it could not be decided.";
 /// it
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct GrantArgs {
     /// submit or administer
     #[arg(value_parser = request::verb)]
     verb: Right,
@@ -76,83 +68,17 @@ pub struct Args {
     source: SourceArgs,
 }
 
-/// Options for the users and groups of a grant.
-#[derive(Debug, Clone, clap::Args)]
-#[group(required = true, multiple = true)]
-pub struct SubjectArgs {
-    /// A user; may be repeated
-    #[arg(long = "user", value_name = "NAME")]
-    users: Vec<String>,
-    /// A group; may be repeated
-    #[arg(long = "group", value_name = "NAME")]
-    groups: Vec<String>,
-    /// A service account; may be repeated
-    #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = service_account)]
-    service_accounts: Vec<String>,
-}
-
 fn object_name(text: &str) -> Result<String, String> {
     let words = "write lower-case letters, digits, `-` and `.`, with a letter or digit at both ends";
     if is_name(text) { Ok(text.to_owned()) } else { Err(words.to_owned()) }
-}
-
-/// Reads a service account as kubectl does, into the name of its user.
-pub(crate) fn service_account(text: &str) -> Result<String, String> {
-    let parts = text.split_once(':').filter(|(namespace, name)| !namespace.is_empty() && !name.contains(':'));
-    let (namespace, name) = parts.ok_or("write it as NAMESPACE:NAME, such as spark:driver")?;
-    Ok(format!("{SERVICE_ACCOUNT}{namespace}:{name}"))
-}
-
-impl SubjectArgs {
-    /// Returns the users and groups.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Match<'_>> {
-        let groups = self.groups.iter().map(|name| Match::Group(name));
-        self.users().map(|name| Match::User(name)).chain(groups)
-    }
-
-    /// Returns the users, service accounts included.
-    fn users(&self) -> impl Iterator<Item = &String> {
-        self.users.iter().chain(&self.service_accounts)
-    }
-
-    /// Returns the names to look for.
-    pub(crate) fn names(&self) -> Names {
-        Names { users: self.users().cloned().collect(), groups: self.groups.iter().cloned().collect() }
-    }
-
-    /// Returns the part of a manifest that names them.
-    fn grant(&self) -> Grant {
-        let account = |user: &String| {
-            let (namespace, name) = alias::service_account(user)?;
-            Some(ServiceAccount { namespace: namespace.to_owned(), name: Some(name.to_owned()) })
-        };
-        Grant {
-            users: self.users().filter(|user| account(user).is_none()).cloned().collect(),
-            groups: self.groups.clone(),
-            service_accounts: self.users().filter_map(account).collect(),
-            ..Grant::default()
-        }
-    }
-
-    /// Returns the ACL that names them.
-    ///
-    /// # Errors
-    /// When one of them cannot be granted anything.
-    fn acl(&self) -> Result<Acl, Failure> {
-        let users: Vec<_> = self.users().collect();
-        alias::acl(&users, &self.groups).map(|(acl, _)| acl).map_err(|problems| {
-            let lines: Vec<String> = problems.iter().map(Diagnostic::without_code).collect();
-            Failure::Usage(lines.join("\n"))
-        })
-    }
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// When the grant is refused, its effect cannot be decided, or it cannot be applied.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let Args { verb, queue, subjects, source, .. } = args;
+pub fn run(args: &GrantArgs, console: Console) -> Result<Exit, Failure> {
+    let GrantArgs { verb, queue, subjects, source, .. } = args;
     let now = source.files.now.unwrap_or_else(clock);
     let window = args.window(now)?;
     let opened = args.delegated.then(|| source.open(console)).transpose()?;
@@ -171,7 +97,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let begin = begin.filter(|_| is_planned).map(|begin| times::begins(begin, now));
     let end = end.map(|end| times::ends(end, now));
     console.notes(&begin.into_iter().chain(end).collect::<Vec<_>>());
-    diff::show(&session.configuration, &after, console);
+    comparison::show(&session.configuration, &after, console);
     if after.rendered.context.refused().contains_key(&object.to_string()) {
         return Err(nothing_applied(&format!("{object} would grant nothing")));
     }
@@ -201,7 +127,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// The times at which a grant begins and ends.
 type Window = (Option<Timestamp>, Option<Timestamp>);
 
-impl Args {
+impl GrantArgs {
     fn window(&self, now: Timestamp) -> Result<Window, Failure> {
         let wrong = |option| move |why| Failure::Usage(format!("{option}: {why}"));
         let begin = self.not_before.map(|typed| typed.begin(now).map_err(wrong("--not-before")));
@@ -275,23 +201,4 @@ fn words(spec: &QueueAclSpec, now: Timestamp) -> String {
     let begin = spec.not_before.map(|begin| format!("{}, and ", times::begins(begin, now)));
     let end = spec.expires_at.map_or_else(|| "never ends".to_owned(), |end| times::ends(end, now));
     begin.unwrap_or_default() + &end
-}
-
-/// Reads a manifest as a change, and prints what is wrong with it; `None` if there are errors.
-pub(crate) fn checked(
-    text: &str,
-    now: Option<Timestamp>,
-    console: Console,
-) -> Result<Option<ObjectChange>, Failure> {
-    let inputs = Inputs::new(vec![Source::new("the QueueAcl", text)]);
-    let given = FileSource::from_inputs(inputs, now, console)?;
-    let found = validate::each(&given.inputs, &given.assembled);
-    console.err(&findings::text(&given.inputs.sources, &found, console.look_err()));
-    let refused = found.iter().any(|finding| finding.diagnostic.is_error());
-    Ok((!refused).then(|| given.change().unwrap_or_default()))
-}
-
-/// Returns whether an entry of an ACL gives access to a subject.
-pub(crate) fn covers(entry: Match<'_>, subject: Match<'_>) -> bool {
-    [subject, Match::Everyone].contains(&entry)
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::arguments::Accepted;
-use crate::source::input::source::Source as Text;
+use crate::output::text::Source as Text;
 use queuewarden_api::answer::VERSION;
 use queuewarden_import::{Compared, Difference, Direction, FileDiagnostic, Location, Proof};
 use yunikorn_access::subject::Subject;

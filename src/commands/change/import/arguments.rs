@@ -1,11 +1,12 @@
 //! Options of every import of names: maps of names, acknowledged codes, and files.
 
+use crate::source::catalog;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::commands::other::codes;
 use crate::output::Failure;
-use crate::source::input::source::{self, Source};
+use crate::output::text::Source;
+use crate::source::input::source;
 use crate::source::session::reads_standard_input_once;
 use go_compat::diag::{Code, Severity};
 use queuewarden_import::names::Names;
@@ -28,7 +29,7 @@ pub(super) struct NameArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Accepted {
     /// Continue despite this code of an error or of wider access; may be repeated
-    #[arg(long, value_name = "CODE", value_parser = codes::code)]
+    #[arg(long, value_name = "CODE", value_parser = catalog::code)]
     accept: Vec<Code>,
 }
 

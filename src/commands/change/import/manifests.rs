@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::output::manifest::{object_name, queue_acl};
-use crate::source::session::DEFAULT_PARTITION;
+use crate::output::manifest::{DEFAULT_PARTITION, object_name, queue_acl};
 use queuewarden_api::v1alpha1::{Grant, MAX_NAMES};
 use queuewarden_import::translate::Imported;
 use queuewarden_plan::snapshot::BaseAcl;

@@ -41,7 +41,7 @@ does not name the code; 2 the command line is wrong or a file cannot be read.";
 /// do more than before
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub struct Args {
+pub struct ImportArgs {
     #[command(subcommand)]
     from: From,
 }
@@ -50,23 +50,23 @@ pub struct Args {
 enum From {
     /// Import the ACLs in a queues.yaml, in ConfigMaps, or in the cluster
     #[command(after_help = YUNIKORN_HELP)]
-    Yunikorn(Box<yunikorn::Args>),
+    Yunikorn(Box<yunikorn::ImportYunikornArgs>),
     /// Import the allocation file of YARN's fair scheduler, fair-scheduler.xml
     #[command(after_help = HELP)]
-    YarnFair(yarn::Args),
+    YarnFair(yarn::ImportYarnArgs),
     /// Import the configuration of YARN's capacity scheduler, capacity-scheduler.xml
     #[command(after_help = HELP)]
-    YarnCapacity(yarn::Args),
+    YarnCapacity(yarn::ImportYarnArgs),
     /// Import the lists of Spark's applications, spark-defaults.conf
     #[command(after_help = HELP)]
-    Spark(spark::Args),
+    Spark(spark::ImportSparkArgs),
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// When a file cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &ImportArgs, console: Console) -> Result<Exit, Failure> {
     match &args.from {
         From::Yunikorn(args) => yunikorn::run(args, console),
         From::YarnFair(args) => yarn::run(args, Source::fair, console),

@@ -7,9 +7,8 @@ use super::answer::{ImportAnswer, ImportFinding};
 use super::arguments::Accepted;
 use crate::output::findings::{self, Count, plural};
 use crate::output::format::{AnswerFormat, Table};
+use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Console, Failure};
-use crate::source::input::SourceDiagnostic;
-use crate::source::input::source::Source;
 use go_compat::diag::{Code, Diagnostic, listed};
 use queuewarden_import::{Compared, Direction, FileDiagnostic, Proof, codes};
 use yunikorn_access::subject::Subject;
@@ -167,13 +166,13 @@ fn renamed(subject: &Subject, identity: &Subject) -> String {
 }
 
 /// Progress of a long comparison, on a terminal.
-pub(super) struct Progress {
+pub(super) struct ImportProgress {
     console: Console,
     terminal: bool,
     shown: Cell<Option<usize>>,
 }
 
-impl Progress {
+impl ImportProgress {
     pub(super) fn new(console: Console) -> Self {
         Self { console, terminal: io::stderr().is_terminal(), shown: Cell::new(None) }
     }

@@ -9,16 +9,15 @@ use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
 use super::report::{messages, report};
 use crate::output::format::AnswerFormat;
-use crate::output::manifest::to_yaml;
+use crate::output::manifest::{DEFAULT_PARTITION, to_yaml};
 use crate::output::{Console, Exit, Failure};
-use crate::source::session::DEFAULT_PARTITION;
 use queuewarden_import::spark::{Carried, Options, Spark, carry, prove};
 use queuewarden_plan::snapshot::BaseAcl;
 use yunikorn::queue::QueuePath;
 
 /// Options of the import from Spark.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportSparkArgs {
     /// The file spark-defaults.conf, or - for standard input; of several, a later file overrides an earlier
     /// one
     #[arg(required = true)]
@@ -36,7 +35,7 @@ pub(super) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub(super) fn run(args: &ImportSparkArgs, console: Console) -> Result<Exit, Failure> {
     let options = Options { names: args.names.read()?, queue: args.queue.clone() };
     let texts = texts(args.file.iter())?;
     let mut findings = Vec::new();

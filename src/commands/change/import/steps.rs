@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::yunikorn::Args;
+use super::yunikorn::ImportYunikornArgs;
 use crate::output::manifest::object;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
@@ -19,7 +19,7 @@ const NEW_BASE: &str = "yunikorn-queues";
 const DEFAULT_NAMESPACE: &str = "yunikorn";
 
 /// The installation of `YuniKorn` that queuewarden is to manage.
-pub(super) struct Target {
+pub(super) struct ImportTarget {
     pub(super) namespace: String,
     /// The address of the scheduler's REST service, for the comparison with the written text.
     pub(super) scheduler_url: String,
@@ -33,7 +33,7 @@ pub(super) struct Steps {
 }
 
 /// Returns the `YuniKornConfig` with which the operator only looks on.
-fn observing(Target { namespace, scheduler_url }: &Target, base: &str) -> Value {
+fn observing(ImportTarget { namespace, scheduler_url }: &ImportTarget, base: &str) -> Value {
     let spec = json!({
         "namespace": namespace,
         "base": {"configMap": base},
@@ -54,7 +54,13 @@ impl Steps {
     /// Starts from the ConfigMap that holds the tree, or from the built-in tree if that is the text `now`; a
     /// file by itself is taken for `yunikorn-configs`. `leaves` is set when ACLs become objects, and so leave
     /// the base.
-    pub(super) fn new(args: &Args, target: &Target, merged: &Flattened, now: &str, leaves: bool) -> Self {
+    pub(super) fn new(
+        args: &ImportYunikornArgs,
+        target: &ImportTarget,
+        merged: &Flattened,
+        now: &str,
+        leaves: bool,
+    ) -> Self {
         let namespace = &target.namespace;
         // The key that YuniKorn reads, and the location of its value.
         let key = merged.queues_key();

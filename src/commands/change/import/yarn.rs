@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use super::answer::ImportAnswer;
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
-use super::report::{Progress, messages, report};
+use super::report::{ImportProgress, messages, report};
 use crate::output::findings::plural;
 use crate::output::format::AnswerFormat;
 use crate::output::manifest::to_yaml;
+use crate::output::text::Source as Text;
 use crate::output::{Console, Exit, Failure};
-use crate::source::input::source::Source as Text;
 use crate::source::request::key_value;
 use queuewarden_import::proof::prove;
 use queuewarden_import::translate::{Options, translate};
@@ -19,7 +19,7 @@ use yunikorn::application::Reading;
 
 /// Options of the import from YARN.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportYarnArgs {
     /// The scheduler's file, or - for standard input
     file: PathBuf,
     /// yarn-site.xml, with the switch for ACLs, the cluster's administrators, and the scheduler in use
@@ -77,7 +77,7 @@ enum ClusterAdmins {
 type Read = fn(Files<'_>, &mut Vec<FileDiagnostic>) -> Option<Source>;
 
 /// Runs the command.
-pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Failure> {
+pub(super) fn run(args: &ImportYarnArgs, read: Read, console: Console) -> Result<Exit, Failure> {
     let options = Options {
         names: args.names.read()?,
         administrators_to_root: args.cluster_admins == ClusterAdmins::Root,
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Fai
     let mut findings = Vec::new();
     let imported = args.source(read, &texts, &mut findings).map(|source| {
         let imported = translate(&source, &options, &mut findings);
-        let progress = Progress::new(messages(args.format, console));
+        let progress = ImportProgress::new(messages(args.format, console));
         let proof = prove(&source, &imported, &options.names, |done, all| progress.show(done, all));
         progress.end();
         (imported, proof)
@@ -113,7 +113,7 @@ pub(super) fn run(args: &Args, read: Read, console: Console) -> Result<Exit, Fai
     Ok(Exit::Clean)
 }
 
-impl Args {
+impl ImportYarnArgs {
     /// Reads the texts: the scheduler's file, then yarn-site.xml, mapred-site.xml and core-site.xml.
     fn source(&self, read: Read, texts: &[Text], findings: &mut Vec<FileDiagnostic>) -> Option<Source> {
         let file = texts.first()?;

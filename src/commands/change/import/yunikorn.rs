@@ -8,17 +8,18 @@ use super::answer::ImportAnswer;
 use super::arguments::Accepted;
 use super::manifests::{self, Granted};
 use super::report::{messages, show};
-use super::steps::{Steps, Target};
+use super::steps::{ImportTarget, Steps};
 use crate::output::findings::plural;
 use crate::output::format::AnswerFormat;
 use crate::output::manifest::{object, to_yaml};
+use crate::output::text::Source;
 use crate::output::{Console, Exit, Failure};
+use crate::source::cluster::ClusterArgs;
 use crate::source::configuration::Configuration;
 use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::Kind;
-use crate::source::input::source::Source;
-use crate::source::session::{ClusterArgs, Source as From, SourceArgs};
+use crate::source::session::{Source as From, SourceArgs};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::EDIT;
 use go_compat::yaml::edit::{self, Edit};
@@ -39,7 +40,7 @@ const PORT: u16 = 9080;
 
 /// Options of the import from `YuniKorn`.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportYunikornArgs {
     #[command(flatten)]
     pub(super) source: SourceArgs,
     /// ConfigMap that is to hold the queues from now on, as the base of queuewarden [default:
@@ -55,7 +56,7 @@ pub(super) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub(super) fn run(args: &ImportYunikornArgs, console: Console) -> Result<Exit, Failure> {
     let source = args.source.source(console)?;
     let target = match target(&args.source.cluster, &source)? {
         Found::Unmanaged(target) => target,
@@ -121,7 +122,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// An installation of `YuniKorn`.
 enum Found {
     /// One that queuewarden is to manage.
-    Unmanaged(Target),
+    Unmanaged(ImportTarget),
     /// One that queuewarden manages, and what shows that.
     Managed(String),
 }
@@ -167,7 +168,7 @@ fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
     let namespace = named.map_or(namespace, str::to_owned);
     let of_service = || format!("http://{SERVICE}.{namespace}:{PORT}");
     let scheduler_url = args.scheduler_url.clone().or_else(|| Some(scheduler?.url));
-    Ok(Found::Unmanaged(Target { scheduler_url: scheduler_url.unwrap_or_else(of_service), namespace }))
+    Ok(Found::Unmanaged(ImportTarget { scheduler_url: scheduler_url.unwrap_or_else(of_service), namespace }))
 }
 
 fn managing() -> String {

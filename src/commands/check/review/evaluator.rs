@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::sorted::Cluster;
+use super::sorted::ReviewedCluster;
 use crate::output::diagnostic;
 use crate::output::{Console, Failure};
 use crate::source::configuration::Configuration;
@@ -24,7 +24,7 @@ pub(super) struct Evaluator {
     configuration: Result<Configuration, String>,
     partition: String,
     conf: Conf,
-    cluster: Cluster,
+    cluster: ReviewedCluster,
     /// The user who sends `SelfSubjectAccessReview`s.
     caller: Option<Identity>,
     /// The source of groups that a review does not name.
@@ -50,7 +50,7 @@ impl Evaluator {
         given: Option<&FileSource>,
         partition: &str,
         caller: &IdentityArgs,
-        cluster: Cluster,
+        cluster: ReviewedCluster,
         console: Console,
     ) -> Result<Self, Failure> {
         let version = given.map_or(Version::Unknown, FileSource::version);
@@ -141,7 +141,7 @@ impl Evaluator {
     }
 
     fn surroundings(&self, request: &Request) -> Surroundings {
-        let Cluster { namespaces, priority_classes } = &self.cluster;
+        let ReviewedCluster { namespaces, priority_classes } = &self.cluster;
         Surroundings {
             namespace_annotations: namespaces.get(request.namespace()).cloned().unwrap_or_default(),
             priority_class_annotations: priority_classes

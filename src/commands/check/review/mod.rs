@@ -13,14 +13,14 @@ use jiff::Timestamp;
 
 use crate::output::findings::plural;
 use crate::output::format::{self, Table};
+use crate::output::text::Source;
 use crate::output::{Console, Exit, Failure, diagnostic};
 use crate::source::files::FileSource;
 use crate::source::identity::IdentityArgs;
 use crate::source::input::Inputs;
-use crate::source::input::source::Source;
-use crate::source::times;
+use crate::source::{assemble, times};
 use evaluator::{Answered, Evaluator};
-use sorted::{Batch, Document, Form, Sorted};
+use sorted::{Batch, ReviewDocument, ReviewForm, Sorted};
 use yunikorn_access::expect::Tally;
 
 /// Maximum number of rows that are buffered for the widths of columns; a longer stream makes several tables.
@@ -43,7 +43,7 @@ line is wrong or a file cannot be read, 3 a review could not be decided.";
 /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would, and print them filled in
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct ReviewArgs {
     /// File or folder with reviews, the configuration, or both; - for standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
@@ -85,7 +85,7 @@ enum Format {
 ///
 /// # Errors
 /// When the configuration or a review cannot be read or decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &ReviewArgs, console: Console) -> Result<Exit, Failure> {
     let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive, console)?;
     let given = args.configuration(configuration, console)?;
     // Only now, because a review that cannot be read is reported with the configuration.
@@ -104,14 +104,14 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-impl Args {
+impl ReviewArgs {
     /// Reads the configuration; `None` if there is none among the files.
     fn configuration(&self, sources: Vec<Source>, console: Console) -> Result<Option<FileSource>, Failure> {
         if sources.is_empty() && self.base.is_none() {
             return Ok(None);
         }
         let mut inputs = Inputs::new(sources);
-        inputs.choose_base(self.base.as_deref())?;
+        assemble::choose_base(&mut inputs, self.base.as_deref())?;
         FileSource::from_inputs(inputs, self.now, console).map(Some)
     }
 }
@@ -124,7 +124,7 @@ fn answer_all(
     tally: &mut Tally,
 ) -> Result<(), Failure> {
     for document in batches.into_iter().flatten() {
-        let Document { review, form, location } = document?;
+        let ReviewDocument { review, form, location } = document?;
         let answered = review.and_then(|(kind, review)| evaluator.answer(kind, review));
         let count = match answered.as_ref().ok().and_then(|answered| answered.allowed) {
             None => &mut tally.undecided,
@@ -162,19 +162,19 @@ struct Printer {
 
 impl Printer {
     /// Prints a review in its own form, or in the requested format.
-    fn print(&mut self, answered: Answered, form: Form) -> Result<(), Failure> {
+    fn print(&mut self, answered: Answered, form: ReviewForm) -> Result<(), Failure> {
         let Answered { review, row, .. } = answered;
         let text = match (self.format, form) {
             (Some(Format::Table), _) => {
                 self.table.row(row);
                 return if self.table.len() == ROWS { self.finish() } else { Ok(()) };
             }
-            (Some(Format::Yaml), _) | (None, Form::Yaml) => {
+            (Some(Format::Yaml), _) | (None, ReviewForm::Yaml) => {
                 let marker = if self.printed { "---\n" } else { "" };
                 format!("{marker}{}", format::yaml(&review)?)
             }
-            (Some(Format::Json), _) | (None, Form::Json) => format::json(&review)?,
-            (None, Form::Line) => format::escaped_json(&format!("{review}\n")),
+            (Some(Format::Json), _) | (None, ReviewForm::Json) => format::json(&review)?,
+            (None, ReviewForm::Line) => format::escaped_json(&format!("{review}\n")),
         };
         self.printed = true;
         Ok(self.console.out(&text)?)

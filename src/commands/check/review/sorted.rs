@@ -4,6 +4,7 @@
 //! stream of lines, as API servers and audit tools write them, which may have no end: its reviews are read
 //! after everything else, one at a time.
 
+use crate::output::text;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Take};
@@ -11,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::output::text::{STDIN, Source};
 use crate::output::{Console, Failure};
 use crate::source::input::object::listed;
-use crate::source::input::source::{self, STDIN, Source, unreadable};
+use crate::source::input::source::{self, unreadable};
 use crate::source::input::split::{Syntax, split};
 use crate::source::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -29,25 +31,25 @@ pub(super) struct Sorted {
     /// The texts without the reviews, if anything is left.
     pub(super) configuration: Vec<Source>,
     /// The objects of the cluster that reviews depend on.
-    pub(super) cluster: Cluster,
+    pub(super) cluster: ReviewedCluster,
 }
 
 /// One review, or a stream of them.
-pub(super) type Batch = Box<dyn Iterator<Item = Result<Document, Failure>>>;
+pub(super) type Batch = Box<dyn Iterator<Item = Result<ReviewDocument, Failure>>>;
 
 /// A review as given.
-pub(super) struct Document {
+pub(super) struct ReviewDocument {
     /// The review, or the reason why it cannot be answered.
     pub(super) review: Result<(ReviewKind, Value), Diagnostic>,
     /// The form it was written in.
-    pub(super) form: Form,
+    pub(super) form: ReviewForm,
     /// The location: `name:line`.
     pub(super) location: String,
 }
 
 /// Form of a review.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
+pub(super) enum ReviewForm {
     /// As YAML.
     Yaml,
     /// As JSON of several lines.
@@ -58,7 +60,7 @@ pub(super) enum Form {
 
 /// Annotations of the objects that the admission controller reads, by the objects' names.
 #[derive(Default)]
-pub(super) struct Cluster {
+pub(super) struct ReviewedCluster {
     pub(super) namespaces: BTreeMap<String, Texts>,
     pub(super) priority_classes: BTreeMap<String, Texts>,
 }
@@ -88,7 +90,7 @@ impl Sorted {
             (STDIN.to_owned(), Box::new(io::stdin()))
         } else {
             let file = File::open(path).map_err(|error| unreadable(path, error))?;
-            (source::shown(path), Box::new(file))
+            (text::shown(path), Box::new(file))
         };
         let mut reader = BufReader::new(reader);
         let mut first = Vec::new();
@@ -113,9 +115,9 @@ impl Sorted {
         for span in spans {
             let text = source.text.get(span.start..span.end).unwrap_or_default();
             let form = match syntax {
-                Syntax::Yaml => Form::Yaml,
-                Syntax::Json if text.contains('\n') => Form::Json,
-                Syntax::Json => Form::Line,
+                Syntax::Yaml => ReviewForm::Yaml,
+                Syntax::Json if text.contains('\n') => ReviewForm::Json,
+                Syntax::Json => ReviewForm::Line,
             };
             let location = || {
                 let (line, _) = source.position(span.start.saturating_add(marker(text).len()));
@@ -134,10 +136,14 @@ impl Sorted {
 
     /// Takes a review, or those in a list, and returns whether there is nothing else. A list of both counts
     /// as configuration, too; its readers ignore the reviews.
-    fn is_review(&mut self, value: &Value, form: Form, location: &dyn Fn() -> String) -> bool {
+    fn is_review(&mut self, value: &Value, form: ReviewForm, location: &dyn Fn() -> String) -> bool {
         if let Some(kind) = ReviewKind::from_document(value) {
             let review = kind.map(|kind| (kind, value.clone()));
-            self.batches.push(Box::new(std::iter::once(Ok(Document { review, form, location: location() }))));
+            self.batches.push(Box::new(std::iter::once(Ok(ReviewDocument {
+                review,
+                form,
+                location: location(),
+            }))));
             return true;
         }
         let Some(items) = listed(value) else {
@@ -153,7 +159,7 @@ impl Sorted {
     }
 }
 
-impl Cluster {
+impl ReviewedCluster {
     fn take(&mut self, object: &Value) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let kept = match (text("/apiVersion"), text("/kind")) {
@@ -169,10 +175,10 @@ impl Cluster {
 }
 
 /// Parses a document as JSON; `None` if it is invalid, which is reported when the configuration is read.
-fn value(text: &str, form: Form) -> Option<Value> {
+fn value(text: &str, form: ReviewForm) -> Option<Value> {
     match form {
-        Form::Json | Form::Line => serde_json::from_str(text).ok(),
-        Form::Yaml => to_json(&parse(text).ok()??).ok(),
+        ReviewForm::Json | ReviewForm::Line => serde_json::from_str(text).ok(),
+        ReviewForm::Yaml => to_json(&parse(text).ok()??).ok(),
     }
 }
 
@@ -208,7 +214,7 @@ fn limited(reader: &mut impl BufRead) -> Take<&mut impl BufRead> {
 }
 
 /// Reads the reviews of a stream.
-fn reviews(name: String, mut reader: impl BufRead) -> impl Iterator<Item = Result<Document, Failure>> {
+fn reviews(name: String, mut reader: impl BufRead) -> impl Iterator<Item = Result<ReviewDocument, Failure>> {
     let cannot_read = {
         let name = name.clone();
         move |error| Failure::Undecided(format!("cannot read `{name}`: {error}"))
@@ -220,7 +226,7 @@ fn reviews(name: String, mut reader: impl BufRead) -> impl Iterator<Item = Resul
             Ok(line) => line.and_then(|line| review(&line)),
             Err(failure) => return Some(Err(failure)),
         };
-        Some(Ok(Document { review, form: Form::Line, location: format!("{name}:{number}") }))
+        Some(Ok(ReviewDocument { review, form: ReviewForm::Line, location: format!("{name}:{number}") }))
     })
 }
 

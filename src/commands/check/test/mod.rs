@@ -8,12 +8,12 @@ mod formats;
 use kube::core::DynamicObject;
 
 use crate::output::findings::{self, plural};
-use crate::output::format;
-use crate::output::{Console, Exit, Failure};
+use crate::output::text::SourceDiagnostic;
+use crate::output::{Console, Exit, Failure, format};
 use crate::source::files::FileSource;
 use crate::source::identity::GroupsArgs;
+use crate::source::input::Inputs;
 use crate::source::input::object::Object;
-use crate::source::input::{Inputs, SourceDiagnostic};
 use crate::source::session::InputArgs;
 use crate::source::validate::objects;
 use answer::TestAnswer;
@@ -33,7 +33,7 @@ a check cannot be decided, or a file cannot be read.";
 /// Run access tests: check a configuration against the access it is meant to give
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct TestArgs {
     #[command(flatten)]
     input: InputArgs,
     /// The source of groups that a test does not name.
@@ -68,7 +68,7 @@ pub enum Format {
 ///
 /// # Errors
 /// When there is no test, or one cannot be decided, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &TestArgs, console: Console) -> Result<Exit, Failure> {
     let inputs = args.input.read(None, console)?;
     let suites = suites(&inputs, console)?;
     let configuration =

@@ -1,14 +1,15 @@
 //! Known findings: a former output of `-o sarif`, given with `--baseline`. A warning in it is not reported
 //! again, wherever it is in its file now.
 
+use crate::output::text;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Console, Failure, sarif};
-use crate::source::input::SourceDiagnostic;
-use crate::source::input::source::{self, Source};
+use crate::source::input::source;
 use go_compat::diag::{Severity, plural};
 
 /// The option for known findings.
@@ -66,7 +67,7 @@ fn read(path: &Path) -> Result<BTreeMap<Key, Counts>, Failure> {
     let log = serde_json::from_str::<Value>(&text).ok();
     let results = log.as_ref().and_then(|log| log.pointer("/runs/0/results")?.as_array());
     let results = results.ok_or_else(|| {
-        Failure::Usage(format!("{} is no SARIF: write it with -o sarif", source::shown(path)))
+        Failure::Usage(format!("{} is no SARIF: write it with -o sarif", text::shown(path)))
     })?;
     let mut known = BTreeMap::<Key, Counts>::new();
     for result in results {

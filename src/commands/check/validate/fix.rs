@@ -3,32 +3,25 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use crate::output::diagnostic::edit;
+use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Failure, file};
-use crate::source::input::source::Source;
-use crate::source::input::{DUPLICATE_KEY, Inputs, NOT_JSON, SourceDiagnostic};
+use crate::source::input::{DUPLICATE_KEY, Inputs, NOT_JSON};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::yaml;
 
 /// The changes of one file.
 #[derive(Debug)]
-pub struct Change<'a> {
+pub struct FileFix<'a> {
     source: &'a Source,
     /// The replaced spans with what is written instead, in their order.
     edits: Vec<(&'a Diagnostic, Span, &'a str)>,
     text: String,
 }
 
-/// Returns the part of a text that a finding replaces, and what is written instead; `None` if the finding has
-/// no replacement for exactly what is written there.
-pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'a str)> {
-    let (span, replacement) = (diagnostic.span?, diagnostic.replacement.as_deref()?);
-    let written = source.text.get(span.start..span.end)?;
-    (written == replacement.written).then_some((span, replacement.instead.as_str()))
-}
-
 /// Returns the changes by the findings, and a note for each file that is left as it is because it cannot be
 /// read as YAML or JSON, before or after its change.
-pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<Change<'a>>, Vec<String>) {
+pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<FileFix<'a>>, Vec<String>) {
     let of = |index| found.iter().filter(move |finding| finding.source == Some(index));
     let (mut changes, mut left) = (Vec::new(), Vec::new());
     for (index, source) in inputs.sources.iter().enumerate() {
@@ -57,7 +50,7 @@ fn is_unreadable(code: Code) -> bool {
     yaml::CODES.contains(&code) || [NOT_JSON, DUPLICATE_KEY].contains(&code)
 }
 
-fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnostic>) -> Option<Change<'a>> {
+fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnostic>) -> Option<FileFix<'a>> {
     let mut edits: Vec<(&Diagnostic, Span, &str)> = found
         .filter_map(|SourceDiagnostic { diagnostic, .. }| {
             let (span, instead) = edit(source, diagnostic)?;
@@ -74,10 +67,10 @@ fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnost
     for (_, span, instead) in edits.iter().rev() {
         text.replace_range(span.start..span.end, instead);
     }
-    Some(Change { source, edits, text })
+    Some(FileFix { source, edits, text })
 }
 
-impl Change<'_> {
+impl FileFix<'_> {
     /// Returns whether the changed text can be read.
     fn is_readable(&self) -> bool {
         let again = Inputs::new(vec![self.source.clone().with_text(self.text.clone())]);

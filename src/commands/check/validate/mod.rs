@@ -8,30 +8,30 @@ pub mod ahead;
 pub mod baseline;
 pub mod fix;
 pub mod population;
-pub mod suppressions;
 
+use crate::source::validate::each;
 use std::path::PathBuf;
 
-use crate::output::console::Look;
+use crate::output::console::{Look, wrapped};
 use crate::output::findings::{self, Count, Format, Found, Summary, ValidateAnswer, by_cause, plural, sort};
-use crate::output::format::{visible, wrapped};
+use crate::output::format::visible;
+use crate::output::manifest::DEFAULT_PARTITION;
+use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Console, Exit, Failure};
-use crate::source::assemble::{Assembled, assemble};
+use crate::source::assemble::assemble;
+use crate::source::cluster::ClusterArgs;
 use crate::source::files::FileSource;
 use crate::source::input::object::Kind;
-use crate::source::input::source::Source;
-use crate::source::input::{Inputs, SourceDiagnostic};
-use crate::source::session::FileArgs;
-use crate::source::session::{ClusterArgs, DEFAULT_PARTITION, SourceArgs};
+use crate::source::session::{FileArgs, SourceArgs};
+use crate::source::suppressions::Suppressions;
 use crate::source::times::clock;
-use crate::source::validate::{config_maps, cross, objects, trees};
+use crate::source::validate::{cross, trees};
 use ahead::AheadArgs;
 use baseline::BaselineArgs;
 use go_compat::diag::Severity;
 use queuewarden_plan::ahead::{Ahead, ahead};
 use queuewarden_plan::simulate::settle;
 use queuewarden_plan::{config_map_of, snapshot};
-use suppressions::Suppressions;
 use yunikorn::config::codes::DEFAULT_CONFIG;
 use yunikorn::config::keys;
 use yunikorn_access::lint::codes::{NAME_UNKNOWN, ROOT_EVERYONE};
@@ -58,7 +58,7 @@ Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, also la
 /// by which people submit as others.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP, mut_arg("until", |arg| arg.conflicts_with("live")))]
-pub struct Args {
+pub struct ValidateArgs {
     /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
     #[arg(
         short = 'f', long = "filename", value_name = "PATH", num_args = 1..,
@@ -115,7 +115,7 @@ struct Checked {
 ///
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &ValidateArgs, console: Console) -> Result<Exit, Failure> {
     let [users, groups] = [&args.users, &args.groups].map(|path| population::read(path.as_deref()));
     let known = Known { users: users?, groups: groups? };
     if args.fix
@@ -132,7 +132,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Writes what is exact into the files. Returns the result of the command if it ends with that.
-fn fix(args: &Args, console: Console) -> Result<Option<Exit>, Failure> {
+fn fix(args: &ValidateArgs, console: Console) -> Result<Option<Exit>, Failure> {
     if args.filename.iter().chain(&args.files.base).any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage("--fix writes files, and standard input is none".to_owned()));
     }
@@ -150,7 +150,7 @@ fn fix(args: &Args, console: Console) -> Result<Option<Exit>, Failure> {
     let (changes, left) = fix::changes(&inputs, &found);
     console.notes(&left);
     if args.dry_run {
-        console.out(&changes.iter().map(fix::Change::diff).collect::<String>())?;
+        console.out(&changes.iter().map(fix::FileFix::diff).collect::<String>())?;
         return Ok(Some(Exit::yes(changes.is_empty())));
     }
     for change in changes {
@@ -160,7 +160,7 @@ fn fix(args: &Args, console: Console) -> Result<Option<Exit>, Failure> {
     Ok(None)
 }
 
-fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Failure> {
+fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Checked, Failure> {
     let inputs = args.files.read(&args.filename, args.cluster.cluster_namespace.as_deref(), None, console)?;
     let now = args.files.now.unwrap_or_else(clock);
     let assembled = assemble(&inputs, now);
@@ -238,7 +238,7 @@ fn of_files(args: &Args, known: &Known, console: Console) -> Result<Checked, Fai
     })
 }
 
-fn of_cluster(args: &Args, known: &Known, console: Console) -> Result<Checked, Failure> {
+fn of_cluster(args: &ValidateArgs, known: &Known, console: Console) -> Result<Checked, Failure> {
     let source = SourceArgs {
         filename: Vec::new(),
         files: args.files.clone(),
@@ -293,7 +293,7 @@ fn without_repetition(mut found: Vec<Found>, others: &[SourceDiagnostic]) -> Vec
 }
 
 /// Prints the findings, and returns the result of the command.
-fn finish(args: &Args, checked: Checked, console: Console) -> Result<Exit, Failure> {
+fn finish(args: &ValidateArgs, checked: Checked, console: Console) -> Result<Exit, Failure> {
     let Checked { sources, mut found, mut ahead, summary, words, is_empty, ignored } = checked;
     sort(&mut found);
     let lists = ahead.lists(&mut found);
@@ -350,33 +350,13 @@ fn draw_all(
     format!("{}\n\nand {} more like it:\n{lines}\n", first.trim_end(), others.len())
 }
 
-/// Returns all findings on each object by itself, and on `YuniKorn`'s ConfigMaps, in the order of the texts.
-pub fn each(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
-    let of_objects = inputs.objects.iter().flat_map(|object| {
-        let diagnostics = match object.kind {
-            Kind::ConfigMap => Vec::new(),
-            Kind::Ours(kind) => objects::check(inputs, object, kind),
-        };
-        diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
-    });
-    let version = assembled.snapshot.version();
-    let of_bare = inputs.bare.iter().flat_map(|document| {
-        let diagnostics = config_maps::check_bare(inputs, document, version).into_iter();
-        diagnostics.map(|diagnostic| SourceDiagnostic {
-            source: Some(document.source),
-            object: None,
-            diagnostic,
-        })
-    });
-    of_objects.chain(config_maps::check(inputs, assembled)).chain(of_bare).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::text::Source;
     use crate::output::{findings, statuses};
-    use crate::source::assemble::assemble;
-    use crate::source::input::source::Source;
+    use crate::source::assemble::{assemble, choose_base};
+    use crate::source::input::Inputs;
     use proptest::prelude::*;
     use queuewarden_plan::simulate::settle;
 
@@ -408,7 +388,7 @@ mod tests {
         fn every_text_is_answered(text in any_text()) {
             let source = Source::new("x.yaml", text);
             let mut inputs = Inputs::new(vec![source]);
-            inputs.choose_base(None).unwrap();
+            choose_base(&mut inputs, None).unwrap();
             let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
             let mut found: Vec<SourceDiagnostic> = assembled.findings.clone();
             found.extend(each(&inputs, &assembled));

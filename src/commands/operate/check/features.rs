@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::{Line, list};
-use crate::source::installed::State;
+use crate::source::installed::InstalledState;
 use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::snapshot::{ConfigSpec, Delegation};
 use queuewarden_plan::{ResourceKind, submission, user_info};
@@ -108,7 +108,7 @@ pub(super) type Webhook = (String, bool);
 pub(super) async fn check(
     client: &Client,
     spec: &ConfigSpec,
-    state: &State,
+    state: &InstalledState,
     webhooks: Option<&[Webhook]>,
 ) -> Vec<Line> {
     let features = switched_on(spec, state);
@@ -146,7 +146,7 @@ async fn policy(client: &Client, name: &str) -> Result<bool, CallError> {
 }
 
 /// Returns the features that the readable settings switch on.
-fn switched_on(spec: &ConfigSpec, state: &State) -> Vec<&'static Feature> {
+fn switched_on(spec: &ConfigSpec, state: &InstalledState) -> Vec<&'static Feature> {
     let mut on = Vec::new();
     if spec.delegation == Delegation::Enabled {
         on.push(&DELEGATION);
@@ -221,10 +221,10 @@ mod tests {
     const ALL: [&Feature; 7] =
         [&DELEGATION, &STRICT, &USER_INFO, &SUBMISSION, &BLOCKING, &MIRROR, &APPLICATIONS];
 
-    fn state(policy: AdmissionPolicySpec) -> State {
+    fn state(policy: AdmissionPolicySpec) -> InstalledState {
         let meta = Meta { name: "p".into(), ..Meta::default() };
         let policies = vec![Entry { meta, spec: Ok(policy), in_force: None }];
-        State {
+        InstalledState {
             snapshot: Ok(Snapshot { policies, ..Snapshot::empty(jiff::Timestamp::UNIX_EPOCH) }),
             scheduler: SchedulerState::default(),
             operator: OperatorState::default(),
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    fn on(spec: &ConfigSpec, state: &State) -> Vec<&'static str> {
+    fn on(spec: &ConfigSpec, state: &InstalledState) -> Vec<&'static str> {
         switched_on(spec, state).into_iter().map(|feature| feature.setting).collect()
     }
 

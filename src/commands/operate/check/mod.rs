@@ -26,7 +26,8 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::output::format::{AnswerFormat, visible, wrapped};
+use crate::output::console::wrapped;
+use crate::output::format::{AnswerFormat, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
 use crate::source::installed::ReachArgs;
@@ -59,7 +60,7 @@ the cluster does not answer.";
 /// Changes nothing
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = CODES)]
-pub struct Args {
+pub struct CheckArgs {
     #[command(flatten)]
     reach: ReachArgs,
     /// Treat warnings as failures
@@ -170,7 +171,7 @@ pub struct CheckAnswer {
 ///
 /// # Errors
 /// When the cluster cannot be reached, or the output cannot be written.
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+pub fn run(args: &CheckArgs, console: Console) -> Result<Exit, Failure> {
     let begin = Instant::now();
     let wait = args.wait.map_or(Ok(Duration::ZERO), Duration::try_from);
     let wait = wait.map_err(|_| Failure::Usage("--wait is a time from now on, such as 2m".to_owned()))?;
@@ -209,7 +210,7 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
             api::check(client, &cluster.server),
             https::check(client, clock()),
         );
-        let setting = rights::Setting {
+        let setting = rights::RightSetting {
             namespace: &reach.namespace,
             spec,
             https: endpoints.https,

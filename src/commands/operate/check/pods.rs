@@ -3,7 +3,7 @@
 use kube::Client;
 
 use super::{Line, NAMED, list};
-use crate::commands::operate::user_info::{StalePod, granted, pods_with_wrong_aliases};
+use crate::source::aliases::{StalePod, granted, pods_with_wrong_aliases};
 use crate::source::cluster::Cluster;
 use queuewarden_plan::snapshot::Snapshot;
 

@@ -37,7 +37,7 @@ const NAMED: usize = 6;
 
 /// Parts of an installation that decide which rights it needs.
 #[derive(Debug, Clone)]
-pub(super) struct Setting<'s> {
+pub(super) struct RightSetting<'s> {
     /// Namespace of the operator.
     pub(super) namespace: &'s str,
     /// Settings of its `YuniKornConfig`.
@@ -104,7 +104,7 @@ impl Role {
     }
 }
 
-impl Setting<'_> {
+impl RightSetting<'_> {
     /// Returns whether the installation needs a right; `None` if unknown.
     fn needs(&self, purpose: Purpose) -> Option<bool> {
         match purpose {
@@ -252,7 +252,7 @@ pub(super) fn owners(snapshot: &Snapshot) -> BTreeSet<(String, String)> {
     templates.map(|template| (template.group, template.resource)).collect()
 }
 
-pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
+pub(super) async fn check(client: &Client, setting: &RightSetting<'_>) -> Line {
     let requests = setting.requests();
     let count = requests.len();
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
@@ -272,7 +272,7 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Line {
 
 async fn may(
     reviews: &Api<SubjectAccessReview>,
-    setting: &Setting<'_>,
+    setting: &RightSetting<'_>,
     request: &RightRequest,
 ) -> Result<bool, CallError> {
     let groups = ["system:serviceaccounts", "system:authenticated"].map(str::to_owned).into_iter();
@@ -319,7 +319,7 @@ mod tests {
     fn every_rule_of_the_manifests_has_its_purpose() {
         let spec = ConfigSpec { adoption: Adoption::Import, ..ConfigSpec::default() };
         let rules_by_purpose = |https| {
-            let roles = Setting { https, access: https, ..setting(&spec) }.roles();
+            let roles = RightSetting { https, access: https, ..setting(&spec) }.roles();
             [Purpose::Work, Purpose::Creation, Purpose::Certificate].map(|purpose| {
                 let purposes = roles.iter().flat_map(|role| role.rules.iter().map(|rule| role.purpose(rule)));
                 purposes.filter(|of_rule| *of_rule == purpose).count()
@@ -330,8 +330,8 @@ mod tests {
     }
 
     /// Creates an installation with webhooks, a certificate of its own, and a missing output.
-    fn setting(spec: &ConfigSpec) -> Setting<'_> {
-        Setting {
+    fn setting(spec: &ConfigSpec) -> RightSetting<'_> {
+        RightSetting {
             namespace: "ops",
             spec,
             https: true,
@@ -342,12 +342,12 @@ mod tests {
         }
     }
 
-    fn rights(setting: &Setting<'_>) -> Vec<String> {
+    fn rights(setting: &RightSetting<'_>) -> Vec<String> {
         setting.requests().iter().map(|question| words(&question.attributes)).collect()
     }
 
     /// Returns the line if every right whose description contains the word is missing.
-    fn without(setting: &Setting<'_>, word: &str) -> Line {
+    fn without(setting: &RightSetting<'_>, word: &str) -> Line {
         let questions = setting.requests();
         let rights = questions.len();
         let missing: Vec<RightRequest> =
@@ -375,9 +375,9 @@ mod tests {
         ] {
             assert!(all.iter().any(|found| found == right), "{right}: {all:?}");
         }
-        let webhooks = rights(&Setting { access: false, ..setting(&spec) });
+        let webhooks = rights(&RightSetting { access: false, ..setting(&spec) });
         assert!(!webhooks.iter().any(|found| found.contains("reviews")), "{webhooks:?}");
-        let closed = rights(&Setting { https: false, access: false, ..setting(&spec) });
+        let closed = rights(&RightSetting { https: false, access: false, ..setting(&spec) });
         assert!(
             !closed.iter().any(|found| found.contains("secrets") || found.contains("yunikorn-queues")),
             "{closed:?}"
@@ -389,14 +389,14 @@ mod tests {
     fn who_shows_a_mounted_certificate_keeps_none() {
         let spec = ConfigSpec::default();
         let kept = ["secrets", "webhookconfigurations", "apiservices"];
-        let mounted = Setting { mounted: Some(true), ..setting(&spec) };
+        let mounted = RightSetting { mounted: Some(true), ..setting(&spec) };
         let all = rights(&mounted);
         assert!(!all.iter().any(|found| kept.iter().any(|word| found.contains(word))), "{all:?}");
         assert!(all.iter().any(|found| found == "create tokenreviews"), "{all:?}");
         for word in kept {
             assert_eq!(without(&mounted, word).level, Level::Ok, "{word}");
             assert_eq!(without(&setting(&spec), word).level, Level::Fail, "{word}");
-            let unknown = Setting { mounted: None, ..setting(&spec) };
+            let unknown = RightSetting { mounted: None, ..setting(&spec) };
             assert_eq!(without(&unknown, word).level, Level::Warn, "{word}");
         }
         assert_eq!(without(&mounted, "tokenreviews").level, Level::Fail);
@@ -416,7 +416,7 @@ mod tests {
             (Adoption::Force, Some(true), Level::Fail),
         ] {
             let spec = spec(adoption);
-            let setting = Setting { output, ..setting(&spec) };
+            let setting = RightSetting { output, ..setting(&spec) };
             let line = without(&setting, create);
             assert_eq!(line.level, level, "{adoption:?} {output:?}");
             assert_eq!(level != Level::Ok, line.found.contains(create), "{line:?}");
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(policy(&[]), BTreeSet::new());
         let spec = ConfigSpec::default();
         let owners = policy(&["system:serviceaccount:kuberay:kuberay-operator"]);
-        let setting = Setting { owners, ..setting(&spec) };
+        let setting = RightSetting { owners, ..setting(&spec) };
         let line = without(&setting, "rayclusters");
         assert_eq!(line.level, Level::Fail);
         assert!(line.found.ends_with("may not: get rayclusters"), "{line:?}");
@@ -459,14 +459,15 @@ mod tests {
     #[test]
     fn what_is_surely_needed_is_named_first() {
         let spec = ConfigSpec::default();
-        let unknown = Setting { mounted: None, output: None, ..setting(&spec) };
+        let unknown = RightSetting { mounted: None, output: None, ..setting(&spec) };
         let line = without(&unknown, "");
         assert_eq!(line.level, Level::Fail);
         let first = "system:serviceaccount:ops:queuewarden may not: get queueacls, list queueacls";
         assert!(line.found.starts_with(first), "{line:?}");
         assert!(!line.remedy.unwrap().contains("spec.adoption"));
-        let file =
-            |https| without(&Setting { https, access: false, ..setting(&spec) }, "leases").remedy.unwrap();
+        let file = |https| {
+            without(&RightSetting { https, access: false, ..setting(&spec) }, "leases").remedy.unwrap()
+        };
         assert!(file(true).contains("manifests/https/rbac.yaml") && !file(false).contains("https"));
     }
 }

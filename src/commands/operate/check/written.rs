@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Level, Line, NAMED, list, page};
 use crate::output::Failure;
-use crate::source::installed::{ObservedObject, SchedulerState, State};
+use crate::source::installed::{InstalledState, ObservedObject, SchedulerState};
 use queuewarden_api::log_level::{self as level, ANNOTATION};
 use queuewarden_client::call::CallError;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
@@ -33,7 +33,7 @@ const ADMISSION: &str = "admission";
 const OBJECTS: &str = "objects";
 const LOG_LEVEL: &str = "log-level";
 
-pub(super) fn check(spec: &ConfigSpec, state: State) -> Vec<Line> {
+pub(super) fn check(spec: &ConfigSpec, state: InstalledState) -> Vec<Line> {
     let mut lines = Vec::new();
     let (configs, others): (Vec<_>, Vec<_>) =
         state.objects.into_iter().partition(|(kind, _)| *kind == ResourceKind::YuniKornConfig);

@@ -1,9 +1,9 @@
 //! Output for people: every clause with its text.
 
+use crate::output::explanation;
 use std::iter;
 
 use super::answer::ApplicationAnswer;
-use crate::commands::ask::explain;
 use crate::output::format::{Table, UNTIL, visible};
 use crate::source::request;
 use queuewarden_api::answer::Answers;
@@ -20,13 +20,13 @@ pub(super) fn everything(
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = format!("{verdict}: {}\n", visible(&answer.reason));
     let remedies = answer.remedies.iter().map(|remedy| &remedy.words);
-    explain::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies, width)
+    explanation::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies, width)
 }
 
 fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
     let mut table = Table::new(["", ""]);
     table.row(["user", &answer.user]);
-    table.row(["groups", &explain::groups(&answer.groups)]);
+    table.row(["groups", &explanation::groups(&answer.groups)]);
     table.row(["asks to", act(answer.verb)]);
     answer.application.iter().for_each(|name| table.row(["application", name]));
     table.row(["owner", &answer.owner]);
@@ -34,7 +34,7 @@ fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
     table.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
     answer.target.iter().for_each(|to| table.row(["to", to]));
     table.row(["dialect", &answer.dialect]);
-    table.row(["in", &explain::location(&answer.about)]);
+    table.row(["in", &explanation::location(&answer.about)]);
     table
 }
 
@@ -90,7 +90,7 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
         }
         Clause::Queue(decision) => {
             let row = |step: &decide::Step| {
-                let [says, result, written, until] = explain::cells(answers, step);
+                let [says, result, written, until] = explanation::cells(answers, step);
                 [format!("{} of {}", step.acl.key(), step.queue), says, result, written, until]
             };
             decision.steps.iter().map(row).collect()
@@ -100,7 +100,7 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
 
 /// Quotes the text, because its spaces matter.
 fn describe(list: &List) -> String {
-    let text = explain::quoted(&list.text);
+    let text = explanation::quoted(&list.text);
     if list.set { text } else { format!("{text} (default)") }
 }
 

@@ -1,11 +1,11 @@
 //! Explains the reasons of conditions, in the words of the documentation.
 
-use super::wrapped;
+use super::codes::wrapped;
 use queuewarden_plan::conditions::Reason;
 
 /// The tables of all conditions. Tests compare them with the code.
 const PAGES: [&str; 2] =
-    [include_str!("../../../../docs/conditions.md"), include_str!("../../../../docs/object-conditions.md")];
+    [include_str!("../../docs/conditions.md"), include_str!("../../docs/object-conditions.md")];
 
 /// A row of a table: a condition with a reason.
 struct Row {
@@ -17,12 +17,12 @@ struct Row {
 }
 
 /// Returns the reason with a name, in any case.
-pub(super) fn reason(name: &str) -> Option<Reason> {
+pub(crate) fn reason(name: &str) -> Option<Reason> {
     Reason::ALL.iter().copied().find(|reason| reason.as_str().eq_ignore_ascii_case(name))
 }
 
 /// Explains a reason: lists each condition that has it, with the meaning and the remedy.
-pub(super) fn explained(reason: Reason) -> String {
+pub(crate) fn explained(reason: Reason) -> String {
     let rows: Vec<Row> = PAGES.iter().flat_map(|page| rows(page)).collect();
     let own: Vec<&Row> = rows.iter().filter(|row| row.reason == reason.as_str()).collect();
     // Some rows name other reasons in their text.

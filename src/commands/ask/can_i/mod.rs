@@ -1,25 +1,24 @@
-//! `queuewarden can-i`: answers yes or no.
+//! `queuewarden can-i` answers yes or no; `queuewarden explain` answers with every step of the decision.
 
-use super::application;
-use super::explain;
-use crate::output::console::{Emphasis, Look};
-use crate::output::format::{self, AnswerFormat};
+pub mod application;
+pub mod question;
+mod text;
+
+use crate::output::format::AnswerFormat;
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
 use crate::source::identity::IdentityArgs;
-use crate::source::past::PastArgs;
 use crate::source::request::{self, AnyVerb};
 use crate::source::session::{EXIT_CODES, SourceArgs};
-use application::ApplicationArgs;
+use question::{ApplicationArgs, RequestArgs, Show, line};
 use yunikorn::right::Right;
-use yunikorn_access::decide::in_words;
-use yunikorn_access::decide::{self, Denial};
+use yunikorn_access::decide::{self, Denial, in_words};
 
 /// Check whether a user may submit to a queue, administer it, or act on an application; prints yes, or no and
 /// the reason
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub struct Args {
+pub struct CanIArgs {
     #[command(flatten)]
     request: RequestArgs,
     /// Print nothing: the exit code is the answer
@@ -27,65 +26,54 @@ pub struct Args {
     quiet: bool,
 }
 
-/// A question about one queue or one application.
+/// Explain why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn evaluates,
+/// in order; or why a user may act on an application: every clause of the rules
 #[derive(Debug, Clone, clap::Args)]
-pub struct RequestArgs {
-    /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
-    #[arg(value_parser = request::any_verb)]
-    verb: AnyVerb,
-    /// The queue's full path, such as root.prod; or an application's name, together with --queue
-    pub(crate) target: String,
+#[command(after_help = EXIT_CODES)]
+pub struct ExplainArgs {
     #[command(flatten)]
-    pub(crate) identity: IdentityArgs,
-    #[command(flatten)]
-    pub(crate) application: ApplicationArgs,
-    #[command(flatten)]
-    pub(crate) past: PastArgs,
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
-    /// Output format
-    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    pub(crate) format: AnswerFormat,
-}
-
-/// Extent of an answer for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show {
-    /// Nothing: the exit code is the answer.
-    Nothing,
-    /// One line.
-    Line,
-    /// Every step of the decision.
-    Everything,
+    request: RequestArgs,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// As [`RequestArgs::answer`].
-pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    args.request.answer(if args.quiet { Show::Nothing } else { Show::Line }, console)
+/// When the question is incomplete or cannot be decided, or the output cannot be written.
+pub fn run(args: &CanIArgs, console: Console) -> Result<Exit, Failure> {
+    answer(&args.request, if args.quiet { Show::Nothing } else { Show::Line }, console)
+}
+
+/// Runs `explain`.
+///
+/// # Errors
+/// As [`run`].
+pub fn explain(args: &ExplainArgs, console: Console) -> Result<Exit, Failure> {
+    answer(&args.request, Show::Everything, console)
+}
+
+fn answer(request: &RequestArgs, show: Show, console: Console) -> Result<Exit, Failure> {
+    match request.verb {
+        AnyVerb::Right(right) => request.about_queue(right, show, console),
+        AnyVerb::Action(action) => application::run(request, action, show, console),
+    }
+}
+
+/// Parses the queue of a question about a right, and rejects options about applications.
+///
+/// # Errors
+/// When the path is invalid, or an option about an application is given.
+fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String, Failure> {
+    if application.is_given() {
+        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
+            view, modify, kill, logs, move";
+        return Err(Failure::Usage(words.to_owned()));
+    }
+    request::queue(target).map_err(Failure::Usage)
 }
 
 impl RequestArgs {
-    /// Answers the question.
-    ///
-    /// # Errors
-    /// When it is incomplete or cannot be decided, or the output cannot be written.
-    pub fn answer(&self, show: Show, console: Console) -> Result<Exit, Failure> {
-        match self.verb {
-            AnyVerb::Right(right) => self.about_queue(right, show, console),
-            AnyVerb::Action(action) => application::run(self, action, show, console),
-        }
-    }
-
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
-        if self.application.is_given() {
-            let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
-                view, modify, kill, logs, move";
-            return Err(Failure::Usage(words.to_owned()));
-        }
-        let queue = request::queue(&self.target).map_err(Failure::Usage)?;
+        let queue = only_queue(&self.target, &self.application)?;
         let session = match self.past.open(&self.source, console) {
             Err(failure @ Failure::Forbidden(_)) if !self.past.is_given() => {
                 return self.about_oneself(right, failure, show, console);
@@ -114,7 +102,7 @@ impl RequestArgs {
             let text = || match show {
                 Show::Everything => {
                     let resolved = self.identity.groups.is_empty();
-                    explain::text(&answers, &decision, (&answer(), resolved), console.look_out().width)
+                    text::text(&answers, &decision, (&answer(), resolved), console.look_out().width)
                 }
                 _ => line(allowed, &answers.reason(&decision), console.look_out()),
             };
@@ -122,9 +110,7 @@ impl RequestArgs {
         }
         Ok(Exit::yes(allowed))
     }
-}
 
-impl RequestArgs {
     /// Answers a question about oneself without the right to read the ACLs: queuewarden's served API answers
     /// it. Returns `failure` if that is not possible.
     fn about_oneself(
@@ -147,12 +133,4 @@ impl RequestArgs {
         }
         Ok(Exit::yes(allowed))
     }
-}
-
-/// Returns `yes`, or `no` and the reason.
-pub(crate) fn line(allowed: bool, reason: &str, look: Look) -> String {
-    if allowed {
-        return look.emphasize(Emphasis::Yes, "yes") + "\n";
-    }
-    format!("{} - {}\n", look.emphasize(Emphasis::No, "no"), format::visible(reason))
 }

@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::source::configuration::Configuration;
-use crate::source::configuration::ObjectChange;
+use crate::source::configuration::{Configuration, ObjectChange};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, VERSION};
 use queuewarden_plan::timeline::Course;
@@ -93,15 +92,15 @@ pub struct ChangedSetting {
 
 /// The two configurations, the objects that make the difference, and the user that it is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Compared<'a> {
-    pub(super) old: &'a Configuration,
-    pub(super) new: &'a Configuration,
-    pub(super) change: &'a ObjectChange,
-    pub(super) who: Option<&'a Identity>,
+pub(crate) struct Compared<'a> {
+    pub(crate) old: &'a Configuration,
+    pub(crate) new: &'a Configuration,
+    pub(crate) change: &'a ObjectChange,
+    pub(crate) who: Option<&'a Identity>,
 }
 
 impl Compared<'_> {
-    pub(super) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
+    pub(crate) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
         let course =
             Course::new(self.old.rendered.over_time.as_deref(), self.new.rendered.over_time.as_deref());
         let unknown_from = course.unknown_from;
@@ -210,7 +209,7 @@ impl DiffAnswer {
     }
 
     /// Returns all gains and losses.
-    pub(super) fn changes(&self) -> impl Iterator<Item = &Change> {
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
         self.partitions.iter().flat_map(|partition| {
             let Diff { kept, added, removed, .. } = &partition.diff;
             [kept, added, removed].into_iter().flat_map(|section| &section.changes)

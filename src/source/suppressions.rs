@@ -3,19 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::commands::other::codes;
-use crate::source::input::source::Source;
-use crate::source::input::{MAX_FINDINGS, SourceDiagnostic};
+use super::catalog::{BAD_SUPPRESSION, UNUSED_SUPPRESSION, code as known};
+use crate::output::findings::MAX_FINDINGS;
+use crate::output::text::{Source, SourceDiagnostic};
 use go_compat::diag::{Code, Diagnostic, Severity, Span};
-
-go_compat::codes! {
-    /// A comment `queuewarden:ignore` without a code, or without a reason behind it, which ignores nothing.
-    pub const BAD_SUPPRESSION: Code = Code::new(6301, "bad-suppression");
-    /// A comment `queuewarden:ignore` of a warning that is not there, or of an error.
-    ///
-    /// Errors cannot be ignored: YuniKorn or queuewarden refuses them.
-    pub const UNUSED_SUPPRESSION: Code = Code::new(6302, "unused-suppression");
-}
 
 /// The word behind `#` that begins such a comment.
 const MARK: &str = "queuewarden:ignore";
@@ -134,7 +125,7 @@ fn parsed(words: &str) -> Result<Code, Diagnostic> {
         Diagnostic::warning(BAD_SUPPRESSION, message).help(format!("write `# {MARK} CODE REASON`"))
     };
     let (code, reason) = words.trim().split_once(char::is_whitespace).unwrap_or((words.trim(), ""));
-    let code = codes::code(code).map_err(|why| wrong(format!("nothing is ignored: {why}")))?;
+    let code = known(code).map_err(|why| wrong(format!("nothing is ignored: {why}")))?;
     if reason.trim().is_empty() {
         return Err(wrong(format!("nothing is ignored: there is no reason behind {code}")));
     }

@@ -6,91 +6,17 @@
 pub mod answer;
 mod text;
 
-use std::path::PathBuf;
-
-use super::can_i::{self, RequestArgs, Show};
-use crate::output::format;
-use crate::output::{Console, Exit, Failure, diagnostic};
-use crate::source::input::source;
-use crate::source::request::{self, key_value};
+use super::question::{ApplicationArgs, RequestArgs, Show, line};
+use crate::output::{Console, Exit, Failure, format};
+use crate::source::request;
 use crate::source::session::reads_standard_input_once;
 use answer::{ApplicationAnswer, EvaluatedRequirement};
-use go_compat::diag::Diagnostic;
-use yunikorn::application::properties;
-use yunikorn::application::settings::KEYS;
-use yunikorn::application::{ApplicationAcl, Dialect, Rules};
+use yunikorn::application::Dialect;
 use yunikorn_access::application::{Request, Verb, decide, remedies, sentence};
 
 /// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
 const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
     queuewarden's rule its owner may, and who administers its queue";
-
-/// Options that describe an application.
-#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
-#[command(next_help_heading = "Questions about an application")]
-pub struct ApplicationArgs {
-    /// The user the application runs as
-    #[arg(long, value_name = "USER")]
-    pub owner: Option<String>,
-    /// The queue the application is in, if TARGET is the application's name
-    #[arg(long, value_name = "PATH", value_parser = request::queue)]
-    pub queue: Option<String>,
-    /// The queue to move it to
-    #[arg(long, value_name = "PATH", value_parser = request::queue)]
-    pub to: Option<String>,
-    /// Dialect of the rules: yunikorn, yarn-hadoop, yarn-cloudera or spark [default: yunikorn]
-    #[arg(long, value_name = "DIALECT")]
-    pub dialect: Option<Dialect>,
-    /// A setting of the cluster or of the application, such as yarn.admin.acl="bob ops"; may be repeated
-    #[arg(short = 'D', long = "setting", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub settings: Vec<(String, String)>,
-    /// A file of settings in the format of Java properties, such as spark-defaults.conf; -D overrides it
-    #[arg(long = "settings", value_name = "FILE")]
-    pub file: Option<PathBuf>,
-}
-
-impl ApplicationArgs {
-    /// Returns whether an option about an application is given.
-    pub fn is_given(&self) -> bool {
-        *self != Self::default()
-    }
-
-    fn acl(&self, console: Console) -> Result<ApplicationAcl, Failure> {
-        let owner = self.owner.clone().filter(|owner| !owner.is_empty()).ok_or_else(|| {
-            Failure::Usage("whose application is it? Name the user it runs as: --owner USER".to_owned())
-        })?;
-        let mut settings = self.file_settings()?;
-        settings.extend(self.settings.iter().cloned());
-        let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let dialect = self.dialect.unwrap_or_default();
-        let (rules, findings) = Rules::read(dialect, settings);
-        for finding in &findings {
-            console.err(&diagnostic::draw(finding, None, None, console.look_err()));
-        }
-        if findings.iter().any(Diagnostic::is_error) {
-            return Err(Failure::Undecided(format!("the settings are none that {dialect} reads")));
-        }
-        Ok(ApplicationAcl { owner, rules })
-    }
-
-    /// Returns the file's settings that concern access; it may have settings of all kinds.
-    fn file_settings(&self) -> Result<Vec<(String, String)>, Failure> {
-        let Some(path) = &self.file else { return Ok(Vec::new()) };
-        let text = source::read_one(path)?.text;
-        if text.trim_start().starts_with('<') {
-            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a \
-                line of its own";
-            return Err(Failure::Usage(format!("{} {words}", source::shown(path))));
-        }
-        let concerns_access = |key: &str| {
-            let known = KEYS.iter().any(|(_, keys)| keys.contains(&key));
-            known || key.split(['.', '-']).any(|part| part == "acl" || part == "acls")
-        };
-        let mut settings = properties::parse(&text);
-        settings.retain(|(key, _)| concerns_access(key));
-        Ok(settings)
-    }
-}
 
 /// Answers a question about an action on an application.
 ///
@@ -136,7 +62,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
         };
         let text = || match show {
             Show::Everything => text::everything(&answers, &decision, &answer, console.look_out().width),
-            _ => can_i::line(allowed, &answer.reason, console.look_out()),
+            _ => line(allowed, &answer.reason, console.look_out()),
         };
         console.out(&format.show(text, || &answer)?)?;
     }

@@ -1,0 +1,149 @@
+//! Reads the revisions of what the operator wrote.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::cluster::Cluster;
+use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
+use super::files;
+use crate::output::{Console, Failure};
+use queuewarden_api::history::{LABEL, unpack};
+use queuewarden_client::call::{self, call};
+use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
+use yunikorn::version::Version;
+
+/// The number of objects in one response, each of which may have more than 1 MiB.
+const PAGE: u32 = 20;
+/// The most objects that are read. The operator keeps 100.
+const MAX_READ: usize = 500;
+
+/// A revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RevisionAnswer")]
+pub struct StoredRevision {
+    /// Its number.
+    pub revision: i64,
+    /// The name of the object that holds it.
+    pub name: String,
+    /// The time of the write, or when the text was found; null if the revision is unreadable.
+    pub at: Option<Timestamp>,
+    /// The objects that made the difference, and other reasons; empty if they are unknown.
+    pub causes: Vec<String>,
+    /// One line on who gained and who lost access; null if that was not recorded.
+    pub access: Option<String>,
+    /// The reason why it is unreadable: queuewarden did not record it like this. Null if it is readable.
+    pub problem: Option<String>,
+    /// The text; absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The access keys of the admission controller beside the text; absent in a list, and if there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub admission: BTreeMap<String, String>,
+}
+
+impl StoredRevision {
+    /// Removes what is long.
+    pub(crate) fn shorten(&mut self) {
+        self.text = None;
+        self.admission.clear();
+    }
+}
+
+/// Returns all revisions, the newest last, with the texts of those that are wanted, each with the time of
+/// its creation.
+pub(crate) async fn stored(
+    client: &Client,
+    namespace: &str,
+    wants: impl Fn(&StoredRevision) -> bool,
+) -> Result<Vec<(Option<Timestamp>, StoredRevision)>, call::CallError> {
+    let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
+    let mut params = ListParams::default().labels(LABEL).limit(PAGE);
+    let mut all = Vec::new();
+    while all.len() < MAX_READ {
+        let page = call(api.list(&params)).await?;
+        for object in &page.items {
+            let mut revision = answer(object);
+            if !wants(&revision) {
+                revision.shorten();
+            }
+            all.push((object.metadata.creation_timestamp.as_ref().map(|time| time.0), revision));
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => break,
+        }
+    }
+    all.sort_by(|(was, left), (is, right)| {
+        (left.revision, was, left.at).cmp(&(right.revision, is, right.at))
+    });
+    Ok(all)
+}
+
+pub(crate) fn answer(object: &ControllerRevision) -> StoredRevision {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let unreadable = StoredRevision {
+        revision: object.revision,
+        name,
+        at: None,
+        causes: Vec::new(),
+        access: None,
+        problem: None,
+        text: None,
+        admission: BTreeMap::new(),
+    };
+    match unpack(object) {
+        Ok(read) => StoredRevision {
+            at: Some(read.at),
+            causes: read.causes,
+            access: read.access,
+            text: Some(read.text),
+            admission: read.admission,
+            ..unreadable
+        },
+        Err(problem) => StoredRevision { problem: Some(problem.to_owned()), ..unreadable },
+    }
+}
+
+pub(crate) fn text(revision: &StoredRevision) -> Result<&str, Failure> {
+    revision.text.as_deref().ok_or_else(|| {
+        let StoredRevision { name, problem, .. } = revision;
+        let why = problem.as_deref().unwrap_or_default();
+        Failure::Undecided(format!("ControllerRevision {name} is unreadable: {why}"))
+    })
+}
+
+pub(crate) fn configuration(
+    revision: &StoredRevision,
+    version: Version,
+    console: Console,
+) -> Result<Configuration, Failure> {
+    let text = Text::whole(format!("revision {}", revision.revision), text(revision)?.to_owned());
+    let output = ConfigMapState {
+        name: YUNIKORN_CONFIGS.to_owned(),
+        data: revision.admission.clone(),
+        ..ConfigMapState::default()
+    };
+    let beside =
+        Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
+    let context = ClusterContext::unchanged(beside);
+    let read = Configuration::new(RenderedText { context, ..RenderedText::alone(text, version) });
+    read.map_err(|refused| files::refuse(&refused, console))
+}
+
+pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &call::CallError) -> Failure {
+    let failure = cluster.failure("the history", error);
+    if !error.is_forbidden() {
+        return failure;
+    }
+    Failure::Undecided(format!(
+        "{failure}; it takes the right to list controllerrevisions of apps in namespace {namespace}, which is in \
+         the ClusterRole view"
+    ))
+}
