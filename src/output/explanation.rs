@@ -6,11 +6,10 @@ use super::console::wrapped;
 use super::format::{self, Table, visible};
 use super::manifest::DEFAULT_PARTITION;
 use go_compat::diag;
-use queuewarden_api::answer::{About, Answers, WrittenIn};
+use queuewarden_api::answer::{About, Answers, until};
 use yunikorn::acl::Acl;
-use yunikorn::identity::Identity;
+use yunikorn_access::Origin;
 use yunikorn_access::decide::Step;
-use yunikorn_access::near_misses;
 
 /// Maximum length of an ACL in the output, in characters; longer ones are cut.
 const MAX_ACL: usize = 48;
@@ -60,24 +59,22 @@ pub(crate) fn groups(groups: &[String]) -> String {
 }
 
 /// Returns the text of an ACL, its result, where it is written, and the end of the entry that grants.
-pub(crate) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> [String; 4] {
-    let says = if step.acl.is_empty() { "-".to_owned() } else { quoted(&step.acl) };
+pub(crate) fn cells(answers: &Answers<'_>, step: &Step) -> [String; 4] {
+    let says = if step.text.is_empty() { "-".to_owned() } else { quoted(&step.text) };
     if let Some(entry) = &step.entry {
-        let origins = answers.origins(&entry.origins);
-        let result = format!("grants {}", entry.subject);
-        return [says, result, WrittenIn::list(&origins), WrittenIn::until(&origins)];
+        let end = until(Origin::last_end(&step.origins));
+        return [says, format!("grants {entry}"), Origin::list(&step.origins), end];
     }
     let node = answers.tree.find(&step.queue).and_then(|id| answers.tree.node(id));
-    let grants = node.map(|node| node.grants(step.right));
-    let near: Vec<String> = near_misses(step, identity).into_iter().map(|miss| miss.message).collect();
+    let grants = node.map(|node| node.grants(step.acl));
+    let near: Vec<&str> = step.near_misses.iter().map(|miss| miss.message.as_str()).collect();
     let result = match grants {
-        _ if step.acl.is_empty() => "not set".to_owned(),
+        _ if step.text.is_empty() => "not set".to_owned(),
         _ if !near.is_empty() => format!("no match: {}", near.join("; ")),
         Some(grants) if grants.acl.is_nobody() => "names nobody".to_owned(),
         _ => "no match".to_owned(),
     };
-    let parts = grants.iter().flat_map(|grants| &grants.parts);
-    let written = WrittenIn::list(&answers.origins(parts.map(|(origin, _)| origin)));
+    let written = grants.map(|grants| Origin::list(&grants.all_origins())).unwrap_or_default();
     [says, result, written, String::new()]
 }
 

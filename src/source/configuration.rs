@@ -510,7 +510,6 @@ impl ObjectChange {
 mod tests {
     use super::*;
     use crate::source::input::object::Kind;
-    use queuewarden_api::answer::WrittenIn;
 
     fn queues(acl: &str) -> String {
         format!(
@@ -519,7 +518,7 @@ mod tests {
     }
 
     fn words(text: &Text, span: Span) -> String {
-        WrittenIn::from(&text.locate(Some(span))).words()
+        Origin::Text(text.locate(Some(span))).words()
     }
 
     #[test]
@@ -531,7 +530,7 @@ mod tests {
         let configuration = Configuration::new(rendered).unwrap();
         let (_, queue) = configuration.tree("default").unwrap().queues().last().unwrap();
         let parts = queue.grants(Right::Submit).parts.iter();
-        let origins: Vec<String> = parts.map(|(origin, _)| WrittenIn::from(origin).words()).collect();
+        let origins: Vec<String> = parts.map(|(origin, _)| origin.words()).collect();
         // Somebody wrote eve into the live text by hand.
         assert_eq!(origins, ["live:1:82", "base:2:82"]);
     }

@@ -10,14 +10,14 @@ use crate::output::manifest::DEFAULT_PARTITION;
 use crate::source::configuration::Evidence;
 use crate::source::session::{Session, SourceArgs};
 use go_compat::diag::quoted;
-use queuewarden_api::answer::{About, WrittenIn, until};
+use queuewarden_api::answer::{About, until};
 use queuewarden_plan::entries::{Entry, Names, OPERATORS, OfQueue, Place, State, find};
 use queuewarden_plan::text_in_force;
 use yunikorn::config::{Config, verdict};
 use yunikorn::identity::ResolverKind;
 use yunikorn::right::Right;
-use yunikorn_access::TextLocation;
 use yunikorn_access::subject::Subject;
+use yunikorn_access::{Origin, TextLocation};
 
 /// The answer to `what-can --all`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -30,13 +30,14 @@ pub struct EntriesAnswer {
     /// The groups that were looked for, too.
     pub groups: Vec<String>,
     /// The entries, of all partitions.
-    pub entries: Vec<EntryAnswer>,
+    pub entries: Vec<NamingEntry>,
 }
 
 /// An entry that names a user or a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct EntryAnswer {
+#[schemars(rename = "EntryAnswer")]
+pub struct NamingEntry {
     /// The user or the group that it names.
     pub named: Subject,
     /// The right that it gives; null for an entry of the admission controller's lists.
@@ -50,20 +51,21 @@ pub struct EntryAnswer {
     /// The element of that list.
     pub element: Option<String>,
     /// Whether it is in force.
-    pub state: StateAnswer,
+    pub state: EntryState,
     /// The reason why it is not in force, if `state` is `NotInForce`.
     pub reason: Option<String>,
     /// The time at which it begins, if `state` is `Planned`.
     pub not_before: Option<Timestamp>,
     /// The location, with the end.
-    pub written_in: WrittenIn,
+    pub written_in: Origin,
     /// True if `queuewarden revoke --everywhere` can take it out.
     pub editable: bool,
 }
 
 /// Whether an entry is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum StateAnswer {
+#[schemars(rename = "StateAnswer")]
+pub enum EntryState {
     /// It is.
     InForce,
     /// It begins later.
@@ -117,14 +119,8 @@ fn with_own_groups(session: &Session, names: &Names) -> Names {
 
 impl Found {
     /// Returns the location of an entry.
-    pub fn written_in(&self, Entry { place, until, .. }: &Entry) -> WrittenIn {
-        let object = |kind: &str, name: &str| WrittenIn {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            line: None,
-            column: None,
-            until: *until,
-        };
+    pub fn written_in(&self, Entry { place, until, .. }: &Entry) -> Origin {
+        let object = |kind, name: &str| Origin::Object { kind, name: name.to_owned(), until: *until };
         match place {
             Place::QueueAcl { name, .. } => object("QueueAcl", name),
             Place::Policy { name, .. } => object("AdmissionPolicy", name),
@@ -132,31 +128,31 @@ impl Found {
             Place::Base { span, .. } => {
                 let base = self.evidence.base.as_ref();
                 let unknown = || TextLocation { name: "the base".into(), ..TextLocation::default() };
-                WrittenIn::from(&base.map_or_else(unknown, |base| base.locate(*span)))
+                Origin::Text(base.map_or_else(unknown, |base| base.locate(*span)))
             }
             Place::Text(_) => {
                 let name = self.live.as_str().into();
-                WrittenIn::from(&TextLocation { name, ..TextLocation::default() })
+                Origin::Text(TextLocation { name, ..TextLocation::default() })
             }
         }
     }
 
     /// Returns the answer for programs.
-    pub fn answers(&self) -> Vec<EntryAnswer> {
+    pub fn answers(&self) -> Vec<NamingEntry> {
         self.entries.iter().map(|entry| self.answer(entry)).collect()
     }
 
-    fn answer(&self, entry: &Entry) -> EntryAnswer {
+    fn answer(&self, entry: &Entry) -> NamingEntry {
         let of = of_queue(&entry.place);
         let (list, element) = list(&entry.place).unzip();
         let (state, reason, not_before) = match &entry.state {
-            State::InForce => (StateAnswer::InForce, None, None),
-            State::Planned(begin) => (StateAnswer::Planned, None, Some(*begin)),
-            State::Suspended => (StateAnswer::Suspended, None, None),
-            State::Expired => (StateAnswer::Expired, None, None),
-            State::NotInForce(why) => (StateAnswer::NotInForce, Some(why.clone()), None),
+            State::InForce => (EntryState::InForce, None, None),
+            State::Planned(begin) => (EntryState::Planned, None, Some(*begin)),
+            State::Suspended => (EntryState::Suspended, None, None),
+            State::Expired => (EntryState::Expired, None, None),
+            State::NotInForce(why) => (EntryState::NotInForce, Some(why.clone()), None),
         };
-        EntryAnswer {
+        NamingEntry {
             named: entry.subject.clone(),
             verb: of.map(|of| of.right),
             partition: of.map(|of| of.partition.clone()),

@@ -26,7 +26,8 @@ const MAX_READ: usize = 500;
 
 /// A revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct RevisionAnswer {
+#[schemars(rename = "RevisionAnswer")]
+pub struct StoredRevision {
     /// Its number.
     pub revision: i64,
     /// The name of the object that holds it.
@@ -47,7 +48,7 @@ pub struct RevisionAnswer {
     pub admission: BTreeMap<String, String>,
 }
 
-impl RevisionAnswer {
+impl StoredRevision {
     /// Removes what is long.
     pub(crate) fn shorten(&mut self) {
         self.text = None;
@@ -60,8 +61,8 @@ impl RevisionAnswer {
 pub(crate) async fn stored(
     client: &Client,
     namespace: &str,
-    wants: impl Fn(&RevisionAnswer) -> bool,
-) -> Result<Vec<(Option<Timestamp>, RevisionAnswer)>, call::CallError> {
+    wants: impl Fn(&StoredRevision) -> bool,
+) -> Result<Vec<(Option<Timestamp>, StoredRevision)>, call::CallError> {
     let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
     let mut params = ListParams::default().labels(LABEL).limit(PAGE);
     let mut all = Vec::new();
@@ -85,9 +86,9 @@ pub(crate) async fn stored(
     Ok(all)
 }
 
-pub(crate) fn answer(object: &ControllerRevision) -> RevisionAnswer {
+pub(crate) fn answer(object: &ControllerRevision) -> StoredRevision {
     let name = object.metadata.name.clone().unwrap_or_default();
-    let unreadable = RevisionAnswer {
+    let unreadable = StoredRevision {
         revision: object.revision,
         name,
         at: None,
@@ -98,7 +99,7 @@ pub(crate) fn answer(object: &ControllerRevision) -> RevisionAnswer {
         admission: BTreeMap::new(),
     };
     match unpack(object) {
-        Ok(read) => RevisionAnswer {
+        Ok(read) => StoredRevision {
             at: Some(read.at),
             causes: read.causes,
             access: read.access,
@@ -106,20 +107,20 @@ pub(crate) fn answer(object: &ControllerRevision) -> RevisionAnswer {
             admission: read.admission,
             ..unreadable
         },
-        Err(problem) => RevisionAnswer { problem: Some(problem.to_owned()), ..unreadable },
+        Err(problem) => StoredRevision { problem: Some(problem.to_owned()), ..unreadable },
     }
 }
 
-pub(crate) fn text(revision: &RevisionAnswer) -> Result<&str, Failure> {
+pub(crate) fn text(revision: &StoredRevision) -> Result<&str, Failure> {
     revision.text.as_deref().ok_or_else(|| {
-        let RevisionAnswer { name, problem, .. } = revision;
+        let StoredRevision { name, problem, .. } = revision;
         let why = problem.as_deref().unwrap_or_default();
         Failure::Undecided(format!("ControllerRevision {name} is unreadable: {why}"))
     })
 }
 
 pub(crate) fn configuration(
-    revision: &RevisionAnswer,
+    revision: &StoredRevision,
     version: Version,
     console: Console,
 ) -> Result<Configuration, Failure> {

@@ -18,7 +18,7 @@ use queuewarden::output::findings::ValidateAnswer;
 use queuewarden::source::comparison::answer::DiffAnswer;
 use queuewarden::source::entries::EntriesAnswer;
 use queuewarden_api::answer::report::ReportAnswer;
-use queuewarden_api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
+use queuewarden_api::answer::{DecisionAnswer, Matrix, WhatCan, WhoCanAnswer};
 use schemars::schema_for;
 use serde_json::Value;
 
@@ -39,13 +39,13 @@ fn generated() -> BTreeMap<String, Value> {
         ("history.json", schema_for!(HistoryAnswer)),
         #[cfg(feature = "import")]
         ("import.json", schema_for!(ImportAnswer)),
-        ("matrix.json", schema_for!(MatrixAnswer)),
+        ("matrix.json", schema_for!(Matrix)),
         ("place.json", schema_for!(PlaceAnswer)),
         ("report.json", schema_for!(ReportAnswer)),
         ("status.json", schema_for!(StatusAnswer)),
         ("test.json", schema_for!(TestAnswer)),
         ("validate.json", schema_for!(ValidateAnswer)),
-        ("what-can.json", schema_for!(WhatCanAnswer)),
+        ("what-can.json", schema_for!(WhatCan)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
         ("whoami.json", schema_for!(WhoamiAnswer)),
     ];

@@ -190,8 +190,7 @@ mod tests {
     /// Returns the writers of the entry for a user.
     fn writers(view: &AccessView, user: &str) -> Vec<String> {
         let decision = explain(view.tree("DEFAULT").unwrap(), Right::Submit, "root.a", &identity(user));
-        let entry = decision.granted_by().and_then(|step| step.entry.clone());
-        let origins = entry.map(|entry| entry.origins).unwrap_or_default().into_iter();
+        let origins = decision.granted_by().map(|step| step.origins.clone()).unwrap_or_default().into_iter();
         let named = origins.map(|origin| match origin {
             Origin::Object { name, .. } => name,
             Origin::Text(location) => location.name.to_string(),

@@ -47,12 +47,12 @@ pub mod tree;
 pub mod user_info;
 pub mod who_can;
 
-pub use decide::{NearMiss, in_words, latest, near_misses, sentence, until};
+pub use decide::{NearMiss, in_words, sentence, until};
 pub use diff::diff;
 pub use queue_set::QueueSet;
 pub use reach::all_named;
 pub use remedy::{How, Remedy, remedies};
-pub use tree::{GrantingEntry, Node, Origin, QueueId, TextLocation, Tree};
+pub use tree::{GrantingEntry, Node, Origin, QueueId, TextLocation, Tree, latest};
 pub use who_can::who_can;
 
 /// The example of the README, which compiles and runs as a test.

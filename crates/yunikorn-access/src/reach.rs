@@ -7,12 +7,16 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::queue_set::{QueueSet, reach};
 use super::subject::Subject;
 use super::tree::{GrantingEntry, Node, Origin, QueueId, Tree};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
-use yunikorn::right::Right;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::{AclKey, Right};
 
 /// Returns the queues on which a subject in an ACL of this queue holds a right, if that ACL grants it.
 pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
@@ -45,20 +49,34 @@ impl<'t> GrantingEntry<'t> {
         tree.named().granting_entry_of(right, id, name)
     }
 
-    /// Returns the entry with its origins.
-    pub fn written(&self, tree: &Tree) -> Entry {
+    /// Returns the subject that the entry names.
+    pub fn subject(&self, tree: &Tree) -> Subject {
+        tree.real(self.entry).into()
+    }
+
+    /// Returns the origins of the entry: several objects may grant the same.
+    pub fn origins(&self, tree: &Tree) -> Vec<Origin> {
         let grants = tree.node(self.queue).map(|node| node.grants(self.acl));
-        let origins = grants.map(|grants| grants.origins(self.entry)).unwrap_or_default();
-        Entry { subject: tree.real(self.entry).into(), origins }
+        grants.map(|grants| grants.origins(self.entry)).unwrap_or_default()
+    }
+
+    /// Returns the location of the entry.
+    pub fn location(&self, tree: &Tree) -> GrantedBy {
+        GrantedBy { queue: tree.path(self.queue), acl: self.acl, origins: self.origins(tree) }
     }
 }
 
-/// The entry of an ACL that grants access.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The subject that the entry names.
-    pub subject: Subject,
-    /// The origins of the entry: several objects may grant the same.
+/// An entry that grants something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GrantedBy {
+    /// The queue whose ACL holds the entry.
+    #[schemars(with = "String")]
+    pub queue: QueuePath,
+    /// The ACL of that queue.
+    #[serde(serialize_with = "Right::serialize_key")]
+    #[schemars(with = "AclKey")]
+    pub acl: Right,
+    /// The locations of the entry; more than one object may grant the same.
     pub origins: Vec<Origin>,
 }
 

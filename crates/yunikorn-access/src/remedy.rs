@@ -237,8 +237,8 @@ fn candidates<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<It
 fn renamed(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     decision.steps.iter().find_map(|step| {
         let node = tree.node(tree.find(&step.queue)?)?;
-        let name = in_another_case(node.grants(step.right).acl.users(), &decision.identity.user)?;
-        Some(Remedy::Rename { name: name.to_owned(), queue: step.queue.clone(), right: step.right })
+        let name = in_another_case(node.grants(step.acl).acl.users(), &decision.identity.user)?;
+        Some(Remedy::Rename { name: name.to_owned(), queue: step.queue.clone(), right: step.acl })
     })
 }
 
@@ -340,7 +340,7 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     let mut groups: Vec<(&str, &Step)> = Vec::new();
     for step in &decision.steps {
         let Some(node) = tree.find(&step.queue).and_then(|id| tree.node(id)) else { continue };
-        let groups_named = node.grants(step.right).acl.groups().iter();
+        let groups_named = node.grants(step.acl).acl.groups().iter();
         for group in groups_named.filter_map(|group| tree.real(Match::Group(group)).group()) {
             if alias::is_alias(group) || is_of_kubernetes(group) {
                 continue;
@@ -355,7 +355,7 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     let join = |(group, step): (&str, &Step)| Remedy::Join {
         group: group.to_owned(),
         queue: step.queue.clone(),
-        right: step.right,
+        right: step.acl,
     };
     groups.into_iter().take(MOST).map(join).collect()
 }

@@ -9,10 +9,10 @@ use super::alias::{Kind, shown};
 use yunikorn::acl::Match;
 use yunikorn::identity::Identity;
 
-/// The subject that an entry of an ACL names.
+/// A subject that an entry of an ACL names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(into = "Named")]
-#[schemars(with = "Named")]
+#[schemars(with = "Named", rename = "Named")]
 pub enum Subject {
     /// `*`
     Everyone,

@@ -7,51 +7,44 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::decide::Denial;
-use super::decide::latest;
-use super::reach::checked;
-use super::tree::{Grants, Located, Origin, QueueId, Tree};
+use super::reach::{GrantedBy, checked};
+use super::subject::Subject;
+use super::tree::{Grants, Located, QueueId, Tree, latest};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 
 /// All subjects that may do something on one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WhoCan<'t> {
+pub struct WhoCan {
     /// The queue that the path leads to.
     pub located: Located,
     /// The reason why it is nobody whatever the ACLs say; `None` when they decide.
     pub denial: Option<Denial>,
     /// All subjects that may do it: first those named by the nearest queue, and there the wildcard, users and
     /// groups by name.
-    pub grantees: Vec<Grantee<'t>>,
+    pub grantees: Vec<Grantee>,
 }
 
-/// A subject that may do it, with all entries that grant it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grantee<'t> {
-    /// The subject itself.
-    pub subject: Match<'t>,
-    /// Every entry that grants it, the nearest first; any one of them is enough.
-    pub grants: Vec<Grant<'t>>,
-    /// The end of the right, as [`until`](super::until()) gives it.
+/// One who has the right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Grantee {
+    /// The user, the group, or everyone.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Every entry that grants the right, the nearest first; any one of them is enough.
+    pub grants: Vec<GrantedBy>,
+    /// The time at which the right ends: that of the last grant of it, by name or to everyone. Null when one
+    /// has no end.
     pub until: Option<Timestamp>,
-}
-
-/// One entry that grants it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant<'t> {
-    /// The queue whose ACL has the entry.
-    pub queue: QueueId,
-    /// The ACL of the queue.
-    pub acl: Right,
-    /// The origins of the entry: several objects may grant the same.
-    pub origins: Vec<&'t Origin>,
 }
 
 /// Finds all subjects that may do something on a queue. For a path below the queues that exist the nearest
 /// queue decides.
-pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
+pub fn who_can(tree: &Tree, right: Right, queue: &str) -> WhoCan {
     let located = tree.locate(queue);
     let denial = match located.decides().and_then(|id| tree.node(id)) {
         None => Some(Denial::NoQueue),
@@ -62,11 +55,11 @@ pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
     WhoCan { located, denial, grantees }
 }
 
-fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
-    let mut found: HashMap<Match<'_>, Found<'_>, RandomState> = HashMap::default();
-    let steps = checked(tree, right, id)
-        .flat_map(|(queue, node)| right.acls().iter().map(move |acl| (queue, node, *acl)));
-    for (step, (queue, node, acl)) in steps.enumerate() {
+fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee> {
+    let mut found: HashMap<Match<'_>, Found, RandomState> = HashMap::default();
+    let steps =
+        checked(tree, right, id).flat_map(|(_, node)| right.acls().iter().map(move |acl| (node, *acl)));
+    for (step, (node, acl)) in steps.enumerate() {
         let Grants { acl: in_force, parts, .. } = node.grants(acl);
         for (origin, part) in parts {
             // Beside a wildcard of another origin the names of this one are not in force, until that ends.
@@ -78,9 +71,13 @@ fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
                     continue;
                 }
                 nearest.get_or_insert(step);
-                match grants.last_mut().filter(|last| (last.queue, last.acl) == (queue, acl)) {
-                    Some(grant) => grant.origins.push(origin),
-                    None => grants.push(Grant { queue, acl, origins: vec![origin] }),
+                match grants.last_mut().filter(|last| (&last.queue, last.acl) == (&node.path, acl)) {
+                    Some(grant) => grant.origins.push(origin.clone()),
+                    None => grants.push(GrantedBy {
+                        queue: node.path.clone(),
+                        acl,
+                        origins: vec![origin.clone()],
+                    }),
                 }
             }
         }
@@ -90,18 +87,18 @@ fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
     grantees.sort_unstable_by_key(|(subject, found)| (found.nearest, *subject));
     let grantee = |(subject, Found { grants, ends, .. })| {
         let until = latest(ends.into_iter().chain(of_everyone));
-        Grantee { subject: tree.real(subject), grants, until }
+        Grantee { subject: tree.real(subject).into(), grants, until }
     };
     grantees.into_iter().map(grantee).collect()
 }
 
 /// The entries for a subject.
 #[derive(Default)]
-struct Found<'t> {
+struct Found {
     /// The number of the first step that has one in force.
     nearest: Option<usize>,
     /// Those that are in force.
-    grants: Vec<Grant<'t>>,
+    grants: Vec<GrantedBy>,
     /// The ends of them all, also of those that are not in force.
     ends: Vec<Option<Timestamp>>,
 }
@@ -109,9 +106,10 @@ struct Found<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::explain;
+    use crate::decide::{Step, explain};
     use crate::reach::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
+    use crate::tree::Origin;
     use crate::tree::{GrantingEntry, TextLocation};
     use proptest::prelude::*;
     use yunikorn::acl;
@@ -126,11 +124,17 @@ mod tests {
         }
     }
 
+    /// Returns the entry that grants, with its origins.
+    fn entry_of(step: &Step) -> Option<(Subject, Vec<Origin>)> {
+        Some((step.entry.clone()?, step.origins.clone()))
+    }
+
     /// Checks that every way to ask about a queue gets the same answer.
     fn agree(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Result<(), String> {
         let decision = explain(tree, right, queue, identity);
         let who = who_can(tree, right, queue);
-        let ours: Vec<_> = who.grantees.iter().filter(|grantee| is(identity, grantee.subject)).collect();
+        let ours: Vec<_> =
+            who.grantees.iter().filter(|grantee| is(identity, grantee.subject.entry())).collect();
         let same = |holds: bool, what: &str| {
             let reported =
                 || format!("{what}: {right:?} {queue} {identity:?}\n{tree:?}\n{decision:?}\n{who:?}");
@@ -145,17 +149,19 @@ mod tests {
         let granting = GrantingEntry::find(tree, right, id, identity);
         same(granting.is_some() == decision.allowed(), "the granting entry and can-i")?;
         let step = decision.granted_by();
-        let entry = granting.map(|granting| granting.written(tree));
-        same(entry == step.and_then(|step| step.entry.clone()), "the entry")?;
+        let entry = granting.map(|granting| (granting.subject(tree), granting.origins(tree)));
+        same(entry == step.and_then(entry_of), "the entry")?;
         let Some(granting) = granting else { return Ok(()) };
-        let granted = |grant: &Grant<'_>| (grant.queue, grant.acl) == (granting.queue, granting.acl);
+        let granted = |grant: &GrantedBy| *grant == granting.location(tree);
         same(
             step.is_some_and(|step| Some(&step.queue) == tree.node(granting.queue).map(|node| &node.path)),
             "where",
         )?;
         // The nearest grant of any name of this person is that of the entry.
-        let of_granting =
-            ours.iter().find(|grantee| grantee.subject == granting.entry).and_then(|of| of.grants.first());
+        let of_granting = ours
+            .iter()
+            .find(|grantee| grantee.subject.entry() == granting.entry)
+            .and_then(|of| of.grants.first());
         same(of_granting.is_some_and(granted), "the nearest")
     }
 
@@ -200,9 +206,12 @@ mod tests {
                     let granting = GrantingEntry::of_name(&tree, right, id, subject.entry());
                     let decision = explain(&tree, right, node.path.as_str(), &subject.identity());
                     let step = decision.granted_by();
-                    prop_assert_eq!(granting.map(|granting| granting.written(&tree)), step.and_then(|step| step.entry.clone()));
+                    prop_assert_eq!(
+                        granting.map(|granting| (granting.subject(&tree), granting.origins(&tree))),
+                        step.and_then(entry_of)
+                    );
                     let place = granting.map(|granting| (&tree.node(granting.queue).unwrap().path, granting.acl));
-                    prop_assert_eq!(place, step.map(|step| (&step.queue, step.right)));
+                    prop_assert_eq!(place, step.map(|step| (&step.queue, step.acl)));
                 }
             }
         }
@@ -224,8 +233,8 @@ mod tests {
             .iter()
             .map(|grantee| {
                 let grants = grantee.grants.iter();
-                let grants = grants.map(|grant| (tree.node(grant.queue).unwrap().path.as_str(), grant.acl));
-                (grantee.subject, grants.collect::<Vec<_>>())
+                let grants = grants.map(|grant| (grant.queue.as_str(), grant.acl));
+                (grantee.subject.entry(), grants.collect::<Vec<_>>())
             })
             .collect();
         let (submit, admin) = (Right::Submit, Right::Admin);
@@ -239,7 +248,7 @@ mod tests {
                 (Match::Group("devs"), vec![("root.prod", submit)]),
             ]
         );
-        assert_eq!(who.grantees[4].grants[0].origins, [&object]);
+        assert_eq!(who.grantees[4].grants[0].origins, [object]);
         assert!(matches!(
             who.grantees[2].grants[0].origins[..],
             [Origin::Text(TextLocation { span: Some(_), .. })]
@@ -254,8 +263,11 @@ mod tests {
         tree.attribute(&QueuePath::root(), Right::Submit, object("all"), &acl::parse("*").unwrap());
         tree.attribute(&QueuePath::root(), Right::Submit, object("one"), &acl::parse("sue").unwrap());
         let who = who_can(&tree, Right::Submit, "root");
-        assert_eq!(who.grantees.iter().map(|grantee| grantee.subject).collect::<Vec<_>>(), [Match::Everyone]);
-        assert_eq!(who.grantees[0].grants[0].origins, [&object("all")]);
+        assert_eq!(
+            who.grantees.iter().map(|grantee| grantee.subject.entry()).collect::<Vec<_>>(),
+            [Match::Everyone]
+        );
+        assert_eq!(who.grantees[0].grants[0].origins, [object("all")]);
     }
 
     #[test]
@@ -271,7 +283,10 @@ mod tests {
             assert_eq!(who_can(&tree, Right::Admin, queue).grantees.len(), 2, "{queue}");
         }
         let who = who_can(&tree, Right::Submit, "root.@recovery@.sub");
-        assert_eq!(who.grantees.iter().map(|of| of.subject).collect::<Vec<_>>(), [Match::User("zoe")]);
+        assert_eq!(
+            who.grantees.iter().map(|of| of.subject.entry()).collect::<Vec<_>>(),
+            [Match::User("zoe")]
+        );
         assert_eq!(who_can(&tree, Right::Submit, "prod").denial, Some(Denial::NoQueue));
     }
 }

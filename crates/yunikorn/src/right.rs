@@ -1,7 +1,7 @@
 //! The rights that a queue's ACLs grant: `submitacl` and `adminacl`.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A right, as requests name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -27,6 +27,14 @@ impl Right {
             Self::Submit => &Self::ALL,
             Self::Admin => &[Self::Admin],
         }
+    }
+
+    /// Serializes the key in queues.yaml.
+    ///
+    /// # Errors
+    /// When the serializer fails.
+    pub fn serialize_key<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
     }
 
     /// The key in queues.yaml.

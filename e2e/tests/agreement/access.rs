@@ -66,9 +66,9 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
                     (Some(Denial::NotGranted), _) => 4,
                     (Some(Denial::Recovery), _) => 5,
                     (Some(Denial::NoQueue), _) => 6,
-                    (_, Some(step)) if step.acl.contains('*') => 3,
+                    (_, Some(step)) if step.text.contains('*') => 3,
                     (_, Some(step)) if node.is_some_and(|node| node.path != step.queue) => 2,
-                    (_, Some(step)) if step.right == Right::Submit => 0,
+                    (_, Some(step)) if step.acl == Right::Submit => 0,
                     _ => 1,
                 };
                 counts[answer] += 1;

@@ -10,7 +10,7 @@ use crate::output::{Console, Exit, Failure};
 use crate::source::past::PastArgs;
 use crate::source::request;
 use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
-use queuewarden_api::answer::{Answers, Cell, MatrixAnswer};
+use queuewarden_api::answer::{Answers, Cell, Matrix};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
 use yunikorn_access::decide::in_words;
@@ -128,7 +128,7 @@ fn subjects(args: &MatrixArgs, tree: &Tree) -> Vec<Subject> {
 }
 
 /// Builds a row for each queue, with a column for each subject. `show` formats a subject's rights on a queue.
-fn table(answer: &MatrixAnswer, show: fn(&[&Cell]) -> String) -> Table {
+fn table(answer: &Matrix, show: fn(&[&Cell]) -> String) -> Table {
     let subjects: Vec<String> = answer.subjects.iter().map(ToString::to_string).collect();
     let mut rights: HashMap<(&str, String), Vec<&Cell>> = HashMap::new();
     for cell in &answer.cells {
@@ -163,18 +163,18 @@ fn words(rights: &[&Cell]) -> String {
     rights.iter().map(|cell| format!("{}{}", cell.verb.verb(), until(cell))).collect::<Vec<_>>().join(" ")
 }
 
-fn answer(answers: &Answers<'_>, subjects: &[Subject], queues: &[QueueId], rights: &[Right]) -> MatrixAnswer {
+fn answer(answers: &Answers<'_>, subjects: &[Subject], queues: &[QueueId], rights: &[Right]) -> Matrix {
     let tree = answers.tree;
     let cell = |subject: &Subject, queue, right| {
         let granting = GrantingEntry::of_name(tree, right, queue, subject.entry())?;
         Some(Cell {
             subject: subject.clone(),
-            queue: answers.path(queue),
+            queue: answers.tree.path(queue).to_string(),
             verb: right,
             inherited: granting.queue != queue,
             through_admin: granting.acl != right,
             everyone: granting.entry == Match::Everyone,
-            by: answers.granted_by_entry(&granting),
+            by: granting.location(answers.tree),
             until: until(tree, right, queue, &subject.identity()),
         })
     };
@@ -184,10 +184,10 @@ fn answer(answers: &Answers<'_>, subjects: &[Subject], queues: &[QueueId], right
             cells.extend(rights.iter().filter_map(|right| cell(subject, *queue, *right)));
         }
     }
-    MatrixAnswer {
+    Matrix {
         about: answers.about(),
         subjects: subjects.to_vec(),
-        queues: queues.iter().map(|queue| answers.path(*queue)).collect(),
+        queues: queues.iter().map(|queue| answers.tree.path(*queue).to_string()).collect(),
         cells,
     }
 }

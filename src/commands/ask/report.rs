@@ -14,14 +14,13 @@ use crate::source::configuration::{ClusterContext, Configuration};
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::report::{ClusterAnswer, Made, ReportAnswer};
-use queuewarden_api::answer::{Answers, WrittenIn, until};
+use queuewarden_api::answer::report::{Made, ReportAnswer, ReportCluster};
+use queuewarden_api::answer::{Answers, until};
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::view::Locate as _;
 use queuewarden_plan::{ResourceKind, admission_settings, risks};
 use queuewarden_report::{Beside, changes, diagram, outside, page, without_effect};
 use yunikorn::right::Right;
-use yunikorn_access::subject::Subject;
 use yunikorn_access::{Origin, Tree, who_can};
 
 /// The file if none is given.
@@ -195,7 +194,7 @@ fn made(args: &ReportArgs, session: &Session, tree: &Tree) -> Made {
     notes.extend(unread.map(|error| {
         format!("objects of kind AdmissionPolicy are missing here, because they cannot be read: {error}")
     }));
-    let cluster = ClusterAnswer { context, name: name.flatten(), server: cluster.server.clone() };
+    let cluster = ReportCluster { context, name: name.flatten(), server: cluster.server.clone() };
     Made { cluster: Some(cluster), scheduler_runs, scheduler, notes, ..about }
 }
 
@@ -270,20 +269,20 @@ fn table(answers: &Answers<'_>) -> Table {
     let header =
         ["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN", UNTIL];
     let mut table = Table::new(header);
-    for (id, node) in answers.tree.queues() {
+    for (_, node) in answers.tree.queues() {
         for right in Right::ALL {
             for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
-                let subject = Subject::from(grantee.subject);
+                let subject = &grantee.subject;
                 table.row([
                     node.path.as_str(),
                     right.verb(),
                     subject.kind().as_str(),
                     subject.name().unwrap_or_default(),
-                    if nearest.queue == id { "false" } else { "true" },
-                    &answers.path(nearest.queue),
+                    if nearest.queue == node.path { "false" } else { "true" },
+                    nearest.queue.as_str(),
                     nearest.acl.key(),
-                    &WrittenIn::list(&answers.origins(nearest.origins.iter().copied())),
+                    &Origin::list(&nearest.origins),
                     &until(grantee.until),
                 ]);
             }

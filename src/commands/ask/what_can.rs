@@ -7,11 +7,11 @@ use crate::source::identity::IdentityArgs;
 use crate::source::past::PastArgs;
 use crate::source::request;
 use crate::source::session::{EXIT_CODES_OF_LISTS, Session, SourceArgs};
-use queuewarden_api::answer::{Answers, RightOn, WhatCanAnswer, WrittenIn, until};
+use queuewarden_api::answer::{Answers, RightOn, WhatCan, until};
 use queuewarden_plan::entries::Names;
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
-use yunikorn_access::subject::Subject;
+use yunikorn_access::Origin;
 use yunikorn_access::tree::GrantingEntry;
 
 /// List the queues that a user may submit to, or administer, and the entry that grants it
@@ -74,7 +74,7 @@ fn all(args: &WhatCanArgs, session: &Session, console: Console) -> Result<Exit, 
     Ok(Exit::yes(!nothing))
 }
 
-fn answer(answers: &Answers<'_>, args: &WhatCanArgs, identity: &Identity) -> WhatCanAnswer {
+fn answer(answers: &Answers<'_>, args: &WhatCanArgs, identity: &Identity) -> WhatCan {
     let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
     let mut on = Vec::new();
     for (id, node) in answers.tree.queues().filter(|(_, node)| node.is_leaf || !args.leaves) {
@@ -86,13 +86,13 @@ fn answer(answers: &Answers<'_>, args: &WhatCanArgs, identity: &Identity) -> Wha
                 queue: node.path.to_string(),
                 leaf: node.is_leaf,
                 verb: right,
-                entry: Subject::from(answers.tree.real(granting.entry)),
-                by: answers.granted_by_entry(&granting),
+                entry: granting.subject(answers.tree),
+                by: granting.location(answers.tree),
                 until: yunikorn_access::until(answers.tree, right, id, identity),
             });
         }
     }
-    WhatCanAnswer {
+    WhatCan {
         about: answers.about(),
         user: identity.user.clone(),
         groups: identity.groups.clone(),
@@ -100,21 +100,21 @@ fn answer(answers: &Answers<'_>, args: &WhatCanArgs, identity: &Identity) -> Wha
     }
 }
 
-fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
+fn table(answer: &WhatCan, wide: bool) -> Table {
     let header = ["QUEUE", "MAY", "GRANTED TO", "AT", "ACL", "WRITTEN IN", "TYPE"];
     let columns = if wide { header.len() } else { 4 };
     let mut table = Table::new(header.into_iter().take(columns).chain([UNTIL]));
     for RightOn { queue, leaf, verb, entry, by, until: end } in &answer.rights {
-        let (entry, origins) = (entry.to_string(), WrittenIn::list(&by.origins));
+        let (entry, origins) = (entry.to_string(), Origin::list(&by.origins));
         let kind = if *leaf { "leaf" } else { "parent" };
-        let row = [queue, verb.verb(), &entry, &by.queue, by.acl.as_str(), &origins, kind];
+        let row = [queue, verb.verb(), &entry, by.queue.as_str(), by.acl.key(), &origins, kind];
         table.row(row.into_iter().take(columns).chain([until(*end).as_str()]));
     }
     table
 }
 
 /// Returns each queue once.
-fn names(answer: &WhatCanAnswer) -> String {
+fn names(answer: &WhatCan) -> String {
     let mut names: Vec<&str> = answer.rights.iter().map(|right| right.queue.as_str()).collect();
     names.dedup();
     names.iter().flat_map(|name| [name, "\n"]).collect()

@@ -5,10 +5,11 @@ use crate::output::{Console, Exit, Failure};
 use crate::source::past::PastArgs;
 use crate::source::request;
 use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
-use queuewarden_api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn, until};
+use queuewarden_api::answer::{Answers, WhoCanAnswer, until};
 use yunikorn::right::Right;
+use yunikorn_access::Origin;
 use yunikorn_access::decide::Denial;
-use yunikorn_access::who_can::{WhoCan, who_can};
+use yunikorn_access::who_can::{Grantee, WhoCan, who_can};
 
 /// List everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where
 /// each is written
@@ -46,19 +47,19 @@ pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
     } else if found.grantees.is_empty() {
         console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
     }
-    let answer = answer(&answers, args, &found);
+    let answer = answer(&answers, args, found);
     args.output.print(console, &answer, |wide| table(&answer, wide), || names(&answer))?;
     Ok(Exit::yes(!answer.subjects.is_empty()))
 }
 
-fn answer(answers: &Answers<'_>, args: &WhoCanArgs, found: &WhoCan<'_>) -> WhoCanAnswer {
+fn answer(answers: &Answers<'_>, args: &WhoCanArgs, found: WhoCan) -> WhoCanAnswer {
     WhoCanAnswer {
         about: answers.about(),
         verb: args.verb,
         queue: args.queue.clone(),
-        nearest_queue: found.located.nearest().map(|id| answers.path(id)),
+        nearest_queue: found.located.nearest().map(|id| answers.tree.path(id).to_string()),
         denial: found.denial,
-        subjects: found.grantees.iter().map(|grantee| answers.grantee(grantee)).collect(),
+        subjects: found.grantees,
     }
 }
 
@@ -70,9 +71,9 @@ fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
         let shown = if wide { grants.len() } else { 1 };
         for grant in grants.iter().take(shown) {
             let name = subject.name().unwrap_or("*");
-            let origins = WrittenIn::list(&grant.origins);
-            let end = if wide { WrittenIn::until(&grant.origins) } else { until(*end) };
-            table.row([subject.kind().as_str(), name, &grant.queue, grant.acl.as_str(), &origins, &end]);
+            let origins = Origin::list(&grant.origins);
+            let end = if wide { until(Origin::last_end(&grant.origins)) } else { until(*end) };
+            table.row([subject.kind().as_str(), name, grant.queue.as_str(), grant.acl.key(), &origins, &end]);
         }
     }
     table

@@ -40,12 +40,13 @@ pub struct WhoamiAnswer {
     /// The reason why YuniKorn takes nothing from the user; null when it does.
     pub refusal: Option<String>,
     /// The user and then the groups, as YuniKorn takes them; as they were given when it refuses the user.
-    pub names: Vec<NameAnswer>,
+    pub names: Vec<OwnName>,
 }
 
 /// A name of the user, or of a group of theirs.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct NameAnswer {
+#[schemars(rename = "NameAnswer")]
+pub struct OwnName {
     /// The name.
     #[serde(flatten)]
     pub subject: Subject,
@@ -84,12 +85,12 @@ pub fn run(args: &WhoamiArgs, console: Console) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-fn names(Identity { user, groups }: &Identity) -> Vec<NameAnswer> {
+fn names(Identity { user, groups }: &Identity) -> Vec<OwnName> {
     let groups = groups.iter().map(|group| (Kind::Group, group, Match::Group(group)));
     let names = std::iter::once((Kind::User, user, Match::User(user))).chain(groups);
     let answers = names.map(|(kind, name, named)| {
         let alias = (!kind.is_plain(name)).then(|| alias(kind, name));
-        NameAnswer { subject: Subject::from(named), alias }
+        OwnName { subject: Subject::from(named), alias }
     });
     answers.collect()
 }
@@ -98,7 +99,7 @@ fn table(answer: &WhoamiAnswer, wide: bool) -> Table {
     let header = ["KIND", "NAME", "IN ACLS", "ALIAS"];
     let columns = if wide { header.len() } else { 3 };
     let mut table = Table::new(header.into_iter().take(columns));
-    for NameAnswer { subject, alias } in &answer.names {
+    for OwnName { subject, alias } in &answer.names {
         let in_acls = if alias.is_some() { "by an alias" } else { "yes" };
         let [name, alias] = [subject.name(), alias.as_deref()].map(Option::unwrap_or_default);
         table.row([subject.kind().as_str(), name, in_acls, alias].into_iter().take(columns));

@@ -14,13 +14,13 @@ use crate::source::subjects::{SubjectArgs, covers};
 use crate::source::validate::checked;
 use crate::source::{apply, request};
 use go_compat::diag::plural;
-use queuewarden_api::answer::{Answers, WrittenIn};
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_plan::entries::{Entry, Names, Place, delegated, deletable, grants_nobody};
 use queuewarden_plan::snapshot::QueueAclEntry;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
+use yunikorn_access::Origin;
 use yunikorn_access::subject::Subject;
 use yunikorn_access::who_can::who_can;
 
@@ -280,21 +280,20 @@ impl RevokeArgs {
         console: Console,
     ) -> Result<bool, Failure> {
         let tree = configuration.tree(&self.source.partition)?;
-        let answers = Answers { source: configuration.name(), tree };
         let found = who_can(tree, right, queue);
         let mut all_gone = true;
         for subject in self.subjects.entries() {
-            for grantee in found.grantees.iter().filter(|grantee| covers(grantee.subject, subject)) {
+            for grantee in found.grantees.iter().filter(|grantee| covers(grantee.subject.entry(), subject)) {
                 all_gone = false;
-                for grant in answers.grantee(grantee).grants {
+                for grant in &grantee.grants {
                     console.note(&format!(
                         "{} may still {} {queue}: the {} of {} names {}, in {}",
                         Subject::from(subject),
                         right.act(),
-                        grant.acl.as_str(),
+                        grant.acl.key(),
                         grant.queue,
-                        Subject::from(grantee.subject),
-                        WrittenIn::list(&grant.origins)
+                        grantee.subject,
+                        Origin::list(&grant.origins)
                     ));
                 }
             }

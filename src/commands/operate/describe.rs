@@ -12,11 +12,12 @@ use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::request;
 use crate::source::session::{Source, SourceArgs};
 use crate::source::times::whole_seconds;
-use queuewarden_api::answer::{Answers, WrittenIn, until};
+use queuewarden_api::answer::until;
 use queuewarden_api::convert;
 use queuewarden_plan::snapshot::{Grant, Meta, QueueAclEntry, QueueAclSpec};
 use queuewarden_plan::{ObjectRef, ResourceKind, grant_acl};
 use yunikorn::right::Right;
+use yunikorn_access::Origin;
 use yunikorn_access::decide::in_words;
 
 /// Help text on the sections and the exit codes.
@@ -118,7 +119,6 @@ fn conditions(meta: &Meta) -> Table {
 /// Returns the ACLs that give a right which the object is about: those of its queue and of the queues above.
 fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Failure> {
     let tree = configuration.tree(&spec.partition)?;
-    let answers = Answers { source: configuration.name(), tree };
     let mut table = Table::new(["QUEUE", "ACL", "SAYS", "WRITTEN IN"]);
     let nearest = tree.locate(&spec.queue).nearest();
     for (_, node) in nearest.into_iter().flat_map(|id| tree.lineage(id)) {
@@ -126,9 +126,8 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
         for right in Right::ALL.into_iter().filter(|right| *right == Right::Admin || spec.submit.is_some()) {
             let grants = node.grants(right);
             if !grants.acl.is_nobody() {
-                let written = answers.origins(grants.parts.iter().map(|(origin, _)| origin));
                 let says = explanation::quoted(&grants.text);
-                table.row([node.path.as_str(), right.key(), &says, &WrittenIn::list(&written)]);
+                table.row([node.path.as_str(), right.key(), &says, &Origin::list(&grants.all_origins())]);
             }
         }
     }

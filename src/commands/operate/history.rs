@@ -1,7 +1,7 @@
 //! `queuewarden history`: lists the revisions of what the operator wrote, shows one, or compares two.
 
 use crate::source::comparison;
-use crate::source::history::{RevisionAnswer, configuration, refused, stored, text};
+use crate::source::history::{StoredRevision, configuration, refused, stored, text};
 
 use kube::Client;
 use schemars::JsonSchema;
@@ -54,7 +54,7 @@ pub struct HistoryAnswer {
     /// The version of this format: 1.
     pub version: u32,
     /// The revisions, the newest last.
-    pub revisions: Vec<RevisionAnswer>,
+    pub revisions: Vec<StoredRevision>,
 }
 
 /// Runs the command.
@@ -67,7 +67,7 @@ pub fn run(args: &HistoryArgs, console: Console) -> Result<Exit, Failure> {
     let spec = cluster.run(async |_| cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await)?;
     console.notes(&notes);
     let namespace = &spec.namespace;
-    let wants = |revision: &RevisionAnswer| {
+    let wants = |revision: &StoredRevision| {
         args.only.is_given()
             || args.revisions.iter().any(|named| is_named(&revision.name, revision.revision, named))
     };
@@ -94,11 +94,11 @@ pub fn run(args: &HistoryArgs, console: Console) -> Result<Exit, Failure> {
 impl HistoryArgs {
     fn list(
         &self,
-        mut revisions: Vec<RevisionAnswer>,
+        mut revisions: Vec<StoredRevision>,
         namespace: &str,
         console: Console,
     ) -> Result<Exit, Failure> {
-        revisions.iter_mut().for_each(RevisionAnswer::shorten);
+        revisions.iter_mut().for_each(StoredRevision::shorten);
         let answer = HistoryAnswer { version: VERSION, revisions };
         self.print(&answer, console)?;
         if answer.revisions.is_empty() && self.only.is_given() {
@@ -112,7 +112,7 @@ impl HistoryArgs {
         Ok(Exit::yes(!answer.revisions.is_empty()))
     }
 
-    fn show(&self, revision: &RevisionAnswer, console: Console) -> Result<Exit, Failure> {
+    fn show(&self, revision: &StoredRevision, console: Console) -> Result<Exit, Failure> {
         let text = text(revision)?;
         if matches!(self.output.format, Format::Table | Format::Wide) {
             console.file(text)?;
@@ -132,7 +132,7 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
     let header = ["REVISION", "WRITTEN", "CAUSE", "ACCESS", "NAME"];
     let columns = if wide { header.len() } else { 4 };
     let mut table = Table::new(header.into_iter().take(columns));
-    for RevisionAnswer { revision, name, at, causes, access, problem, .. } in &answer.revisions {
+    for StoredRevision { revision, name, at, causes, access, problem, .. } in &answer.revisions {
         let unknown = || "unknown".to_owned();
         let causes = if causes.is_empty() { unknown() } else { causes.join(", ") };
         let access = match problem {
@@ -148,16 +148,16 @@ fn table(answer: &HistoryAnswer, wide: bool) -> Table {
 
 /// Returns the revisions that differ from the one before, and those that cannot be compared.
 fn differing(
-    all: Vec<RevisionAnswer>,
+    all: Vec<StoredRevision>,
     only: &OnlyArgs,
     version: Version,
     console: Console,
-) -> Result<Vec<RevisionAnswer>, Failure> {
-    let read = |revision: &RevisionAnswer| configuration(revision, version, Console::silent()).ok();
+) -> Result<Vec<StoredRevision>, Failure> {
+    let read = |revision: &StoredRevision| configuration(revision, version, Console::silent()).ok();
     let newest = all.iter().rev().find_map(read);
     let who = newest.map(|newest| only.who(&newest, console)).transpose()?.flatten();
     let mut last: Option<Configuration> = None;
-    let mut differs = |revision: &RevisionAnswer| {
+    let mut differs = |revision: &StoredRevision| {
         let Some(now) = read(revision) else { return true };
         let differs = last.as_ref().is_some_and(|last| only.differs(last, &now, who.as_ref()));
         last = Some(now);
@@ -170,14 +170,14 @@ fn differing(
 async fn list(
     client: &Client,
     namespace: &str,
-    wants: impl Fn(&RevisionAnswer) -> bool,
-) -> Result<Vec<RevisionAnswer>, CallError> {
+    wants: impl Fn(&StoredRevision) -> bool,
+) -> Result<Vec<StoredRevision>, CallError> {
     let stored = stored(client, namespace, wants).await?;
     Ok(stored.into_iter().map(|(_, revision)| revision).collect())
 }
 
 /// Returns a revision by its number or its name. Where numbers began again, the newest one of a number.
-fn find<'r>(all: &'r [RevisionAnswer], named: &str) -> Result<&'r RevisionAnswer, Failure> {
+fn find<'r>(all: &'r [StoredRevision], named: &str) -> Result<&'r StoredRevision, Failure> {
     let found = all.iter().rfind(|revision| is_named(&revision.name, revision.revision, named));
     found.ok_or_else(|| {
         let known = match (all.first(), all.last()) {
@@ -246,7 +246,7 @@ REVISION   WRITTEN                CAUSE           ACCESS
             answer(&pack(&Revision { number, at, causes, access, text, admission }).unwrap().0)
         };
         let broken =
-            RevisionAnswer { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
+            StoredRevision { problem: Some("x".into()), text: None, ..revision(4, "", keys("false")) };
         let all = vec![
             revision(1, "ann", keys("false")),
             revision(2, "ann,bob", keys("false")),
@@ -277,7 +277,7 @@ REVISION   WRITTEN                CAUSE           ACCESS
         let (first, second) = (object(1, None), object(2, None));
         let again = object(2, Some("nobody gains or loses access"));
         let all =
-            [answer(&first), answer(&second), RevisionAnswer { name: "again".into(), ..answer(&again) }];
+            [answer(&first), answer(&second), StoredRevision { name: "again".into(), ..answer(&again) }];
         assert_eq!(find(&all, "1").unwrap().name, name(&first));
         assert_eq!(find(&all, "2").unwrap().name, "again", "the newest of a number");
         assert_eq!(find(&all, &name(&second)).unwrap().access, None);

@@ -1,10 +1,10 @@
 //! Output of `diff` as Markdown, for comments on merge requests. Names are shown as code, so that none of
 //! them is read as markup.
 
-use super::answer::{ChangeAnswer, DiffAnswer};
+use super::answer::DiffAnswer;
 use crate::output::format::{Table, code};
 use go_compat::diag::plural;
-use yunikorn_access::diff::Direction;
+use yunikorn_access::diff::{Change, Direction};
 
 /// Maximum number of refused objects that are listed.
 const MAX_REFUSED: usize = 20;
@@ -12,8 +12,7 @@ const MAX_REFUSED: usize = 20;
 /// Returns a heading with counts, the table, and what is refused and noted as a list.
 pub(super) fn text(answer: &DiffAnswer, table: &Table, notes: &[String]) -> String {
     let count = |direction, moved| {
-        let of =
-            |change: &&ChangeAnswer| change.direction == direction && change.periods().is_moved() == moved;
+        let of = |change: &&Change| change.direction == direction && change.periods.is_moved() == moved;
         answer.changes().filter(of).count()
     };
     let of = answer.user.as_ref().map(|user| format!(" of {}", code(user))).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::identity::IdentityArgs;
 use crate::output::format::{Format, FormatArgs, Table, visible};
 use crate::output::manifest::DEFAULT_PARTITION;
 use crate::output::{Console, Failure};
-use answer::{Compared, DiffAnswer, SettingAnswer, StillAnswer};
+use answer::{ChangedSetting, Compared, DiffAnswer, UnmovedRight};
 use go_compat::diag::{plural, quoted};
 use queuewarden_plan::timeline::unknown;
 use yunikorn::identity::Identity;
@@ -139,7 +139,7 @@ fn notes(compared: Compared<'_>, answer: &DiffAnswer) -> Vec<String> {
             partition.partition
         ));
     }
-    for SettingAnswer { key, from, to } in &answer.settings {
+    for ChangedSetting { key, from, to } in &answer.settings {
         let value =
             |value: &Option<String>| value.as_ref().map_or_else(|| "not set".to_owned(), |it| quoted(it));
         notes.push(format!("{key}: {} before, {} now", value(from), value(to)));
@@ -159,7 +159,7 @@ fn notes(compared: Compared<'_>, answer: &DiffAnswer) -> Vec<String> {
             Some(user) => format!("nothing changes for user {user}"),
         });
     }
-    for StillAnswer { queue, verb, allowed, reason, .. } in &answer.still {
+    for UnmovedRight { queue, verb, allowed, reason, .. } in &answer.still {
         let (user, still) =
             (user.as_deref().unwrap_or_default(), if *allowed { "still" } else { "still not" });
         notes.push(format!("{user} may {still} {} {queue}: {reason}", verb.act()));

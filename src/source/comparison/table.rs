@@ -1,13 +1,12 @@
 //! Output of `diff` for people: a row for each subtree on which someone gains or loses, both rights in one if
 //! they change together.
 
-use super::answer::{
-    ChangeAnswer, DiffAnswer, PartitionAnswer, QueuesAnswer, SubtreeAnswer, UnchangedAnswer,
-};
+use super::answer::DiffAnswer;
 use crate::output::format::{Table, UNTIL};
 use go_compat::diag::listed;
-use queuewarden_api::answer::WrittenIn;
-use yunikorn_access::diff::{Direction, Extent};
+use yunikorn::queue::QueuePath;
+use yunikorn_access::Origin;
+use yunikorn_access::diff::{Change, Direction, Extent, PartitionDiff, Reached, Section, Unchanged};
 
 /// Maximum number of names or queues listed in a cell of the narrow table; more are counted.
 const MAX_LISTED: usize = 3;
@@ -22,7 +21,7 @@ type Row = ([String; COLUMNS.len()], [String; 2]);
 /// Builds the table; `partitions` adds a column for their names. The wide table lists everything.
 pub(super) fn table(answer: &DiffAnswer, wide: bool, partitions: bool) -> Table {
     let shown = Shown { most: if wide { usize::MAX } else { MAX_LISTED } };
-    let later = answer.changes().any(|change| change.periods().from().is_some());
+    let later = answer.changes().any(|change| change.periods.from().is_some());
     let columns = partitions.then_some("PARTITION").into_iter().chain(COLUMNS);
     let mut table = Table::new(columns.chain(later.then_some(FROM)).chain([UNTIL]));
     for partition in &answer.partitions {
@@ -41,32 +40,32 @@ struct Shown {
 }
 
 impl Shown {
-    fn partition(&self, partition: &PartitionAnswer) -> Vec<Row> {
-        let mut rows = self.changes(&partition.changes, true);
-        rows.extend(self.queues("added", &partition.added));
-        rows.extend(self.queues("removed", &partition.removed));
-        let turned = |change: &str, queues: &[String]| -> Vec<Row> {
-            queues.iter().map(|queue| row([change, "", "", queue])).collect()
+    fn partition(&self, partition: &PartitionDiff) -> Vec<Row> {
+        let mut rows = self.changes(&partition.diff.kept.changes, true);
+        rows.extend(self.queues("added", &partition.diff.added));
+        rows.extend(self.queues("removed", &partition.diff.removed));
+        let turned = |change: &str, queues: &[QueuePath]| -> Vec<Row> {
+            queues.iter().map(|queue| row([change, "", "", queue.as_str()])).collect()
         };
-        rows.extend(turned("now parent", &partition.now_parents));
-        rows.extend(turned("now leaf", &partition.now_leaves));
+        rows.extend(turned("now parent", &partition.diff.now_parents));
+        rows.extend(turned("now leaf", &partition.diff.now_leaves));
         rows
     }
 
     /// Returns rows for added or removed queues and the access they grant.
-    fn queues(&self, change: &str, queues: &QueuesAnswer) -> Vec<Row> {
+    fn queues(&self, change: &str, queues: &Section) -> Vec<Row> {
         let tops = queues.subtrees.iter().map(|top| row([change, "", "", &self.extent(top)]));
         // Subjects with the same access by the queues above are left out, because the queue itself is added
         // or removed.
         tops.chain(self.changes(&queues.changes, false)).collect()
     }
 
-    fn changes(&self, changes: &[ChangeAnswer], with_unchanged: bool) -> Vec<Row> {
+    fn changes(&self, changes: &[Change], with_unchanged: bool) -> Vec<Row> {
         let mut rows = Vec::new();
         for together in changes.chunk_by(same_but_the_verb) {
             let Some(change) = together.first() else { continue };
-            let verbs = together.iter().map(|change| change.verb.verb()).collect::<Vec<_>>().join(", ");
-            let (moves, stays) = match (change.direction, change.periods().is_moved()) {
+            let verbs = together.iter().map(|change| change.right.verb()).collect::<Vec<_>>().join(", ");
+            let (moves, stays) = match (change.direction, change.periods.is_moved()) {
                 (Direction::Gains, false) => ("gains", "has it"),
                 (Direction::Gains, true) => ("extends", "has it"),
                 (Direction::Loses, false) => ("loses", "keeps"),
@@ -81,24 +80,24 @@ impl Shown {
     }
 
     /// Returns the rows for a change of one or both rights.
-    fn change(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
+    fn change(&self, change: &Change, word: &str, verbs: &str) -> Vec<Row> {
         let subject = change.subject.to_string();
-        let periods = [change.periods().from(), change.periods().until()].map(Option::unwrap_or_default);
-        let rows = change.subtrees.iter().map(|SubtreeAnswer { extent, by, .. }| {
-            let origins = WrittenIn::list(&by.origins);
-            let cells = [word, &subject, verbs, &self.extent(extent), by.acl.as_str(), &origins];
+        let periods = [change.periods.from(), change.periods.until()].map(Option::unwrap_or_default);
+        let rows = change.extents.iter().map(|Reached { extent, by, .. }| {
+            let origins = Origin::list(&by.origins);
+            let cells = [word, &subject, verbs, &self.extent(extent), by.acl.key(), &origins];
             (cells.map(str::to_owned), periods.clone())
         });
         rows.collect()
     }
 
     /// Returns the rows for subjects without a change.
-    fn unchanged(&self, change: &ChangeAnswer, word: &str, verbs: &str) -> Vec<Row> {
+    fn unchanged(&self, change: &Change, word: &str, verbs: &str) -> Vec<Row> {
         if self.most < change.unchanged.len() {
             let names = change.unchanged.iter().map(|unchanged| unchanged.subject.to_string());
             return vec![row([word, &self.list(&names.collect::<Vec<_>>()), verbs, ""])];
         }
-        let rows = change.unchanged.iter().map(|UnchangedAnswer { subject, subtrees }| {
+        let rows = change.unchanged.iter().map(|Unchanged { subject, subtrees, .. }| {
             let extents: Vec<_> = subtrees.iter().map(|extent| self.extent(extent)).collect();
             row([word, &subject.to_string(), verbs, &self.list(&extents)])
         });
@@ -123,10 +122,10 @@ fn row([change, who, verb, queues]: [&str; 4]) -> Row {
     ([change, who, verb, queues, "", ""].map(str::to_owned), Default::default())
 }
 
-fn same_but_the_verb(left: &ChangeAnswer, right: &ChangeAnswer) -> bool {
+fn same_but_the_verb(left: &Change, right: &Change) -> bool {
     left.direction == right.direction
         && left.subject == right.subject
-        && left.periods() == right.periods()
-        && left.subtrees == right.subtrees
+        && left.periods == right.periods
+        && left.extents == right.extents
         && left.unchanged == right.unchanged
 }

@@ -141,7 +141,7 @@ fn linted(configuration: &Configuration, tree: &Tree, known: &Known) -> Vec<Find
 }
 
 fn located(answers: &Answers<'_>, finding: &Finding, shown: SourceDiagnostic) -> Found {
-    let queue = finding.queue.map(|queue| answers.path(queue));
+    let queue = finding.queue.map(|queue| answers.tree.path(queue).to_string());
     Found { shown, queue, acl: finding.right.map(Into::into) }
 }
 

@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{API_VERSION, Metadata};
-use crate::answer::{Answers, Grantee};
-use yunikorn::acl::Match;
+use crate::answer::Answers;
 use yunikorn::right::Right;
 use yunikorn_access::decide::Denial;
 use yunikorn_access::placement::Live;
+use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::{Located, Node, QueueId, Tree};
 use yunikorn_access::who_can;
+use yunikorn_access::who_can::Grantee;
 
 /// The kind.
 pub const KIND: &str = "Queue";
@@ -157,17 +158,19 @@ fn queue(answers: &Answers<'_>, standing: &CurrentQueue<'_>, room: usize) -> Que
 
 fn effective(answers: &Answers<'_>, standing: &CurrentQueue<'_>, right: Right, room: usize) -> Effective {
     let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
-    let found = who_can(answers.tree, right, &answers.path(standing.decides));
-    let mut shown: Vec<_> = found.grantees.iter().take(room).collect();
+    let found = who_can(answers.tree, right, answers.tree.path(standing.decides).as_str());
+    let more = found.grantees.len().saturating_sub(room);
+    let mut subjects = found.grantees;
     // Beside everyone no name has an effect, and a queue far above may name everyone.
-    let everyone = found.grantees.iter().skip(room).find(|grantee| grantee.subject == Match::Everyone);
-    if let (Some(last), Some(everyone)) = (shown.last_mut(), everyone) {
+    let everyone = subjects.iter().skip(room).find(|grantee| grantee.subject == Subject::Everyone).cloned();
+    subjects.truncate(room);
+    if let (Some(last), Some(everyone)) = (subjects.last_mut(), everyone) {
         *last = everyone;
     }
     Effective {
         acl: own.map(|node| node.grants(right).text.clone()).unwrap_or_default(),
-        subjects: shown.into_iter().map(|grantee| answers.grantee(grantee)).collect(),
-        more: found.grantees.len().saturating_sub(room),
+        subjects,
+        more,
         denial: found.denial,
     }
 }
@@ -184,7 +187,7 @@ mod tests {
     use super::*;
     use yunikorn_access::decide::decide;
     use yunikorn_access::placement::LiveQueue;
-    use yunikorn_access::subject::{Subject, SubjectKind};
+    use yunikorn_access::subject::SubjectKind;
     use yunikorn_access::testing::{any_identity, any_tree, tree};
 
     fn live(queues: &[(&str, bool, bool)]) -> Live {

@@ -10,12 +10,13 @@
 use serde_json::{Value, json};
 
 use super::queue::{Effective, Queue};
-use crate::answer::{Grantee, WrittenIn};
 use crate::extended;
 use go_compat::diag::cut;
 use yunikorn::right::Right;
+use yunikorn_access::Origin;
 use yunikorn_access::decide::Denial;
 use yunikorn_access::subject::Subject;
+use yunikorn_access::who_can::Grantee;
 
 /// Approximate limit of a cell, in characters; the rest is counted.
 const MAX_CELL: usize = 80;
@@ -101,8 +102,8 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
 fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
     let words = subject.subject.to_string();
     let Some(nearest) = subject.grants.first() else { return words };
-    let admin = right == Right::Submit && nearest.acl.as_str() == Right::Admin.key();
-    match (nearest.queue == queue, admin) {
+    let admin = right == Right::Submit && nearest.acl == Right::Admin;
+    match (nearest.queue.as_str() == queue, admin) {
         (true, false) => words,
         (true, true) => format!("{words} (admin)"),
         (false, false) => format!("{words} ({})", nearest.queue),
@@ -130,7 +131,7 @@ fn listed(words: Vec<String>, more: usize) -> String {
 fn written_in<'a>(subjects: impl Iterator<Item = &'a Grantee>) -> String {
     let mut places: Vec<String> = subjects
         .filter_map(|subject| subject.grants.first())
-        .flat_map(|grant| grant.origins.iter().map(WrittenIn::words))
+        .flat_map(|grant| grant.origins.iter().map(Origin::words))
         .collect();
     places.sort_unstable();
     places.dedup();

@@ -5,22 +5,26 @@
 //!
 //! * [`answers`]: fills them with the evaluator's results.
 //! * [`report`]: the report.
-//! * [`words`]: their spelling.
 
 pub mod answers;
 pub mod report;
-mod words;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use answers::Answers;
-pub use words::until;
 use yunikorn::right::{AclKey, Right};
-use yunikorn_access::NearMiss;
-use yunikorn_access::decide::Denial;
+use yunikorn_access::decide::{Denial, Step};
+use yunikorn_access::reach::GrantedBy;
 use yunikorn_access::subject::Subject;
+use yunikorn_access::who_can::Grantee;
+use yunikorn_access::{Origin, in_words};
+
+/// Returns an end as a cell of a table; empty if there is none.
+pub fn until(end: Option<Timestamp>) -> String {
+    end.map(in_words).unwrap_or_default()
+}
 
 /// The version of all answers.
 pub const VERSION: u32 = 1;
@@ -35,21 +39,6 @@ pub struct About {
     pub source: String,
     /// The partition.
     pub partition: String,
-}
-
-/// The location of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct WrittenIn {
-    /// `QueueAcl`, `AdmissionPolicy` or `ConfigMap` for an object, `Text` for the text of a configuration.
-    pub kind: String,
-    /// The object's name, or that of the file or ConfigMap key.
-    pub name: String,
-    /// The line in it, from 1; null for an object, and where it is not known.
-    pub line: Option<usize>,
-    /// The column in it in characters, from 1; null as `line`.
-    pub column: Option<usize>,
-    /// The time from which on it grants nothing; null where it has no end.
-    pub until: Option<Timestamp>,
 }
 
 /// The answer to `can-i` and `explain`.
@@ -78,27 +67,9 @@ pub struct DecisionAnswer {
     /// The time at which the right ends: that of the last grant of it. Null when one has no end.
     pub until: Option<Timestamp>,
     /// Each ACL that was checked, in order; the last one grants access if any does.
-    pub trace: Vec<TraceStep>,
+    pub trace: Vec<Step>,
     /// Changes that would turn a denial into a yes, the smallest first.
     pub remedies: Vec<RemedyAnswer>,
-}
-
-/// One ACL that was checked.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TraceStep {
-    /// The queue.
-    pub queue: String,
-    /// The ACL of the queue that was checked.
-    pub acl: AclKey,
-    /// The ACL as written; empty when there is none.
-    pub text: String,
-    /// The entry that grants it; null when none does.
-    pub entry: Option<Subject>,
-    /// The locations of that entry; more than one object may grant the same.
-    pub origins: Vec<WrittenIn>,
-    /// Names in the ACL that nearly match the user.
-    pub near_misses: Vec<NearMiss>,
 }
 
 /// One way to get the access that was denied.
@@ -115,7 +86,7 @@ pub struct RemedyAnswer {
     /// The subject to name, or the group to join.
     pub subject: Option<Subject>,
     /// The objects that already set this ACL and can be edited; none means a new one.
-    pub objects: Vec<WrittenIn>,
+    pub objects: Vec<Origin>,
     /// True when a new object must set `baseAcl: Extend` so that nobody loses access.
     pub extend: bool,
     /// The number of queues that a grant opens; 0 when nothing is granted.
@@ -134,17 +105,6 @@ pub enum RemedyKind {
     Ask,
     /// The user's name is written as the ACL has it, in another case.
     Rename,
-}
-
-/// An entry that grants something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct GrantedBy {
-    /// The queue whose ACL holds the entry.
-    pub queue: String,
-    /// The ACL of that queue.
-    pub acl: AclKey,
-    /// The locations of the entry; more than one object may grant the same.
-    pub origins: Vec<WrittenIn>,
 }
 
 /// The answer to `who-can`.
@@ -166,22 +126,10 @@ pub struct WhoCanAnswer {
     pub subjects: Vec<Grantee>,
 }
 
-/// One who has the right.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Grantee {
-    /// The user, the group, or everyone.
-    #[serde(flatten)]
-    pub subject: Subject,
-    /// Every entry that grants the right, the nearest first; any one of them is enough.
-    pub grants: Vec<GrantedBy>,
-    /// The time at which the right ends: that of the last grant of it, by name or to everyone. Null when one
-    /// has no end.
-    pub until: Option<Timestamp>,
-}
-
 /// The answer to `what-can`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct WhatCanAnswer {
+#[schemars(rename = "WhatCanAnswer")]
+pub struct WhatCan {
     /// The header.
     #[serde(flatten)]
     pub about: About,
@@ -212,7 +160,8 @@ pub struct RightOn {
 
 /// The answer to `matrix`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct MatrixAnswer {
+#[schemars(rename = "MatrixAnswer")]
+pub struct Matrix {
     /// The header.
     #[serde(flatten)]
     pub about: About,

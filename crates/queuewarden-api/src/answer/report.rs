@@ -9,8 +9,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{About, Answers, WrittenIn};
-use go_compat::diag::Diagnostic;
+use super::{About, Answers};
 use queuewarden_plan::snapshot::Phase;
 use queuewarden_report::{Beside, Change, Outside, WithoutEffect, findings};
 use yunikorn::acl::Match;
@@ -36,25 +35,25 @@ pub struct ReportAnswer {
     /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
     pub subjects: Vec<Subject>,
     /// The queues, each in front of those below it; the first is the root.
-    pub queues: Vec<QueueAnswer>,
+    pub queues: Vec<ReportQueue>,
     /// The locations of entries: objects, and lines of texts.
-    pub origins: Vec<WrittenIn>,
+    pub origins: Vec<Origin>,
     /// Rights, by the queues at which they begin. A subject has a right on a queue when one of its own
     /// `starts`, or of everyone's, reaches the queue. It comes to it by the start with the highest number of
     /// those, and of two of the same number by its own. Subjects without a start are not listed.
-    pub rights: Vec<RightAnswer>,
+    pub rights: Vec<ReportRight>,
     /// Errors, and entries without effect: errors first, then in the order of the queues.
-    pub findings: Vec<ReportFinding>,
+    pub findings: Vec<Finding>,
     /// The settings of the admission controller that say who may submit as others, as far as they are set.
-    pub admission: Vec<SettingAnswer>,
+    pub admission: Vec<ReportSetting>,
     /// The last change that each program made to each object, the latest first; empty for files, which do not
     /// record it.
-    pub changes: Vec<ChangeAnswer>,
+    pub changes: Vec<ReportChange>,
     /// The QueueAcls that grant nothing now because of their time: planned ones first, each by its time.
-    pub outside: Vec<OutsideAnswer>,
+    pub outside: Vec<ReportOutside>,
     /// The QueueAcls and AdmissionPolicy objects that change nothing: refused, planned, expired, and
     /// redundant ones, and objects for nobody that close nothing.
-    pub without_effect: Vec<WithoutEffectAnswer>,
+    pub without_effect: Vec<ReportWithoutEffect>,
 }
 
 /// The origin of a report.
@@ -66,7 +65,7 @@ pub struct Made {
     /// The program that made it, with its version.
     pub program: String,
     /// The cluster; null for files.
-    pub cluster: Option<ClusterAnswer>,
+    pub cluster: Option<ReportCluster>,
     /// Whether the scheduler is verified to run this configuration; null when that is not known.
     pub scheduler_runs: Option<bool>,
     /// The reason for that, in one sentence.
@@ -77,7 +76,8 @@ pub struct Made {
 
 /// The cluster of a report.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ClusterAnswer {
+#[schemars(rename = "ClusterAnswer")]
+pub struct ReportCluster {
     /// The context of the kubeconfig; null without one.
     pub context: Option<String>,
     /// The cluster's name in the kubeconfig; null without one.
@@ -89,7 +89,8 @@ pub struct ClusterAnswer {
 /// One queue.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct QueueAnswer {
+#[schemars(rename = "QueueAnswer")]
+pub struct ReportQueue {
     /// The full path.
     pub path: String,
     /// The number of the queue above; null for the root.
@@ -102,23 +103,25 @@ pub struct QueueAnswer {
     /// anyone submit below.
     pub recovery: bool,
     /// Its own `submitacl`; null when there is none.
-    pub submit: Option<AclAnswer>,
+    pub submit: Option<ReportAcl>,
     /// Its own `adminacl`; null when there is none.
-    pub admin: Option<AclAnswer>,
+    pub admin: Option<ReportAcl>,
 }
 
 /// One ACL of one queue.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct AclAnswer {
+#[schemars(rename = "AclAnswer")]
+pub struct ReportAcl {
     /// The text as written.
     pub text: String,
     /// The subjects that it names.
-    pub entries: Vec<EntryAnswer>,
+    pub entries: Vec<ReportEntry>,
 }
 
 /// One subject that an ACL names.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct EntryAnswer {
+#[schemars(rename = "EntryAnswer")]
+pub struct ReportEntry {
     /// The number of the subject.
     pub subject: usize,
     /// The numbers of the origins; more than one object may grant the same.
@@ -127,18 +130,20 @@ pub struct EntryAnswer {
 
 /// One right of one subject.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RightAnswer {
+#[schemars(rename = "RightAnswer")]
+pub struct ReportRight {
     /// The number of the subject.
     pub subject: usize,
     /// The right.
     pub verb: Right,
     /// The queues at which it begins, in the order of the queues.
-    pub starts: Vec<StartAnswer>,
+    pub starts: Vec<ReportStart>,
 }
 
 /// A queue at which a right begins.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct StartAnswer {
+#[schemars(rename = "StartAnswer")]
+pub struct ReportStart {
     /// The number of the queue.
     pub queue: usize,
     /// The ACL that grants it: `adminacl` lets submit, too.
@@ -148,25 +153,10 @@ pub struct StartAnswer {
     pub reach: Option<Vec<[u32; 2]>>,
 }
 
-/// An error, or an entry that does not do what it seems to do.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ReportFinding {
-    /// The finding.
-    #[serde(flatten)]
-    pub diagnostic: Diagnostic,
-    /// The number of the queue it is about; null when it is about the whole text, or about the settings of
-    /// the admission controller.
-    pub queue: Option<usize>,
-    /// The ACL it is about; null when it is about the queue.
-    pub acl: Option<AclKey>,
-    /// The location of the finding; null when it is not known.
-    pub written_in: Option<WrittenIn>,
-}
-
 /// The last change that a program made to an object, by its `metadata.managedFields`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ChangeAnswer {
+#[schemars(rename = "ChangeAnswer")]
+pub struct ReportChange {
     /// The time, in RFC 3339; null when the API server does not record it.
     pub time: Option<String>,
     /// The object's kind.
@@ -189,7 +179,8 @@ pub struct ChangeAnswer {
 /// A QueueAcl that grants nothing now because of its time, or because it is suspended.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OutsideAnswer {
+#[schemars(rename = "OutsideAnswer")]
+pub struct ReportOutside {
     /// Its name.
     pub name: String,
     /// The number of its queue; null when there is none.
@@ -207,18 +198,20 @@ pub struct OutsideAnswer {
 /// A setting of the admission controller.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SettingAnswer {
+#[schemars(rename = "SettingAnswer")]
+pub struct ReportSetting {
     /// Its key in `YuniKorn`'s ConfigMaps.
     pub key: String,
     /// Its value, as written.
     pub value: String,
     /// The object that sets it; null when that is not known.
-    pub written_in: Option<WrittenIn>,
+    pub written_in: Option<Origin>,
 }
 
 /// An object that changes nothing.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct WithoutEffectAnswer {
+#[schemars(rename = "WithoutEffectAnswer")]
+pub struct ReportWithoutEffect {
     /// Its kind.
     pub kind: String,
     /// Its name.
@@ -261,11 +254,11 @@ impl<'a> Answers<'a> {
             about: self.about(),
             made,
             queues,
-            origins: self.origins(origins.order),
+            origins: origins.order.into_iter().cloned().collect(),
             rights: self.rights(&subjects),
             subjects,
-            findings: findings(self.tree, beside).into_iter().map(|finding| self.found(finding)).collect(),
-            admission: beside.admission.iter().map(|setting| self.setting(setting)).collect(),
+            findings: findings(self.tree, beside),
+            admission: beside.admission.iter().map(Self::setting).collect(),
             changes: beside.changes.iter().map(|change| self.changed(change)).collect(),
             outside: beside.outside.iter().filter_map(|object| self.outside(object)).collect(),
             without_effect: beside
@@ -276,19 +269,9 @@ impl<'a> Answers<'a> {
         }
     }
 
-    fn found(&self, finding: Finding) -> ReportFinding {
-        let Finding { queue, right, origin, diagnostic } = finding;
-        ReportFinding {
-            diagnostic,
-            queue: queue.map(QueueId::index),
-            acl: right.map(Into::into),
-            written_in: self.origins(&origin).pop(),
-        }
-    }
-
-    fn changed(&self, change: &Change) -> ChangeAnswer {
+    fn changed(&self, change: &Change) -> ReportChange {
         let Change { kind, namespace, name, touch, queue } = change.clone();
-        ChangeAnswer {
+        ReportChange {
             time: touch.time.map(|time| time.to_string()),
             kind: kind.to_owned(),
             namespace,
@@ -301,8 +284,8 @@ impl<'a> Answers<'a> {
     }
 
     /// Converts an object, if it is about this partition.
-    fn outside(&self, object: &Outside) -> Option<OutsideAnswer> {
-        self.is_here(&object.queue).then(|| OutsideAnswer {
+    fn outside(&self, object: &Outside) -> Option<ReportOutside> {
+        self.is_here(&object.queue).then(|| ReportOutside {
             name: object.name.clone(),
             queue: self.number(&object.queue),
             expired: object.phase == Phase::Expired,
@@ -312,15 +295,14 @@ impl<'a> Answers<'a> {
         })
     }
 
-    fn setting(&self, (key, value, origin): &(&str, String, Origin)) -> SettingAnswer {
-        let written_in = self.origins([origin]).pop();
-        SettingAnswer { key: (*key).to_owned(), value: value.clone(), written_in }
+    fn setting((key, value, origin): &(&str, String, Origin)) -> ReportSetting {
+        ReportSetting { key: (*key).to_owned(), value: value.clone(), written_in: Some(origin.clone()) }
     }
 
     /// Converts an object, unless it is about another partition.
-    fn without_effect(&self, object: &WithoutEffect) -> Option<WithoutEffectAnswer> {
+    fn without_effect(&self, object: &WithoutEffect) -> Option<ReportWithoutEffect> {
         let WithoutEffect { kind, name, queue, reason, message } = object.clone();
-        queue.as_ref().is_none_or(|target| self.is_here(target)).then(|| WithoutEffectAnswer {
+        queue.as_ref().is_none_or(|target| self.is_here(target)).then(|| ReportWithoutEffect {
             kind: kind.to_owned(),
             name,
             queue: queue.and_then(|target| self.number(&target)),
@@ -343,9 +325,9 @@ impl<'a> Answers<'a> {
         node: &'a Node,
         numbers: &HashMap<Match<'_>, usize>,
         origins: &mut Origins<'a>,
-    ) -> QueueAnswer {
+    ) -> ReportQueue {
         let mut acl = |right| acl(self.tree, node.grants(right), numbers, origins);
-        QueueAnswer {
+        ReportQueue {
             path: node.path.to_string(),
             parent: node.parent.map(QueueId::index),
             end: QueueId::new(self.tree.subtree(id).end).index(),
@@ -356,15 +338,15 @@ impl<'a> Answers<'a> {
         }
     }
 
-    fn rights(&self, subjects: &[Subject]) -> Vec<RightAnswer> {
+    fn rights(&self, subjects: &[Subject]) -> Vec<ReportRight> {
         let of_subject = |(subject, name): (usize, &Subject)| {
             Right::ALL.map(|right| {
-                let starts = starts(self.tree, right, name.entry()).map(|start| StartAnswer {
+                let starts = starts(self.tree, right, name.entry()).map(|start| ReportStart {
                     queue: start.queue.index(),
                     acl: start.acl.into(),
                     reach: self.reach(right, start.queue),
                 });
-                RightAnswer { subject, verb: right, starts: starts.collect() }
+                ReportRight { subject, verb: right, starts: starts.collect() }
             })
         };
         let all = subjects.iter().enumerate().flat_map(of_subject);
@@ -384,7 +366,7 @@ fn acl<'t>(
     grants: &'t Grants,
     numbers: &HashMap<Match<'_>, usize>,
     origins: &mut Origins<'t>,
-) -> Option<AclAnswer> {
+) -> Option<ReportAcl> {
     if grants.text.is_empty() {
         return None;
     }
@@ -392,9 +374,9 @@ fn acl<'t>(
         // Beside a wildcard there is no other entry, so in every part that has this entry it is in force.
         let written = grants.parts.iter().filter(|(_, part)| part.has(entry));
         let origins = written.map(|(origin, _)| origins.number(origin)).collect();
-        Some(EntryAnswer { subject: *numbers.get(&tree.real(entry))?, origins })
+        Some(ReportEntry { subject: *numbers.get(&tree.real(entry))?, origins })
     });
-    Some(AclAnswer { text: grants.text.clone(), entries: entries.collect() })
+    Some(ReportAcl { text: grants.text.clone(), entries: entries.collect() })
 }
 
 #[cfg(test)]

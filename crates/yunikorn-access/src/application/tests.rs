@@ -85,7 +85,7 @@ fn why(decision: &Decision) -> String {
             Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => list.key.to_owned(),
             Clause::Queue(decision) => {
                 let step = decision.granted_by().expect("granted");
-                format!("{} of {}", step.right.key(), step.queue)
+                format!("{} of {}", step.acl.key(), step.queue)
             }
             Clause::NoQueue(_) => "a queue that is not".to_owned(),
         },

@@ -9,20 +9,22 @@ mod near_miss;
 mod sentence;
 mod until;
 
+pub use near_miss::NearMiss;
 pub(crate) use near_miss::in_another_case;
-pub use near_miss::{NearMiss, near_misses};
+use near_miss::near_misses;
 pub use sentence::sentence;
 pub(crate) use sentence::{below_leaf, visible, yes};
-pub use until::{in_words, latest, until};
+pub use until::{in_words, until};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::reach::{Entry, checked};
-use super::tree::{GrantingEntry, Located, QueueId, Tree};
+use super::reach::checked;
+use super::subject::Subject;
+use super::tree::{GrantingEntry, Located, Origin, QueueId, Tree};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::right::{AclKey, Right};
 
 /// The answer to one query, with the steps that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +58,25 @@ pub enum Denial {
 }
 
 /// One ACL that was checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "TraceStep")]
 pub struct Step {
-    /// The queue of the ACL.
+    /// The queue.
+    #[schemars(with = "String")]
     pub queue: QueuePath,
-    /// The right that the ACL is for.
-    pub right: Right,
-    /// The ACL as written; empty for none.
-    pub acl: String,
-    /// The entry that matched; `None` when none did.
-    pub entry: Option<Entry>,
+    /// The ACL of the queue that was checked.
+    #[serde(serialize_with = "Right::serialize_key")]
+    #[schemars(with = "AclKey")]
+    pub acl: Right,
+    /// The ACL as written; empty when there is none.
+    pub text: String,
+    /// The entry that grants it; null when none does.
+    pub entry: Option<Subject>,
+    /// The locations of that entry; more than one object may grant the same.
+    pub origins: Vec<Origin>,
+    /// Names in the ACL that nearly match the user.
+    pub near_misses: Vec<NearMiss>,
 }
 
 impl Decision {
@@ -83,7 +94,7 @@ impl Decision {
     /// does.
     pub fn clause(&self) -> &'static str {
         match self.denial {
-            None => self.granted_by().map_or("acl", |step| step.right.key()),
+            None => self.granted_by().map_or("acl", |step| step.acl.key()),
             Some(Denial::NotGranted) => "acl",
             Some(Denial::Recovery) => "recovery",
             Some(Denial::NoQueue) => "no_queue",
@@ -134,7 +145,7 @@ fn explain_at(tree: &Tree, right: Right, queue: &str, located: Located, identity
         identity: identity.clone(),
         located,
         denial: granting.is_none().then(|| denial(tree, right, located)),
-        steps: located.decides().map(|id| steps(tree, right, id, granting)).unwrap_or_default(),
+        steps: located.decides().map(|id| steps(tree, right, id, granting, identity)).unwrap_or_default(),
     }
 }
 
@@ -148,16 +159,25 @@ fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
 }
 
 /// Returns each ACL that is checked, up to the one that grants the right.
-fn steps(tree: &Tree, right: Right, id: QueueId, granting: Option<GrantingEntry<'_>>) -> Vec<Step> {
+fn steps(
+    tree: &Tree,
+    right: Right,
+    id: QueueId,
+    granting: Option<GrantingEntry<'_>>,
+    identity: &Identity,
+) -> Vec<Step> {
     let mut steps = Vec::new();
     for (id, node) in checked(tree, right, id) {
         for acl in right.acls() {
             let granting = granting.filter(|granting| (granting.queue, granting.acl) == (id, *acl));
+            let text = node.grants(*acl).text.clone();
             steps.push(Step {
                 queue: node.path.clone(),
-                right: *acl,
-                acl: node.grants(*acl).text.clone(),
-                entry: granting.map(|granting| granting.written(tree)),
+                acl: *acl,
+                entry: granting.map(|granting| granting.subject(tree)),
+                origins: granting.map(|granting| granting.origins(tree)).unwrap_or_default(),
+                near_misses: if granting.is_some() { Vec::new() } else { near_misses(&text, identity) },
+                text,
             });
             if granting.is_some() {
                 return steps;
@@ -170,7 +190,7 @@ fn steps(tree: &Tree, right: Right, id: QueueId, granting: Option<GrantingEntry<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::{Origin, TextLocation};
+    use crate::tree::TextLocation;
     use yunikorn::config::verdict;
     use yunikorn::version::Version;
 
@@ -216,7 +236,7 @@ partitions:
         ];
         for (right, queue, identity, expected) in cases {
             let decision = explain(&tree(), right, queue, &identity);
-            let by = decision.granted_by().map(|step| (step.queue.as_str(), step.right));
+            let by = decision.granted_by().map(|step| (step.queue.as_str(), step.acl));
             assert_eq!(by, expected, "{right:?} {queue} {identity:?}");
             assert_eq!(decision.allowed(), expected.is_some());
             assert_eq!(decide(&tree(), right, queue, &identity).allowed(), expected.is_some());
@@ -269,7 +289,7 @@ partitions:
         tree.attribute(&prod, Right::Submit, object("a"), &devs);
         let origins = |user: &str, groups: &[&str]| {
             let decision = explain(&tree, Right::Submit, "root.prod", &person(user, groups));
-            decision.granted_by().and_then(|step| step.entry.clone()).expect("granted").origins
+            decision.granted_by().expect("granted").origins.clone()
         };
         assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);
         assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(TextLocation { span: Some(_), .. })]));

@@ -6,7 +6,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Step;
 use go_compat::diag::quoted;
 use yunikorn::acl::{self, Names, group_name_ok, user_name_ok};
 use yunikorn::identity::Identity;
@@ -41,12 +40,9 @@ pub(crate) fn in_another_case<'n>(listed: &'n Names, name: &str) -> Option<&'n s
     listed.iter().find(|listed| listed.eq_ignore_ascii_case(name))
 }
 
-/// The entries in the ACL of a step that nearly match the identity; none when it granted access.
-pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
-    if step.entry.is_some() || step.acl.is_empty() {
-        return Vec::new();
-    }
-    let acl = acl::parse(&step.acl).unwrap_or_default();
+/// Returns the names in an ACL that grants nothing and nearly match the identity.
+pub(super) fn near_misses(text: &str, identity: &Identity) -> Vec<NearMiss> {
+    let acl = acl::parse(text).unwrap_or_default();
     let Identity { user, groups } = identity;
     let mut found = Vec::new();
     let mut tell = |kind, message| found.push(NearMiss { kind, message });
@@ -68,7 +64,7 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
         let message = format!("{} is named as a group, behind the space, not as a user", quoted(user));
         tell(NearMissKind::UserAmongGroups, message);
     }
-    let (users, groups_written) = step.acl.split_once(' ').unwrap_or((&step.acl, ""));
+    let (users, groups_written) = text.split_once(' ').unwrap_or((text, ""));
     let is_in = |list: &str, name: &str| !name.is_empty() && list.split(',').any(|listed| listed == name);
     let user = Some(user).filter(|user| !user_name_ok(user) && is_in(users, user));
     let groups = groups.iter().filter(|group| !group_name_ok(group) && is_in(groups_written, group));
@@ -129,8 +125,8 @@ mod tests {
             let reported: Vec<String> = decision
                 .steps
                 .iter()
-                .flat_map(|step| near_misses(step, &identity))
-                .map(|miss| miss.message)
+                .flat_map(|step| &step.near_misses)
+                .map(|miss| miss.message.clone())
                 .collect();
             assert_eq!(reported, expected, "{acl}");
         }

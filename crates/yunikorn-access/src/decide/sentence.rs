@@ -20,9 +20,9 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let queue = queue.unwrap_or(&decision.path);
     let why = match decision.denial {
         None => decision.granted_by().map_or_else(String::new, |step| {
-            let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
+            let who = step.entry.as_ref().unwrap_or(&Subject::Everyone);
             let mut why = String::new();
-            add_granted(&mut why, decision.right, step.right, &step.queue, who);
+            add_granted(&mut why, decision.right, step.acl, &step.queue, who);
             why
         }),
         Some(Denial::NotGranted) => not_granted(decision, queue, ROOT),
@@ -87,7 +87,7 @@ fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
         Right::Admin => "adminacl",
     };
     let way = if queue == last { queue.to_owned() } else { format!("the way from {queue} up to {last}") };
-    if decision.steps.iter().all(|step| step.acl.is_empty()) {
+    if decision.steps.iter().all(|step| step.text.is_empty()) {
         return format!("nobody may: no {acl} is set on {way}");
     }
     format!("no {acl} on {way} names {}", describe(&decision.identity))

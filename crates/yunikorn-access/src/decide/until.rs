@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::reach::checked;
-use crate::tree::{QueueId, Tree};
+use crate::tree::{QueueId, Tree, latest};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
@@ -19,11 +19,6 @@ pub fn until(tree: &Tree, right: Right, id: QueueId, identity: &Identity) -> Opt
     latest(granting.map(|(origin, _)| origin.until()))
 }
 
-/// Returns the latest of several ends; `None` stands for no end.
-pub fn latest(ends: impl IntoIterator<Item = Option<Timestamp>>) -> Option<Timestamp> {
-    ends.into_iter().reduce(|left, right| Some(left?.max(right?))).flatten()
-}
-
 /// Returns a moment to the second, as in `2026-12-01T18:00:00Z`: Kubernetes keeps no fractions.
 pub fn in_words(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
@@ -32,7 +27,6 @@ pub fn in_words(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subject::Subject;
     use crate::testing::tree;
     use crate::tree::Origin;
     use crate::who_can::who_can;
@@ -90,7 +84,7 @@ mod tests {
         for (id, node) in tree.queues() {
             for right in Right::ALL {
                 for grantee in who_can(&tree, right, node.path.as_str()).grantees {
-                    let identity = Subject::from(grantee.subject).identity();
+                    let identity = grantee.subject.identity();
                     assert_eq!(grantee.until, until(&tree, right, id, &identity), "{node:?} {grantee:?}");
                 }
             }

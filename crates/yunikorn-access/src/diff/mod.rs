@@ -24,7 +24,7 @@ mod shape;
 mod tests;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -41,58 +41,72 @@ use periods::{Span, Spans};
 use super::decide::decide;
 use super::decide::until;
 use super::queue_set::{QueueSet, reach};
+use super::reach::GrantedBy;
 use super::subject::Subject;
 use super::tree::GrantingEntry;
-use super::tree::{Node, Origin, Tree};
+use super::tree::{Node, Tree};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 /// All differences between two trees.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Diff {
-    /// The queues that both have, and the changes on them.
+    /// The changes on queues that both have: gains first.
+    #[serde(rename = "changes", serialize_with = "Section::serialize_changes")]
+    #[schemars(with = "Vec<Change>")]
     pub kept: Section,
-    /// The queues that only the new one has, and the access that is gained by them.
+    /// The queues that only the new one has.
     pub added: Section,
-    /// The queues that only the old one has, and the access that is lost with them.
+    /// The queues that only the old one has.
     pub removed: Section,
-    /// Queues that were leaves and are now parents: whoever may submit to them, no application can run in
-    /// them any more.
+    /// Queues that were leaves and are parents, so that no application can run in them any more.
+    #[schemars(with = "Vec<String>")]
     pub now_parents: Vec<QueuePath>,
-    /// Queues that were parents and are now leaves.
+    /// Queues that were parents and are leaves.
+    #[schemars(with = "Vec<String>")]
     pub now_leaves: Vec<QueuePath>,
 }
 
-/// Some queues, and the changes on them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Queues that only one configuration has.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[schemars(rename = "QueuesAnswer")]
 pub struct Section {
-    /// The queues; the sets in `changes` are of their numbers.
+    /// Their paths, each before those below it.
+    // The sets in `changes` are of their numbers.
+    #[schemars(with = "Vec<String>")]
     pub queues: Shape,
-    /// The changes, gains first; then by subject, everyone first; then by the periods, and by the right.
+    /// The same, grouped by subtrees.
+    pub subtrees: Vec<Extent>,
+    /// Access that their own ACLs grant beyond those of the queues above.
+    // Gains first; then by subject, everyone first; then by the periods, and by the right.
     pub changes: Vec<Change>,
 }
 
-/// A subject that gains or loses one right, at once or from some moment on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A subject that gains or loses one right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ChangeAnswer")]
 pub struct Change {
-    /// The direction of the change.
+    /// Gain or loss.
     pub direction: Direction,
-    /// The subject that gains or loses.
+    /// The subject: a user without its groups, a group without its members, or everyone.
     pub subject: Subject,
-    /// The right that is gained or lost.
+    /// The right.
+    #[serde(rename = "verb")]
     pub right: Right,
-    /// The periods of the right before and after the change. Both are there if the right is held for longer,
-    /// or for less time, than before.
+    /// The periods of the right before and after the change.
+    #[serde(flatten)]
     pub periods: Periods,
     /// The queues on which it changes.
+    #[serde(skip)]
     pub queues: QueueSet,
-    /// The same queues as extents, each with the entry that makes the difference.
+    /// The queues, each subtree with the entry that makes the difference.
+    #[serde(rename = "subtrees")]
     pub extents: Vec<Reached>,
-    /// When everyone gains: the names that had it before; when everyone loses: those that keep it. Each on
-    /// some of the queues.
-    pub unchanged: BTreeMap<Subject, QueueSet>,
+    /// Subjects without a change when everyone gains or loses: they had it before, or keep it by name.
+    pub unchanged: Vec<Unchanged>,
 }
 
 /// Gain or loss.
@@ -105,16 +119,31 @@ pub enum Direction {
     Loses,
 }
 
-/// Queues on which access changes by one entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Queues on which something changes by one entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "SubtreeAnswer")]
 pub struct Reached {
-    /// The queues of one extent.
+    /// The queues.
+    #[serde(flatten)]
     pub extent: Extent,
-    /// The ACL of the queue at the top that has the entry: in the new tree when it is a gain, in the old one
-    /// when it is a loss.
-    pub acl: Right,
-    /// The origins of the entry.
-    pub origins: Vec<Origin>,
+    /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
+    pub by: GrantedBy,
+    /// The time at which a right that is gained ends; null when it has no end, and for a loss.
+    pub until: Option<Timestamp>,
+}
+
+/// A subject without a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "UnchangedAnswer")]
+pub struct Unchanged {
+    /// The subject.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The queues on which nothing changes.
+    #[serde(skip)]
+    pub queues: QueueSet,
+    /// The queues on which nothing changes.
+    pub subtrees: Vec<Extent>,
 }
 
 /// The changes from one tree to another of the same partition.
@@ -211,7 +240,7 @@ impl<'t> Side<'t> {
     }
 
     /// The entry at the top of an extent: if it were further up, the queue above would have changed as well.
-    fn reached(self, right: Right, subject: Match<'_>, extent: Extent) -> Reached {
+    fn reached(self, right: Right, subject: Match<'_>, extent: Extent, until: Option<Timestamp>) -> Reached {
         let id = self.tree.find(&extent.queue);
         let node = id.and_then(|id| self.tree.node(id));
         let granting = self.who.and_then(|(who, _)| GrantingEntry::find(self.tree, right, id?, who));
@@ -219,7 +248,7 @@ impl<'t> Side<'t> {
         let has = |acl: &&Right| node.is_some_and(|node| node.grants(**acl).acl.has(subject));
         let acl = right.acls().iter().find(has).copied().unwrap_or(right);
         let origins = node.map(|node| node.grants(acl).origins(subject)).unwrap_or_default();
-        Reached { extent, acl, origins }
+        Reached { by: GrantedBy { queue: extent.queue.clone(), acl, origins }, extent, until }
     }
 }
 
@@ -288,6 +317,10 @@ impl Holders<'_> {
 }
 
 impl Section {
+    fn serialize_changes<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.changes)
+    }
+
     /// Compares the sides at each time: now, and from each of `times` on.
     fn new<'p>(
         queues: impl Iterator<Item = &'p QueuePath>,
@@ -296,9 +329,9 @@ impl Section {
         new: &[Side<'_>],
     ) -> Self {
         let queues = Shape::new(queues.cloned());
-        let mut changes = Vec::new();
-        if queues.all().is_empty() {
-            return Self { queues, changes };
+        let (mut changes, subtrees) = (Vec::new(), queues.extents(&queues.all()));
+        if subtrees.is_empty() {
+            return Self { queues, subtrees, changes };
         }
         for right in Right::ALL {
             let [before, after] = [old, new].map(|sides| -> Vec<Holders<'_>> {
@@ -309,7 +342,7 @@ impl Section {
             changes.extend(course(Direction::Loses, (new, &*after), (old, &*before)).changes());
         }
         changes.sort_by(|one, other| one.order().cmp(&other.order()));
-        Self { queues, changes }
+        Self { queues, subtrees, changes }
     }
 }
 
@@ -408,11 +441,12 @@ impl<'t> Between<'_, 't> {
     ) -> Option<Change> {
         let (_, _, span) = parts.first()?;
         let queues = QueueSet::new(parts.iter().flat_map(|(_, part, _)| part.ranges().to_vec()).collect());
-        let unchanged =
-            if subject == Match::Everyone { self.unchanged(spans, &queues) } else { BTreeMap::new() };
+        let unchanged = if subject == Match::Everyone { self.unchanged(spans, &queues) } else { Vec::new() };
         let side = self.to.0.get(span.first)?;
+        let until =
+            periods.after.filter(|_| self.direction == Direction::Gains).and_then(|after| after.until);
         let reached = |(extent, _, span): (Extent, QueueSet, Span)| {
-            Some(self.to.0.get(span.first)?.reached(self.right, subject, extent))
+            Some(self.to.0.get(span.first)?.reached(self.right, subject, extent, until))
         };
         Some(Change {
             direction: self.direction,
@@ -426,16 +460,21 @@ impl<'t> Between<'_, 't> {
     }
 
     /// Returns the names that hold the right in `from` during all of the spans on some of the queues.
-    fn unchanged(&self, spans: &[Span], queues: &QueueSet) -> BTreeMap<Subject, QueueSet> {
+    fn unchanged(&self, spans: &[Span], queues: &QueueSet) -> Vec<Unchanged> {
         let (sides, holders) = self.from;
         let first = spans.first().and_then(|span| sides.get(span.first).zip(holders.get(span.first)));
-        let Some((side, first)) = first else { return BTreeMap::new() };
+        let Some((side, first)) = first else { return Vec::new() };
         let all = |name: &Match<'t>| {
             let holders = spans.iter().flat_map(|span| span.of(holders));
             common(&holders.map(|holders| holders.of(*name)).collect::<Vec<_>>()).and(queues)
         };
         let before = first.named.keys().map(|name| (Subject::from(side.tree.real(*name)), all(name)));
-        before.filter(|(_, queues)| !queues.is_empty()).collect()
+        let before: BTreeMap<Subject, QueueSet> = before.filter(|(_, queues)| !queues.is_empty()).collect();
+        let unchanged = before.into_iter().map(|(subject, queues)| {
+            let subtrees = self.shape.extents(&queues);
+            Unchanged { subject, queues, subtrees }
+        });
+        unchanged.collect()
     }
 
     /// Returns the periods of a change on a queue, from the spans in `from` and in `to`.

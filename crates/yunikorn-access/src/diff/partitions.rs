@@ -13,17 +13,19 @@ use yunikorn::config::schema::PlacementRule;
 use yunikorn::identity::Identity;
 
 /// The differences in one partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PartitionAnswer")]
 pub struct PartitionDiff {
     /// Its name.
     pub partition: String,
     /// The configurations that have it.
     pub presence: Presence,
-    /// The changes. In a partition that only one has, all queues are added or removed.
-    pub diff: Diff,
-    /// True if the placement rules differ. Then applications may go to other queues, where the same access
-    /// has another effect.
+    /// True if the placement rules differ, so that applications may go to other queues.
     pub placement_differs: bool,
+    /// The changes. In a partition that only one has, all queues are added or removed.
+    #[serde(flatten)]
+    pub diff: Diff,
 }
 
 /// Presence in two configurations.

@@ -25,11 +25,12 @@ pub struct Period {
 }
 
 /// A period before a change and after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]
 pub struct Periods {
-    /// The period without the change; `None` if the right is only gained by it.
+    /// The period of the right without the change; null for a right that is gained. A right whose period
+    /// becomes longer or shorter has both periods.
     pub before: Option<Period>,
-    /// The period with the change; `None` if the right is only lost by it.
+    /// The period of the right with the change; null for a right that is lost.
     pub after: Option<Period>,
 }
 

@@ -1,7 +1,7 @@
 //! Numbers queues of more than one tree in one order, and describes sets of them in few words.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,6 +32,12 @@ pub struct Extent {
     /// The queues below it that are left out, each with all below it.
     #[schemars(with = "Vec<String>")]
     pub except: Vec<QueuePath>,
+}
+
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.paths.serialize(serializer)
+    }
 }
 
 impl Shape {

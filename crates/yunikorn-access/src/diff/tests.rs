@@ -31,8 +31,8 @@ fn reported(section: &Section) -> Vec<String> {
         let extents: Vec<String> = change.extents.iter().map(|reached| extent(&reached.extent)).collect();
         let mut reported =
             format!("{sign} {} {}: {}", name(&change.subject), change.right.verb(), extents.join(", "));
-        for (subject, queues) in &change.unchanged {
-            let extents: Vec<String> = section.queues.extents(queues).iter().map(extent).collect();
+        for Unchanged { subject, subtrees, .. } in &change.unchanged {
+            let extents: Vec<String> = subtrees.iter().map(extent).collect();
             write!(reported, "; not {} on {}", name(subject), extents.join(", ")).unwrap();
         }
         reported
@@ -193,9 +193,10 @@ fn the_entry_that_makes_the_difference_is_reported() {
     let old = tree(&[("root", "", ""), ("root.a", "", "sue")]);
     let new = tree(&[("root", "", ""), ("root.a", "", "")]);
     let diff = diff(&old, &new);
-    let by: Vec<_> = diff.kept.changes.iter().map(|change| (change.right, change.extents[0].acl)).collect();
+    let by: Vec<_> =
+        diff.kept.changes.iter().map(|change| (change.right, change.extents[0].by.acl)).collect();
     assert_eq!(by, [(Right::Submit, Right::Admin), (Right::Admin, Right::Admin)]);
-    assert_eq!(diff.kept.changes[0].extents[0].origins.len(), 1);
+    assert_eq!(diff.kept.changes[0].extents[0].by.origins.len(), 1);
 }
 
 /// The line about the difference between two trees.
@@ -313,6 +314,9 @@ fn mirrored(diff: &Diff) -> Diff {
             };
             let Periods { before, after } = change.periods;
             change.periods = Periods { before: after, after: before };
+            let gained = change.periods.after.filter(|_| change.direction == Direction::Gains);
+            let until = gained.and_then(|after| after.until);
+            change.extents.iter_mut().for_each(|reached| reached.until = until);
         }
         section.changes.sort_by(|left, right| left.order().cmp(&right.order()));
         section
@@ -366,7 +370,7 @@ fn direction(diff: &Diff, right: Right, queue: &QueuePath, subject: &Subject) ->
         change.right == right
             && change.queues.contains(queue)
             && (change.subject == *subject || change.subject == Subject::Everyone)
-            && !change.unchanged.get(subject).is_some_and(|unchanged| unchanged.contains(queue))
+            && !change.unchanged.iter().any(|same| same.subject == *subject && same.queues.contains(queue))
     };
     diff.kept.changes.iter().find(here).map(|change| change.direction)
 }
@@ -421,7 +425,7 @@ proptest! {
             for change in &section.changes {
                 let tree = if change.direction == Direction::Gains { gained } else { lost };
                 let mut listed = 0;
-                for Reached { extent, acl, origins } in &change.extents {
+                for Reached { extent, by: GrantedBy { acl, origins, .. }, .. } in &change.extents {
                     listed += 1 + extent.below;
                     let node = tree.node(tree.find(&extent.queue).unwrap()).unwrap();
                     prop_assert!(node.grants(*acl).acl.has(change.subject.entry()), "{:?}", change);
@@ -455,7 +459,7 @@ proptest! {
             prop_assert_eq!(found, expected, "{} {:?}", path, right);
         }
         for change in [&kept, &added, &removed].into_iter().flat_map(|section| &section.changes) {
-            prop_assert!(change.extents.iter().all(|reached| !reached.origins.is_empty()), "{:?}", change);
+            prop_assert!(change.extents.iter().all(|reached| !reached.by.origins.is_empty()), "{:?}", change);
         }
         for (section, tree) in [(&added, &new), (&removed, &old)] {
             for path in section.queues.paths(&section.queues.all()) {

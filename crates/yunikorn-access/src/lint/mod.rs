@@ -20,6 +20,9 @@ mod tests;
 mod trusted;
 mod unused;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use std::fmt;
 
 pub use codes::CODES;
@@ -30,7 +33,7 @@ use super::tree::{Grants, Node, Origin, QueueId, TextLocation, Tree};
 use go_compat::diag::{Code, Diagnostic, listed, quoted, unlisted};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::right::{AclKey, Right};
 
 /// The most findings that are listed; more are only counted.
 pub const MAX_FINDINGS: usize = 1000;
@@ -39,16 +42,29 @@ pub const MAX_FINDINGS: usize = 1000;
 const MAX_NAMES: usize = 6;
 
 /// An error, or an entry that does not do what it seems to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ReportFinding")]
 pub struct Finding {
-    /// The queue it is about; `None` when it is about the whole text, or about the admission settings.
-    pub queue: Option<QueueId>,
-    /// The ACL it is about, if it is about one.
-    pub right: Option<Right>,
-    /// The object or text that wrote the entry, if that is known.
-    pub origin: Option<Origin>,
-    /// The code, message and help. The span is one in the queues.yaml, if the entry is written there.
+    /// The finding.
+    // Its span is one in the queues.yaml, if the entry is written there.
+    #[serde(flatten)]
     pub diagnostic: Diagnostic,
+    /// The number of the queue it is about; null when it is about the whole text, or about the settings of
+    /// the admission controller.
+    #[schemars(with = "Option<usize>")]
+    pub queue: Option<QueueId>,
+    /// The ACL it is about; null when it is about the queue.
+    #[serde(rename = "acl", serialize_with = "acl_key")]
+    #[schemars(with = "Option<AclKey>")]
+    pub right: Option<Right>,
+    /// The location of the finding; null when it is not known.
+    #[serde(rename = "writtenIn")]
+    pub origin: Option<Origin>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde hands a reference over")]
+fn acl_key<S: Serializer>(right: &Option<Right>, serializer: S) -> Result<S::Ok, S::Error> {
+    right.map(AclKey::from).serialize(serializer)
 }
 
 /// All findings about a tree, in the order of its queues. `known` are the existing names, as far as they are
@@ -102,7 +118,7 @@ impl Findings {
             diagnostic.span = location.span;
         }
         let (queue, right, origin) = (Some(acl.id), Some(acl.right), Some(origin.clone()));
-        self.0.push(Finding { queue, right, origin, diagnostic });
+        self.0.push(Finding { diagnostic, queue, right, origin });
     }
 
     fn sorted(mut self) -> Vec<Finding> {

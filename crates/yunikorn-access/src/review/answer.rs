@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use super::GROUP;
 use super::request::{AccessAction, AccessRequest};
 use crate::application::{self, Verb};
-use crate::decide::{Decision, decide, explain, near_misses, sentence, visible, yes};
+use crate::decide::{Decision, decide, explain, sentence, visible, yes};
 use crate::remedy::first_remedy;
 use crate::subject::Subject;
 use crate::tree::GrantingEntry;
@@ -252,8 +252,8 @@ fn in_all_queues(tree: &Tree, right: Right, identity: &Identity) -> Answer {
 fn denied(tree: &Tree, decision: &Decision) -> Answer {
     let why = sentence(tree, decision);
     let near = decision.steps.iter().find_map(|step| {
-        let miss = near_misses(step, &decision.identity).into_iter().next()?.message;
-        Some(format!("; about the {} of {}: {miss}", step.right.key(), step.queue))
+        let miss = &step.near_misses.first()?.message;
+        Some(format!("; about the {} of {}: {miss}", step.acl.key(), step.queue))
     });
     let remedy = first_remedy(tree, decision).map(|remedy| format!("; what would help: {remedy}"));
     let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
@@ -262,7 +262,7 @@ fn denied(tree: &Tree, decision: &Decision) -> Answer {
 
 /// Appends the objects that wrote the entry that grants: ` (QueueAcl/prod)`.
 fn add_objects(why: &mut String, tree: &Tree, granting: &GrantingEntry<'_>) {
-    let origins = granting.written(tree).origins;
+    let origins = granting.origins(tree);
     let mut before = " (";
     for object in origins.iter().filter(|origin| matches!(origin, Origin::Object { .. })) {
         // Writing into a text does not fail.
@@ -289,7 +289,7 @@ impl Application {
 
 /// A yes by an entry of an ACL.
 fn allowed(tree: &Tree, granting: &GrantingEntry<'_>, why: &str) -> Answer {
-    Answer { entry: Some(tree.real(granting.entry).into()), ..Answer::allow(granting.acl.key(), why) }
+    Answer { entry: Some(granting.subject(tree)), ..Answer::allow(granting.acl.key(), why) }
 }
 
 fn unknown(namespace: &str, id: &str) -> String {

@@ -9,7 +9,7 @@ mod node;
 
 pub use name_index::GrantingEntry;
 pub(crate) use name_index::NameIndex;
-pub use node::{Grants, Node, Origin, QueueId, TextLocation};
+pub use node::{Grants, Node, Origin, QueueId, TextLocation, latest};
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -162,6 +162,11 @@ impl Tree {
     /// Returns one queue.
     pub fn node(&self, id: QueueId) -> Option<&Node> {
         self.queues.get(id.index())
+    }
+
+    /// Returns the path of a queue.
+    pub fn path(&self, id: QueueId) -> QueuePath {
+        self.node(id).map_or_else(QueuePath::root, |node| node.path.clone())
     }
 
     /// Returns the queue with this path.

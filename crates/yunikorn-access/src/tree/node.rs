@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::NotActive;
 use go_compat::diag::Span;
@@ -14,7 +16,7 @@ use yunikorn::queue::QueuePath;
 use yunikorn::right::{ByRight, Right};
 
 /// The number of a queue in its [`Tree`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct QueueId(pub(super) u32);
 
 /// One queue.
@@ -50,8 +52,10 @@ pub struct Grants {
     pub parts: Vec<(Origin, Acl)>,
 }
 
-/// The source in which a grant is written.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The location of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(into = "WrittenIn")]
+#[schemars(with = "WrittenIn", rename = "WrittenIn")]
 pub enum Origin {
     /// An object of queuewarden: `QueueAcl/name`.
     Object {
@@ -64,6 +68,35 @@ pub enum Origin {
     },
     /// The text of a queues.yaml: its own ACL of the queue.
     Text(TextLocation),
+}
+
+/// The location of an entry.
+#[derive(Serialize, JsonSchema)]
+struct WrittenIn {
+    /// `QueueAcl`, `AdmissionPolicy` or `ConfigMap` for an object, `Text` for the text of a configuration.
+    kind: &'static str,
+    /// The object's name, or that of the file or ConfigMap key.
+    #[schemars(with = "String")]
+    name: Arc<str>,
+    /// The line in it, from 1; null for an object, and where it is not known.
+    line: Option<usize>,
+    /// The column in it in characters, from 1; null as `line`.
+    column: Option<usize>,
+    /// The time from which on it grants nothing; null where it has no end.
+    until: Option<Timestamp>,
+}
+
+impl From<Origin> for WrittenIn {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Object { kind, name, until } => {
+                Self { kind, name: name.into(), line: None, column: None, until }
+            }
+            Origin::Text(TextLocation { name, line, column, .. }) => {
+                Self { kind: "Text", name, line, column, until: None }
+            }
+        }
+    }
 }
 
 /// A location in the text of a configuration.
@@ -97,6 +130,27 @@ impl Origin {
         }
     }
 
+    /// `QueueAcl/prod`, `queues.yaml:9:20`
+    pub fn words(&self) -> String {
+        match self {
+            Self::Text(TextLocation { name, line: Some(line), column: Some(column), .. }) => {
+                format!("{name}:{line}:{column}")
+            }
+            Self::Text(location) => location.name.to_string(),
+            Self::Object { .. } => self.to_string(),
+        }
+    }
+
+    /// Joins several of them into one text.
+    pub fn list(origins: &[Self]) -> String {
+        origins.iter().map(Self::words).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the end of an entry that is written in these locations.
+    pub fn last_end(origins: &[Self]) -> Option<Timestamp> {
+        latest(origins.iter().map(Self::until))
+    }
+
     /// Returns the end of what is written there; that of a text has none.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
@@ -104,6 +158,11 @@ impl Origin {
             Self::Text(_) => None,
         }
     }
+}
+
+/// Returns the latest of several ends; `None` stands for no end.
+pub fn latest(ends: impl IntoIterator<Item = Option<Timestamp>>) -> Option<Timestamp> {
+    ends.into_iter().reduce(|left, right| Some(left?.max(right?))).flatten()
 }
 
 impl QueueId {
@@ -156,6 +215,11 @@ impl Node {
 }
 
 impl Grants {
+    /// Returns the origins of all entries.
+    pub fn all_origins(&self) -> Vec<Origin> {
+        self.parts.iter().map(|(origin, _)| origin.clone()).collect()
+    }
+
     /// Returns the origins of an entry.
     pub fn origins(&self, entry: Match<'_>) -> Vec<Origin> {
         self.parts.iter().filter(|(_, part)| part.has(entry)).map(|(origin, _)| origin.clone()).collect()

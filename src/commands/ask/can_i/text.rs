@@ -58,8 +58,8 @@ fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
     for step in &decision.steps {
         let queue = if named == Some(&step.queue) { "" } else { step.queue.as_str() };
         named = Some(&step.queue);
-        let [says, result, written, until] = cells(answers, step, &decision.identity);
-        table.row([queue, step.right.key(), &says, &result, &written, &until]);
+        let [says, result, written, until] = cells(answers, step);
+        table.row([queue, step.acl.key(), &says, &result, &written, &until]);
     }
     table
 }

@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::words;
 use crate::source::configuration::Text;
-use queuewarden_api::answer::{About, Answers, TraceStep, WrittenIn};
+use queuewarden_api::answer::{About, Answers};
+use yunikorn_access::Origin;
+use yunikorn_access::decide;
 use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleStep, Step, Submission,
 };
@@ -43,7 +45,7 @@ pub struct PlaceAnswer {
     /// The message of YuniKorn's rejection; null when it is not rejected.
     pub message: Option<String>,
     /// Each rule that was tried, in order.
-    pub rules: Vec<RuleAnswer>,
+    pub rules: Vec<TriedRule>,
     /// Changes that would lead to another outcome, the smallest first.
     pub remedies: Vec<String>,
 }
@@ -64,7 +66,8 @@ pub enum OutcomeKind {
 /// A rule that was tried.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RuleAnswer {
+#[schemars(rename = "RuleAnswer")]
+pub struct TriedRule {
     /// Its number in the configuration, from 1; null for one that YuniKorn adds, and for a parent rule.
     pub number: Option<usize>,
     /// The rule: `provided`, `user`, `tag`, `fixed`, `test`; `recovery` and `default` are those that YuniKorn
@@ -75,9 +78,9 @@ pub struct RuleAnswer {
     /// True if it may create queues.
     pub create: bool,
     /// The location of the rule; null for one that YuniKorn adds.
-    pub written_in: Option<WrittenIn>,
+    pub written_in: Option<Origin>,
     /// The rule that names the queue above; null when there is none, or it was not evaluated.
-    pub parent: Option<Box<RuleAnswer>>,
+    pub parent: Option<Box<TriedRule>>,
     /// The queue that it names; null when it names none.
     pub queue: Option<String>,
     /// The result.
@@ -85,7 +88,7 @@ pub struct RuleAnswer {
     /// The reason, in one sentence.
     pub reason: String,
     /// Each ACL that was evaluated.
-    pub trace: Vec<TraceStep>,
+    pub trace: Vec<decide::Step>,
 }
 
 /// Result of a rule.
@@ -159,31 +162,31 @@ impl Context<'_> {
         }
     }
 
-    fn step(&self, at: usize, step: &Step) -> RuleAnswer {
+    fn step(&self, at: usize, step: &Step) -> TriedRule {
         let mut rule = self.rule_answer(&step.rule);
         rule.number = number(at, &step.rule);
         if let Some(landing) = &step.landing {
             rule.result = landed(landing);
             rule.reason = words::landing(self, landing);
             let decision = landing.decision.as_ref();
-            rule.trace = decision.map(|decision| self.answers.decision(decision).trace).unwrap_or_default();
+            rule.trace = decision.map(|decision| decision.steps.clone()).unwrap_or_default();
         }
         rule
     }
 
-    fn rule_answer(&self, step: &RuleStep) -> RuleAnswer {
+    fn rule_answer(&self, step: &RuleStep) -> TriedRule {
         let (queue, result) = match &step.end {
             RuleEnd::Named(queue) => (Some(queue), RuleResult::Names),
             RuleEnd::Missing(queue) => (Some(queue), RuleResult::Passes),
             RuleEnd::Fails(_) | RuleEnd::Undecided(_) => (None, RuleResult::Ends),
             _ => (None, RuleResult::Passes),
         };
-        RuleAnswer {
+        TriedRule {
             number: None,
             rule: step.name.key().to_owned(),
             value: step.name.value().map(str::to_owned),
             create: step.create,
-            written_in: step.span.map(|span| WrittenIn::from(&self.text.locate(Some(span)))),
+            written_in: step.span.map(|span| Origin::Text(self.text.locate(Some(span)))),
             parent: step.parent.as_ref().map(|parent| Box::new(self.rule_answer(parent))),
             queue: queue.cloned(),
             result,

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::answer::{OutcomeKind, PlaceAnswer, RuleResult, number};
 use crate::output::console::wrapped;
 use crate::output::format::{Table, visible};
-use queuewarden_api::answer::WrittenIn;
 use yunikorn_access::placement::{RuleName, RuleStep, Step};
+use yunikorn_access::{Origin, TextLocation};
 
 /// Formats the whole answer; the steps are those of its rules.
 pub fn text(answer: &PlaceAnswer, steps: &[Step], width: Option<usize>) -> String {
@@ -94,9 +94,11 @@ fn rules(answer: &PlaceAnswer, steps: &[Step]) -> Table {
 }
 
 /// Formats a location; in the text that the whole answer is about, the line is enough.
-fn line(place: &WrittenIn, answer: &PlaceAnswer) -> String {
-    match place.line {
-        Some(line) if place.name == answer.about.source => format!("line {line}"),
+fn line(place: &Origin, answer: &PlaceAnswer) -> String {
+    match place {
+        Origin::Text(TextLocation { name, line: Some(line), .. }) if **name == *answer.about.source => {
+            format!("line {line}")
+        }
         _ => place.words(),
     }
 }

@@ -1,15 +1,14 @@
 //! Sentences of an answer.
 
-use super::answer::{Context, Refused, RuleAnswer, RuleResult, number};
+use super::answer::{Context, Refused, RuleResult, TriedRule, number};
 use yunikorn::queue::ROOT;
 use yunikorn_access::decide::{Decision, Denial};
-use yunikorn_access::near_misses;
 use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };
 
 /// Returns the reason for the outcome after these rules.
-pub(super) fn outcome(context: &Context<'_>, rules: &[RuleAnswer]) -> String {
+pub(super) fn outcome(context: &Context<'_>, rules: &[TriedRule]) -> String {
     let placement = context.placement;
     if let Some(Refused::Pod(reason)) = &context.refused {
         return reason.clone();
@@ -113,8 +112,8 @@ fn denied(decision: &Decision) -> String {
     let nearest = decision.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
     let way = if nearest == ROOT { "of root".to_owned() } else { format!("from {nearest} up to root") };
     let near = decision.steps.iter().find_map(|step| {
-        let miss = near_misses(step, &decision.identity).into_iter().next()?;
-        Some(format!("; the {} of {} is close: {}", step.right.key(), step.queue, miss.message))
+        let miss = step.near_misses.first()?;
+        Some(format!("; the {} of {} is close: {}", step.acl.key(), step.queue, miss.message))
     });
     format!("no ACL {way} names the user or a group{}", near.unwrap_or_default())
 }

@@ -103,7 +103,7 @@ pub fn run(args: &GrantArgs, console: Console) -> Result<Exit, Failure> {
     }
     if !is_planned {
         let holders = who_can(after.tree(&source.partition)?, *verb, queue).grantees;
-        let holds = |subject| holders.iter().any(|holder| covers(holder.subject, subject));
+        let holds = |subject| holders.iter().any(|holder| covers(holder.subject.entry(), subject));
         if !subjects.entries().all(holds) {
             return Err(nothing_applied(&format!("{object} would not give all of them the right")));
         }

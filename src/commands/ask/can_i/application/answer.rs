@@ -4,9 +4,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use queuewarden_api::answer::{About, Answers, TraceStep};
+use queuewarden_api::answer::About;
 use yunikorn::right::Right;
 use yunikorn_access::application::{Clause, List, Need, Remedy, Requirement, Step, Verb};
+use yunikorn_access::decide;
 use yunikorn_access::subject::Subject;
 
 /// The answer to `can-i` and `explain` about an application.
@@ -38,25 +39,27 @@ pub struct ApplicationAnswer {
     pub reason: String,
     /// The requirements in the order they were evaluated; all of them must be met. Those after the first that
     /// is not met were not evaluated.
-    pub requirements: Vec<RequirementAnswer>,
+    pub requirements: Vec<EvaluatedRequirement>,
     /// Changes that would allow it, the smallest first; empty if it is allowed, and if nothing would help.
     pub remedies: Vec<Remedy>,
 }
 
 /// A requirement; any of its clauses is enough.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RequirementAnswer {
+#[schemars(rename = "RequirementAnswer")]
+pub struct EvaluatedRequirement {
     /// The kind of requirement.
     pub need: Need,
     /// True if a clause grants it.
     pub met: bool,
     /// The clauses that were evaluated, in order; if one grants, it is the last.
-    pub clauses: Vec<ClauseAnswer>,
+    pub clauses: Vec<EvaluatedClause>,
 }
 
 /// A clause that was evaluated.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct ClauseAnswer {
+#[schemars(rename = "ClauseAnswer")]
+pub struct EvaluatedClause {
     /// The kind of clause.
     pub clause: ClauseKind,
     /// True if the clause grants access.
@@ -74,7 +77,7 @@ pub struct ClauseAnswer {
     /// The queue; null for other clauses.
     pub queue: Option<String>,
     /// Each of the queues' ACLs that was evaluated; empty for other clauses.
-    pub trace: Vec<TraceStep>,
+    pub trace: Vec<decide::Step>,
 }
 
 /// Kind of clause.
@@ -95,19 +98,19 @@ pub enum ClauseKind {
     NoQueue,
 }
 
-impl RequirementAnswer {
+impl EvaluatedRequirement {
     /// Converts a requirement with its clauses.
-    pub(super) fn new(answers: &Answers<'_>, requirement: &Requirement) -> Self {
+    pub(super) fn new(requirement: &Requirement) -> Self {
         Self {
             need: requirement.need,
             met: requirement.met(),
-            clauses: requirement.steps.iter().map(|step| ClauseAnswer::new(answers, step)).collect(),
+            clauses: requirement.steps.iter().map(EvaluatedClause::new).collect(),
         }
     }
 }
 
-impl ClauseAnswer {
-    fn new(answers: &Answers<'_>, step: &Step) -> Self {
+impl EvaluatedClause {
+    fn new(step: &Step) -> Self {
         let plain = Self { granted: step.granted, ..Self::default() };
         match &step.clause {
             Clause::Switch(key) => Self {
@@ -126,7 +129,7 @@ impl ClauseAnswer {
                 clause: ClauseKind::Queue,
                 right: Some(decision.right),
                 queue: Some(decision.path.clone()),
-                trace: decision.steps.iter().map(|step| answers.step(step, &decision.identity)).collect(),
+                trace: decision.steps.clone(),
                 ..plain
             },
         }

@@ -10,7 +10,7 @@ use super::question::{ApplicationArgs, RequestArgs, Show, line};
 use crate::output::{Console, Exit, Failure, format};
 use crate::source::request;
 use crate::source::session::reads_standard_input_once;
-use answer::{ApplicationAnswer, RequirementAnswer};
+use answer::{ApplicationAnswer, EvaluatedRequirement};
 use yunikorn::application::Dialect;
 use yunikorn_access::application::{Request, Verb, decide, remedies, sentence};
 
@@ -44,7 +44,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
-        let requirement = |requirement| RequirementAnswer::new(&answers, requirement);
+        let requirement = |requirement| EvaluatedRequirement::new(requirement);
         let answer = ApplicationAnswer {
             about: answers.about(),
             verb,

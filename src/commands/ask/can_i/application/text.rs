@@ -90,8 +90,8 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
         }
         Clause::Queue(decision) => {
             let row = |step: &decide::Step| {
-                let [says, result, written, until] = explanation::cells(answers, step, &decision.identity);
-                [format!("{} of {}", step.right.key(), step.queue), says, result, written, until]
+                let [says, result, written, until] = explanation::cells(answers, step);
+                [format!("{} of {}", step.acl.key(), step.queue), says, result, written, until]
             };
             decision.steps.iter().map(row).collect()
         }
