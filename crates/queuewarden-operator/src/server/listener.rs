@@ -82,7 +82,7 @@ impl ConnectionLimits {
         streams: 100,
         window: 8 * 1024,
         headers: Duration::from_secs(10),
-        header_bytes: 64 * 1024,
+        header_bytes: 32 * 1024,
         arrivals: 24 * MIB,
         idle: Duration::from_mins(2),
     };
