@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use queuewarden::args::examples::examples;
-use queuewarden::args::exit_codes;
+use queuewarden::args::{examples, exit_codes};
 use queuewarden_plan::conditions::{Reason, Type};
 
 use super::process::{err, out, run};

@@ -1,16 +1,15 @@
 //! `queuewarden validate`, also called `lint`: reports everything that is wrong with files or a cluster, and
 //! everything that does not do what it seems to say, at its location.
 //!
-//! * [`population`]: the names that exist.
+//! * [`baseline`]: the findings of a former run, which are left out.
 //! * [`fix`]: the changes to files that findings ask for.
 
-pub mod ahead;
 pub mod baseline;
 pub mod fix;
-pub mod population;
 
-use crate::source::validate::each;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
 
 use crate::output::console::{Look, wrapped};
 use crate::output::findings::{self, Count, Format, Found, Summary, ValidateAnswer, by_cause, plural, sort};
@@ -22,20 +21,22 @@ use crate::source::assemble::assemble;
 use crate::source::cluster::ClusterArgs;
 use crate::source::files::FileSource;
 use crate::source::input::object::Kind;
+use crate::source::input::source;
 use crate::source::session::{FileArgs, SourceArgs};
 use crate::source::suppressions::Suppressions;
-use crate::source::times::clock;
-use crate::source::validate::{cross, trees};
-use ahead::AheadArgs;
+use crate::source::times::{Typed, clock};
+use crate::source::validate::{cross, each, trees};
 use baseline::BaselineArgs;
-use go_compat::diag::Severity;
-use queuewarden_plan::ahead::{Ahead, ahead};
+use go_compat::diag::{Severity, listed};
+use go_compat::go_regex::GoRegex;
+use queuewarden_plan::ahead::{Ahead, Moment, ahead};
 use queuewarden_plan::simulate::settle;
-use queuewarden_plan::{config_map_of, snapshot};
+use queuewarden_plan::{ResourceKind, config_map_of, snapshot};
 use yunikorn::config::codes::DEFAULT_CONFIG;
 use yunikorn::config::keys;
+use yunikorn_access::decide::in_words;
 use yunikorn_access::lint::codes::{NAME_UNKNOWN, ROOT_EVERYONE};
-use yunikorn_access::lint::{CODES as LINTED, Known};
+use yunikorn_access::lint::{CODES as LINTED, Known, Population};
 
 /// Help text on the scope, comments, files of names, and exit codes.
 const HELP: &str = "\
@@ -116,7 +117,7 @@ struct Checked {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &ValidateArgs, console: Console) -> Result<Exit, Failure> {
-    let [users, groups] = [&args.users, &args.groups].map(|path| population::read(path.as_deref()));
+    let [users, groups] = [&args.users, &args.groups].map(|path| population(path.as_deref()));
     let known = Known { users: users?, groups: groups? };
     if args.fix
         && let Some(exit) = fix(args, console)?
@@ -300,12 +301,12 @@ fn finish(args: &ValidateArgs, checked: Checked, console: Console) -> Result<Exi
     let known_before = args.baseline.apply(&sources, lists, |found| &found.shown, console)?;
     let count = Count::from_findings(found.iter().map(Found::as_ref));
     let draw = |found: &[Found]| draw(&sources, found, console.look_out());
-    let text = || draw(&found) + &ahead::text(&ahead, draw);
+    let text = || draw(&found) + &text_ahead(&ahead, draw);
     let answer = || ValidateAnswer::new(&sources, &found, &ahead, &summary);
     let shown: Vec<_> = found.iter().map(|found| found.shown.clone()).collect();
     console.out(&args.format.show(&sources, &shown, text, answer)?)?;
     if args.format == Format::Text {
-        let later = ahead::later(&ahead);
+        let later = later(&ahead);
         console.err(&format!("{}{later}{ignored}{known_before}; {words}\n", count.text()));
     }
     if is_empty {
@@ -348,6 +349,102 @@ fn draw_all(
     };
     let lines: String = others.iter().map(line).collect();
     format!("{}\n\nand {} more like it:\n{lines}\n", first.trim_end(), others.len())
+}
+
+/// Maximum number of objects that are listed at one moment; more are counted.
+const MAX_LISTED: usize = 6;
+
+/// Option to look ahead.
+#[derive(Debug, Clone, clap::Args)]
+pub struct AheadArgs {
+    /// Look ahead to this time, too, such as 2026-12-01T18:00:00Z, 2026-12-01, friday or 7d: show what is
+    /// found when a QueueAcl begins or ends
+    #[arg(long, value_name = "TIME", value_parser = Typed::parse)]
+    until: Option<Typed>,
+}
+
+impl AheadArgs {
+    /// Looks ahead from a time, if that is wanted.
+    ///
+    /// # Errors
+    /// When the end is no time after it, or `look` fails.
+    fn look<T>(
+        &self,
+        now: Timestamp,
+        look: impl FnOnce(Timestamp) -> Result<Ahead<T>, Failure>,
+    ) -> Result<Ahead<T>, Failure> {
+        let Some(until) = self.until else { return Ok(Ahead::default()) };
+        look(until.end(now).map_err(|why| Failure::Usage(format!("--until: {why}")))?)
+    }
+}
+
+/// Returns the number of later findings, behind that of the present ones; empty if there are none.
+fn later<T>(ahead: &Ahead<T>) -> String {
+    match ahead.findings().count() {
+        0 => String::new(),
+        count => format!(", {count} later"),
+    }
+}
+
+/// Formats each moment with the objects that begin or end and what is found from then on.
+fn text_ahead<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
+    let moment = |Moment { at, begin, end, findings }: &Moment<T>| {
+        let reported = |names: &[String], what: &str| -> Vec<String> {
+            names
+                .iter()
+                .map(|name| {
+                    format!("{} {what}", visible(&ResourceKind::QueueAcl.object(&**name).to_string()))
+                })
+                .collect()
+        };
+        let reported = [reported(begin, "begins"), reported(end, "ends")].concat();
+        format!(
+            "from {}: {}\n\n{}",
+            in_words(*at),
+            listed(&reported, MAX_LISTED, reported.len()),
+            draw(findings)
+        )
+    };
+    let more = match ahead.more {
+        0 => String::new(),
+        more => format!("and {}, at which nothing is looked at\n", plural(more, "more moment")),
+    };
+    ahead.moments.iter().map(moment).collect::<String>() + &more
+}
+
+/// Maximum number of expressions in a file of names: each is tried on each name that is not listed.
+const MAX_EXPRESSIONS: usize = 1000;
+
+/// Reads the names in a file.
+///
+/// # Errors
+/// When it cannot be read, or has an expression that Go does not compile.
+fn population(path: Option<&Path>) -> Result<Option<Population>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let source = source::read_one(path)?;
+    let mut population = Population::default();
+    for (number, line) in source.text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        match line.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(pattern) => {
+                let expression = GoRegex::new(pattern).map_err(|error| {
+                    Failure::Usage(format!("{}:{}: {}", source.name, number + 1, error.message))
+                })?;
+                population.patterns.push(expression);
+                if population.patterns.len() > MAX_EXPRESSIONS {
+                    let name = &source.name;
+                    return Err(Failure::Usage(format!(
+                        "{name}: more than {MAX_EXPRESSIONS} expressions; join some with `|`"
+                    )));
+                }
+            }
+            None if line.is_empty() => {}
+            None => {
+                population.names.insert(line.to_owned());
+            }
+        }
+    }
+    Ok(Some(population))
 }
 
 #[cfg(test)]
