@@ -71,28 +71,25 @@ pub fn run(args: &PlaceArgs, console: Console) -> Result<Exit, Failure> {
     };
     let placer = Placer::with_live(answers.tree, live.clone());
     let resolver = args.identity.source.resolver(kind, console)?;
-    let world = World { session, submitted, placer: &placer, live: &live, resolver: &*resolver };
-    let (placed, refusal, remedies) = match denied {
-        Some(Denied { reason, message }) => {
-            let submission = submitted.submission(named.identity);
-            let placement = Placement::rejected(message);
-            (Placed { submission, placement, is_refused: false }, Some(reason), world.mended(&mended))
-        }
-        None => {
-            let placed = world.place(&named)?;
-            let remedies = match (mended.first(), placed.placement.queue()) {
-                (None, _) => world.remedies(&placed),
-                // The application runs, by a group or for everyone, although its user is not the one meant.
-                (Some(mended), Some(_)) => {
-                    console.note(&format!("to submit as {}, {}", mended.named.identity.user, mended.words));
-                    Vec::new()
-                }
-                (Some(_), None) => world.mended(&mended),
-            };
-            (placed, None, remedies)
-        }
+    let world = World { session, submitted, placer, live, resolver };
+    let (of_user, refusal, remedies) = if let Some(Denied { reason, message }) = denied {
+        let submission = submitted.submission(named.identity);
+        let placement = Placement::rejected(message);
+        (Placed { submission, placement, is_refused: false }, Some(reason), world.mended(&mended))
+    } else {
+        let of_user = world.place(&named)?;
+        let remedies = match (mended.first(), of_user.placement.queue()) {
+            (None, _) => world.remedies(&of_user),
+            // The application runs, by a group or for everyone, although its user is not the one meant.
+            (Some(mended), Some(_)) => {
+                console.note(&format!("to submit as {}, {}", mended.named.identity.user, mended.words));
+                Vec::new()
+            }
+            (Some(_), None) => world.mended(&mended),
+        };
+        (of_user, None, remedies)
     };
-    let Placed { submission, placement, .. } = placed;
+    let Placed { submission, placement, .. } = of_user;
     // It is only of use if it is enough.
     let passed_on = passed_on.filter(|passed_on| {
         let fits = world.place(&passed_on.named).map(|placed| placed.placement.queue().is_some());
@@ -125,9 +122,9 @@ fn annotate(workload: &mut Workload, session: &Session, console: Console) {
 struct World<'a> {
     session: &'a Session,
     submitted: &'a Submitted,
-    placer: &'a Placer<'a>,
-    live: &'a Live,
-    resolver: &'a dyn GroupResolver,
+    placer: Placer<'a>,
+    live: Live,
+    resolver: Box<dyn GroupResolver + Sync>,
 }
 
 /// The result for one user.
@@ -148,9 +145,9 @@ impl World<'_> {
         let forced = !self.submitted.workload.node_name.is_empty();
         let identity = if named.by_pod || forced {
             let claim = Claim { forced, ..Claim::from(&named.identity) };
-            identify(claim, self.resolver, configuration.view.version).map(alias::of_pod)
+            identify(claim, &*self.resolver, configuration.view.version).map(alias::of_pod)
         } else {
-            configuration.identify(&named.identity, self.resolver)
+            configuration.identify(&named.identity, &*self.resolver)
         };
         match identity {
             Ok(identity) => {
@@ -177,7 +174,7 @@ impl World<'_> {
     /// Returns the changes that place the application of this user.
     fn remedies(&self, Placed { submission, placement, is_refused }: &Placed) -> Vec<String> {
         let Ok(tree) = self.session.tree() else { return Vec::new() };
-        let question = advice::Question::new(tree, self.live, submission, placement);
+        let question = advice::Question::new(tree, &self.live, submission, placement);
         let question = if *is_refused { question.of_refused_user() } else { question };
         question.advice().into_iter().map(|advice| advice.words).collect()
     }
