@@ -138,17 +138,14 @@ impl RequestArgs {
         let verdict = if decision.allowed() { "yes" } else { "no" };
         let reason = visible_lines(&format!("{verdict}: {}", answers.reason(decision)), 0, width);
         let remedies = remedies(answers.tree, decision);
-        let mut text =
-            page(&reason, &self.facts(answers, decision), &steps(answers, decision), &remedies, width);
         let mut numbered = (1..).zip(&remedies);
         let grant = numbered.find(|(_, remedy)| matches!(remedy, Remedy::Grant { .. }));
-        if let Some((number, command, grant)) =
-            grant.and_then(|(number, it)| Some((number, it.command()?, it)))
-        {
-            text.push_str(&format!("\n`{command}` does number {number}.\n"));
-            text.push_str(if grant.needs_webhook() { WEBHOOK } else { "" });
-        }
-        text
+        let command = grant.and_then(|(number, grant)| {
+            let webhook = if grant.needs_webhook() { WEBHOOK } else { "" };
+            Some(format!("\n`{}` does number {number}.\n{webhook}", grant.command()?))
+        });
+        let (facts, steps) = (self.facts(answers, decision), steps(answers, decision));
+        page(&reason, &facts, &steps, &remedies, width) + &command.unwrap_or_default()
     }
 
     /// Formats the question: the user, the right and the queue.
