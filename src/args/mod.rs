@@ -114,7 +114,7 @@ const GROUPS: [(&str, &str); 5] =
 const PLUGIN: &str = "kubectl-queuewarden";
 
 /// Returns the command line, under the name by which the program was started.
-pub(crate) fn command() -> clap::Command {
+pub fn command() -> clap::Command {
     let command = with_examples("queuewarden", Cli::command());
     let commands = grouped(&command);
     let command = command.before_help(commands).help_template(
@@ -217,23 +217,6 @@ fn grouped(command: &clap::Command) -> String {
         format!("{title}  {name:<18} {about}\n")
     };
     command.get_subcommands().map(line).collect()
-}
-
-/// Returns the exit codes of each command, as its help has them.
-pub fn exit_codes() -> Vec<(String, String)> {
-    let of = |command: &clap::Command| {
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let codes = help.split("Exit codes: ").nth(1).and_then(|rest| rest.split("\n\n").next());
-        codes.map(|codes| codes.split_whitespace().collect::<Vec<_>>().join(" "))
-    };
-    let mut rows = Vec::new();
-    for command in command().get_subcommands() {
-        let name = command.get_name();
-        rows.extend(of(command).map(|codes| (name.to_owned(), codes)));
-        let below = command.get_subcommands().filter(|below| below.get_name() != "help");
-        rows.extend(below.filter_map(|below| Some((format!("{name} {}", below.get_name()), of(below)?))));
-    }
-    rows
 }
 
 /// Returns the error about the same arguments with invisible characters escaped. They may be names of files

@@ -26,7 +26,7 @@ const USER_KEYS: [&str; 5] = ["user", "username", "user_name", "name", "id"];
 const GROUP_KEYS: [&str; 2] = ["groups", "group"];
 
 /// Who submits, before groups are resolved.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Named {
     /// The user, with the groups that come with the name.
     pub identity: Identity,
@@ -53,7 +53,7 @@ pub struct Denied {
 }
 
 /// The answer about who submits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SubmitterCheck {
     /// Who submits.
     pub named: Named,
@@ -253,7 +253,7 @@ impl Question<'_> {
         let Submitter { user, groups, .. } = submitter;
         let named = Named::by_pod(user.clone(), groups.clone());
         let mended = self.mended(submitter).into_iter().collect();
-        SubmitterCheck { named, denied: None, mended, passed_on: None }
+        SubmitterCheck { named, mended, ..SubmitterCheck::default() }
     }
 
     /// Describes the source of the user, and why it is `nobody`.
@@ -294,8 +294,7 @@ impl Question<'_> {
 
 impl From<Identity> for SubmitterCheck {
     fn from(identity: Identity) -> Self {
-        let named = Named { identity, by_pod: false };
-        Self { named, denied: None, mended: Vec::new(), passed_on: None }
+        Self { named: Named { identity, by_pod: false }, ..Self::default() }
     }
 }
 
