@@ -210,8 +210,8 @@ impl DiffAnswer {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Builds the table for people: a row for each subtree on which someone gains or loses, both rights in one
-    /// if they change together. The wide table lists everything.
+    /// Builds the table for people: a row for each subtree on which someone gains or loses, both rights in
+    /// one if they change together. The wide table lists everything.
     pub fn table(&self, wide: bool) -> Table {
         let partitions = self.names_partitions;
         let shown = Shown { most: if wide { usize::MAX } else { MAX_LISTED } };

@@ -178,10 +178,20 @@ pub struct OtherTree<'i> {
     pub object: &'i Object,
     /// The key that sets it.
     key: String,
-    /// The key as written.
-    pub origin: Origin,
-    /// The text.
-    pub text: String,
+    origin: Origin,
+    text: String,
+}
+
+impl OtherTree<'_> {
+    /// Returns the key as written.
+    pub fn written_key(&self) -> &str {
+        &self.origin.key
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 /// Returns the queue trees in ConfigMaps of other names.

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use super::config_maps::{Pair, other_trees};
 use crate::output::findings::Found;
 use crate::output::text::{Source, SourceDiagnostic};
-use crate::source::configuration::{self, ClusterContext, Configuration, RenderedText, Text};
+use crate::source::configuration;
+use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
 use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
 use go_compat::diag::Diagnostic;
+use queuewarden_api::answer::Answers;
 use queuewarden_plan::{admission_settings, field_of as setting_of, risks};
 use queuewarden_report::trusted;
 use yunikorn::admission;
@@ -17,6 +19,13 @@ use yunikorn::admission::trusted::CODES as TRUST;
 use yunikorn_access::lint::codes::ROOT_EVERYONE;
 use yunikorn_access::lint::{Finding, Known, lint};
 use yunikorn_access::{Origin, Tree};
+
+/// A configuration, and the ConfigMaps that its admission settings are from.
+struct Configured<'i> {
+    configuration: Configuration,
+    pair: Option<usize>,
+    objects: &'i HashMap<String, &'i Object>,
+}
 
 /// Returns all findings about the trees in files, and the number of their queues. A text that is not among
 /// the sources is added to them.
@@ -31,13 +40,18 @@ pub fn of_files(given: &FileSource, known: &Known, sources: &mut Vec<Source>) ->
         found.extend(of_pair.into_iter().filter_map(|risk| of_config_map(inputs, pair, risk)));
     }
     let mut queues = 0_usize;
-    for (configuration, pair) in configured(given, &pairs) {
+    for Configured { configuration, pair, objects } in configured(given, &pairs, &objects) {
         let admission = admission_settings(&configuration.rendered.context.settled);
         for tree in &configuration.view.trees {
             queues = queues.saturating_add(tree.queues().len());
-            found.extend(of_tree(&configuration, tree, lint(tree, known), &objects, sources));
+            let answers = Answers { source: configuration.name(), tree };
+            found.extend(linted(&configuration, tree, known).into_iter().map(|finding| {
+                let shown = placed(objects, sources, &configuration, &finding);
+                located(&answers, &finding, shown)
+            }));
             for (origin, diagnostic) in trusted(tree, &admission) {
-                let of_pair = pair.and_then(|pair| of_setting(inputs, pair, &objects, &origin, diagnostic));
+                let pair = pair.and_then(|pair| pairs.get(pair));
+                let of_pair = pair.and_then(|pair| of_setting(inputs, pair, objects, &origin, diagnostic));
                 found.extend(of_pair.map(Found::from));
             }
         }
@@ -55,7 +69,11 @@ pub fn of_cluster(configuration: &Configuration, known: &Known, sources: &mut Ve
     let (objects, settled) = (HashMap::new(), &configuration.rendered.context.settled);
     let admission = admission_settings(settled);
     for tree in &configuration.view.trees {
-        found.extend(of_tree(configuration, tree, lint(tree, known), &objects, sources));
+        let answers = Answers { source: configuration.name(), tree };
+        found.extend(linted(configuration, tree, known).into_iter().map(|finding| {
+            let shown = placed(&objects, sources, configuration, &finding);
+            located(&answers, &finding, shown)
+        }));
         found.extend(trusted(tree, &admission).into_iter().map(|risk| Found::from(of_settings(risk))));
     }
     let risks = risks(settled).into_iter().filter(|(_, risk)| TRUST.contains(&risk.code));
@@ -64,14 +82,15 @@ pub fn of_cluster(configuration: &Configuration, known: &Known, sources: &mut Ve
 }
 
 /// Returns the configurations in files: the one that the operator would write, and each other text of queues
-/// by itself; each with the ConfigMaps that its admission settings are from.
-fn configured<'p, 'i>(
+/// by itself.
+fn configured<'i>(
     given: &'i FileSource,
-    pairs: &'p [Pair<'i>],
-) -> Vec<(Configuration, Option<&'p Pair<'i>>)> {
+    pairs: &[Pair<'i>],
+    objects: &'i HashMap<String, &'i Object>,
+) -> Vec<Configured<'i>> {
     let version = given.version();
     let inputs = &given.inputs;
-    let here = pairs.iter().find(|pair| pair.here);
+    let here = pairs.iter().position(|pair| pair.here);
     let located = |map: &str, key: &str, text| given.text_in(map, key, text);
     // If the operator would write nothing, the ConfigMaps are checked as they are.
     let as_it_is = || configuration::current(&given.merged(), located, &mut Vec::new());
@@ -80,7 +99,7 @@ fn configured<'p, 'i>(
         as_it_is().map(|text| RenderedText { context, ..RenderedText::alone(text, version) })
     });
     let main = main.ok().filter(|_| given.assembled.has_tree).map(|written| (written, here));
-    let elsewhere = pairs.iter().filter(|pair| !pair.here).filter_map(|pair| {
+    let elsewhere = pairs.iter().enumerate().filter(|(_, pair)| !pair.here).filter_map(|(number, pair)| {
         let located = |_: &str, key: &str, text| {
             let origin = pair.flat.get(&pair.flat.queues_key()).map(|value| &value.origin);
             let object = origin.and_then(|origin| pair.object(origin));
@@ -91,7 +110,7 @@ fn configured<'p, 'i>(
         };
         let text = configuration::current(&pair.flat, located, &mut Vec::new()).ok()?;
         let context = ClusterContext::unchanged(pair.snapshot.clone());
-        Some((RenderedText { context, ..RenderedText::alone(text, version) }, Some(pair)))
+        Some((RenderedText { context, ..RenderedText::alone(text, version) }, Some(number)))
     });
     let bare = inputs.bare.iter().filter(|document| inputs.base != Some(document.source));
     let bare = bare.filter_map(|document| {
@@ -100,34 +119,30 @@ fn configured<'p, 'i>(
     });
     let base_name = given.assembled.spec.base_config_map.as_str();
     let others = other_trees(inputs).filter(|tree| tree.object.name != base_name);
-    let others = others.map(|tree| Text::inside(inputs, &tree.object.document, &tree.origin.key, tree.text));
+    let others = others
+        .map(|tree| Text::inside(inputs, &tree.object.document, tree.written_key(), tree.text().to_owned()));
     let alone = bare.chain(others).map(|text| (RenderedText::alone(text, version), None));
     let all = main.into_iter().chain(elsewhere).chain(alone);
     // A text that cannot be read has been reported as such.
     let read = all.filter_map(|(written, pair)| {
         let (configuration, _) = Configuration::at_start(written).ok()?;
-        Some((configuration, pair))
+        Some(Configured { configuration, pair, objects })
     });
     read.collect()
 }
 
-/// Returns the findings about a tree with their locations, without that on the built-in configuration, which
-/// is reported where it should have been replaced.
-fn of_tree(
-    configuration: &Configuration,
-    tree: &Tree,
-    mut found: Vec<Finding>,
-    objects: &HashMap<String, &Object>,
-    sources: &mut Vec<Source>,
-) -> Vec<Found> {
+/// Returns the findings about a tree, without that on the built-in configuration, which is reported where it
+/// should have been replaced.
+fn linted(configuration: &Configuration, tree: &Tree, known: &Known) -> Vec<Finding> {
     let built_in = configuration.is_built_in();
+    let mut found = lint(tree, known);
     found.retain(|finding| !(built_in && finding.diagnostic.code == ROOT_EVERYONE));
-    let located = |finding: Finding| Found {
-        shown: placed(objects, sources, configuration, &finding),
-        queue: finding.queue.map(|queue| tree.path(queue).to_string()),
-        acl: finding.right.map(Into::into),
-    };
-    found.into_iter().map(located).collect()
+    found
+}
+
+fn located(answers: &Answers<'_>, finding: &Finding, shown: SourceDiagnostic) -> Found {
+    let queue = finding.queue.map(|queue| answers.tree.path(queue).to_string());
+    Found { shown, queue, acl: finding.right.map(Into::into) }
 }
 
 /// Finds the text that a finding is about: a queues.yaml, or the file with the object that wrote it. A text
