@@ -6,7 +6,7 @@
 //! * [`caller`]: authentication; [`permission`]: what Kubernetes lets callers do, and how much of an answer
 //!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
-//! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
+//! * [`open`]: starts the endpoints, and those about the process itself, without TLS.
 //! * [`listener`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `room`: requests that wait for memory, and the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
@@ -58,7 +58,6 @@ pub mod listener;
 pub mod lookups;
 pub mod open;
 pub mod permission;
-pub mod probes;
 pub mod room;
 pub mod submission;
 #[cfg(test)]

@@ -3,26 +3,27 @@
 //! * [`endpoints`]: those of the HTTPS endpoints; [`series`]: gauges that are replaced all at once.
 
 pub mod endpoints;
-mod series;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry};
 
-use series::Series;
-
 use super::watch::Progress;
+use crate::controller::lock;
 use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type, is_ours};
 use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot};
 use queuewarden_plan::{Plan, ResourceKind, risks, size_after};
@@ -315,4 +316,35 @@ fn gauge(count: usize) -> i64 {
 
 fn labels<const N: usize>(pairs: [(&'static str, &str); N]) -> Labels {
     pairs.map(|(name, value)| (name, value.to_owned())).into()
+}
+
+/// Gauges by their labels; clones share the same gauges.
+///
+/// All are replaced in one step. A family of the metrics library would have to be cleared and filled again. A
+/// scrape in between would see a part of it: wrong counts, and gaps that restart the `for:` of alerts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Series(Arc<Mutex<BTreeMap<Labels, i64>>>);
+
+impl Series {
+    /// Replaces all gauges by these.
+    pub(crate) fn show(&self, all: BTreeMap<Labels, i64>) {
+        *lock(&self.0) = all;
+    }
+}
+
+impl EncodeMetric for Series {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        for (labels, value) in lock(&self.0).iter() {
+            encoder.encode_family(labels)?.encode_gauge(value)?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+
+    fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
 }
