@@ -78,7 +78,7 @@ use crate::controller::health::Health;
 use crate::controller::published::{Published, PublishedReceiver};
 use crate::memory::{Budget, MIB};
 use applications::Applications;
-use bounds::{RequestLimits, UnreadBody, bound};
+use bounds::{RequestLimits, bound};
 use caller::{Callers, only_webhook_clients};
 use listener::Peer;
 use lookups::Lookups;
@@ -124,8 +124,6 @@ impl ServerState {
 pub struct Endpoint {
     /// The name on the command line.
     pub name: &'static str,
-    /// True if the API server calls it without authenticating itself.
-    is_webhook: bool,
     routes: fn() -> Router<Arc<ServerState>>,
     limits: RequestLimits,
 }
@@ -155,16 +153,15 @@ impl Endpoint {
         routes: fn() -> Router<Arc<ServerState>>,
         body: usize,
     ) -> Self {
-        let limits = RequestLimits { body, unread: UnreadBody::Refused, all: 20 * MIB, cost: 32 };
-        Self { name, is_webhook: false, routes, limits }
+        Self { name, routes, limits: RequestLimits { body, cuts: false, all: 20 * MIB, cost: 32 } }
     }
 
     /// Returns endpoints that the API server calls without authenticating itself. They answer a larger body
     /// by its first bytes. The body and a copy of its objects are in memory. Each endpoint limits the size of
     /// what it decodes.
     const fn webhook(name: &'static str, routes: fn() -> Router<Arc<ServerState>>) -> Self {
-        let limits = RequestLimits { body: bounds::BODY, unread: UnreadBody::Cut, all: 28 * MIB, cost: 2 };
-        Self { name, is_webhook: true, routes, limits }
+        let limits = RequestLimits { body: bounds::BODY, cuts: true, all: 28 * MIB, cost: 2 };
+        Self { name, routes, limits }
     }
 }
 
@@ -177,7 +174,7 @@ pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Reques
     let all = endpoints.iter().fold(ready, |all, endpoint| {
         let router = bound((endpoint.routes)(), endpoint.limits, requests, &health);
         let only = from_fn_with_state(Arc::clone(&state), only_webhook_clients);
-        all.merge(if endpoint.is_webhook { router.layer(only) } else { router })
+        all.merge(if endpoint.limits.cuts { router.layer(only) } else { router })
     });
     all.with_state(state)
 }

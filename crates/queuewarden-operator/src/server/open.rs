@@ -22,7 +22,7 @@ use super::applications::{Applications, ApplicationsMode};
 use super::bounds::{RequestLimits, bound};
 use super::caller::Callers;
 use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
-use super::listener::{self, ConnectionLimits, RequestMemory};
+use super::listener::{ConnectionLimits, Server};
 use super::lookups::Lookups;
 use super::permission::Permissions;
 use super::room::Requests;
@@ -143,23 +143,19 @@ impl Open {
             decoded: requests.decoded(),
         });
         let router = super::router(Arc::clone(&state), &https.endpoints, &requests);
-        let memory =
-            RequestMemory { requests, is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))) };
-        let tls = tls::server_config(identity)?;
+        let server = Server {
+            tls: Some(tls::server_config(identity)?),
+            router,
+            limits: ConnectionLimits::DEFAULT,
+            requests,
+            is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))),
+            health: Arc::clone(health),
+        };
         let listener = TcpListener::bind(address).await.map_err(|error| OpenError::Listen(address, error))?;
         tracing::info!(listen = %address, "Serving HTTPS");
         let (end, ended) = oneshot::channel::<()>();
-        let serving = listener::serve(
-            listener,
-            Some(tls),
-            router,
-            ConnectionLimits::DEFAULT,
-            memory,
-            Arc::clone(health),
-            ended.map(drop),
-        );
         keeping.spawn(files.run());
-        Ok(Self { end, serving: tokio::spawn(serving), keeping })
+        Ok(Self { end, serving: tokio::spawn(server.serve(listener, ended.map(drop))), keeping })
     }
 
     /// Closes the endpoints once no new connections come, and waits for requests in progress.
@@ -195,8 +191,9 @@ pub async fn serve_probes(
     let uncounted = Arc::new(Health::default());
     let requests = Requests::new(&memory);
     let router = bound(probes(health, identity), RequestLimits::NO_BODIES, &requests, &uncounted);
-    let memory = RequestMemory { requests, is_api_server: None };
-    listener::serve(listener, None, router, PROBES, memory, uncounted, std::future::pending()).await;
+    let server =
+        Server { tls: None, router, limits: PROBES, requests, is_api_server: None, health: uncounted };
+    server.serve(listener, std::future::pending()).await;
 }
 
 fn probes(health: Arc<Health>, identity: Option<ServerCertificate>) -> Router {

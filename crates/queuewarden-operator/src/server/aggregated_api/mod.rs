@@ -104,10 +104,10 @@ fn wrong_method() -> ApiError {
 async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
-        return state.callers.authenticate(&parts.into()).await;
+        return state.callers.authenticate(parts).await;
     }
     match memory.trust.caller(&state.lookups.client, parts).await {
-        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.authenticate(&parts.into()).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.authenticate(parts).await {
             Err(Unauthenticated::Missing) => Err(refused),
             known => known,
         },

@@ -84,7 +84,7 @@ impl Follower {
             self.shown = Some((certificate.chain, certificate.validity));
         }
         let authority_until = authorities.iter().map(|authority| authority.validity.until).max();
-        self.health.metrics.endpoints.certified(until, authority_until);
+        self.health.metrics.certified(until, authority_until);
         Ok(())
     }
 }
@@ -170,7 +170,7 @@ impl CertificateFiles {
         let chain = String::from_utf8_lossy(&found.0).into_owned();
         if let Ok(certificate) = Certificate::read(chain, String::new()) {
             let until = certificate.validity.until;
-            self.health.metrics.endpoints.certified(until, None);
+            self.health.metrics.certified(until, None);
             tracing::info!(file = %pair.certificate.display(), %until, "Showing a new certificate");
         }
         self.last_pair = Some(found);
