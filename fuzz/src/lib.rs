@@ -15,7 +15,7 @@
 
 use go_compat::go_regex::GoRegex;
 use go_compat::yaml::edit::{Edit, Step, apply};
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use queuewarden_api::review::{ReviewKind, access, admission, envelope, submission, user_info};
 use queuewarden_import::yarn::{Files, Source};
 use serde_json::Value;

@@ -21,21 +21,20 @@
 //!   no YAML behind it;
 //! * numbers that Go converts differently on different machines.
 
+use crate::diag::{Code, Diagnostic};
+pub use node::{Kind, KindIn, Mark, Node, NodeIn, Style};
+use read::{Reader, first_odd_character};
+pub use resolve::{Number, boolean, number};
+
 pub mod decode;
 pub mod edit;
 mod node;
-pub mod parse;
 mod read;
 mod resolve;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;
-
-pub use node::{Kind, KindIn, Mark, Node, NodeIn, Style};
-pub use resolve::{Number, boolean, number};
-
-use super::diag::Code;
 
 /// Larger texts are refused before they are parsed: a `ConfigMap` cannot hold more than 1 MiB, and what
 /// it holds compressed unpacks to more.
@@ -58,3 +57,42 @@ pub const UNSURE: Code = Code::new(2005, "yaml-unsure");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[SYNTAX, TOO_LARGE, DECODE, EDIT, UNSURE];
+
+// Text to nodes.
+
+/// Reads the first document. `None`: there is none, or nothing but comments.
+///
+/// # Errors
+/// See [`parse_in`].
+pub fn parse(text: &str) -> Result<Option<Node>, Diagnostic> {
+    parse_in(text).map(|root| root.map(NodeIn::into_owned))
+}
+
+/// Reads the first document, with nodes that borrow from the text. What stands behind its `---` or `...` is
+/// not read.
+///
+/// # Errors
+/// [`SYNTAX`], [`UNSURE`] or [`TOO_LARGE`], with the span of what is wrong.
+pub fn parse_in(text: &str) -> Result<Option<NodeIn<'_>>, Diagnostic> {
+    read(text, MAX_NODES)
+}
+
+/// Checks that a text has no more than so many nodes, and ignores other errors in it.
+///
+/// # Errors
+/// [`TOO_LARGE`].
+pub fn within(text: &str, nodes: usize) -> Result<(), Diagnostic> {
+    read(text, nodes)
+        .map_or_else(|error| if error.code == TOO_LARGE { Err(error) } else { Ok(()) }, |_| Ok(()))
+}
+
+fn read(text: &str, nodes: usize) -> Result<Option<NodeIn<'_>>, Diagnostic> {
+    if text.len() > MAX_TEXT {
+        let message = format!("the text has more than {MAX_TEXT} bytes");
+        return Err(Diagnostic::error(TOO_LARGE, message).help("split or shorten the configuration"));
+    }
+    first_odd_character(text)
+        .map_or(Ok(()), Err)
+        .and_then(|()| Reader::new(text).at_most(nodes).document())
+        .map_err(|problem| *problem)
+}

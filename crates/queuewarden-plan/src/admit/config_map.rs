@@ -14,7 +14,7 @@ use crate::effective::{
 };
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
-use go_compat::yaml::parse::within;
+use go_compat::yaml::within;
 use yunikorn::config::codes::{DEFAULT_CONFIG, SETTING};
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::{keys, settings, verdict};

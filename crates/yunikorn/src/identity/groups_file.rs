@@ -17,7 +17,7 @@ use super::Refusal;
 use super::resolver::GroupResolver;
 use go_compat::diag::{Code, Diagnostic, quoted};
 use go_compat::yaml::decode::{List, Map, decode};
-use go_compat::yaml::parse::parse_in;
+use go_compat::yaml::parse_in;
 
 go_compat::codes! {
     /// A user in a file of groups has no name, which no request can have either.

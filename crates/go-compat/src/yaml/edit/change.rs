@@ -1,12 +1,11 @@
 //! The changes of a mapping: in its text and in its tree.
 
-use std::collections::HashMap;
-
-use super::find::{Finder, Mapping};
-use super::location::indicator;
-use super::{Edit, Pair, Splice, Step, add, quote, refuse, shown};
-use crate::diag::Diagnostic;
+use super::find::{Finder, Mapping, before, indicator, line_end, newline, pair_end};
+use super::{Edit, Pair, Splice, Step, refuse, shown};
+use crate::diag::{Diagnostic, Span};
+use crate::go_json;
 use crate::yaml::{KindIn, NodeIn, Style};
+use std::collections::HashMap;
 
 /// The changes of one mapping.
 pub(super) struct Change<'e> {
@@ -69,7 +68,7 @@ impl<'e> Change<'e> {
         let (mut set, mut added, front) = (Vec::new(), Vec::new(), mapping.first_scalars());
         for Edit { key, value, .. } in edits {
             let Some((index, pair)) = unique(mapping, key)? else {
-                added.push((quote::key(key, quotes), quote::scalar(value, quotes)));
+                added.push((key_scalar(key, quotes), scalar(value, quotes)));
                 continue;
             };
             if reads_as(&pair.1, value) {
@@ -78,14 +77,14 @@ impl<'e> Change<'e> {
             check_value(path, key, &pair.1)?;
             // Double quotes stay.
             let double = pair.1.style().filter(|style| *style == Style::DoubleQuoted);
-            let value = quote::scalar(value, double.unwrap_or(quotes));
-            splices.push(replace(text, pair, &quote::written(&value)));
+            let value = scalar(value, double.unwrap_or(quotes));
+            splices.push(replace(text, pair, &written(&value)));
             set.push((index, value));
         }
         if !added.is_empty() {
-            let pair = |(key, value)| format!("{}: {}", quote::written(key), quote::written(value));
+            let pair = |(key, value)| format!("{}: {}", written(key), written(value));
             let pairs: Vec<_> = added.iter().map(|(key, value)| pair((key, value))).collect();
-            splices.extend(add::splice(text, mapping, front, &pairs));
+            splices.extend(add_splices(text, mapping, front, &pairs));
         }
         Ok(Self { path, set, added, front })
     }
@@ -161,4 +160,126 @@ fn follow<'n, 't>(mut node: &'n mut NodeIn<'t>, path: &[Step]) -> Option<&'n mut
         };
     }
     Some(node)
+}
+
+// Pairs that are added to a mapping.
+
+/// Writes pairs behind the first `count` ones of the mapping.
+fn add_splices(text: &str, mapping: &Mapping<'_>, count: usize, added: &[String]) -> Vec<Splice> {
+    let behind = mapping.pairs.get(..count).and_then(<[_]>::last);
+    match (behind, mapping.open) {
+        (None, open) => vec![in_front(text, mapping, open, added)],
+        (Some(pair), None) => {
+            let lead = next_line(text, mapping);
+            let end = pair_end(text, pair);
+            vec![Splice::insert(line_end(text, end).unwrap_or(end), lead.clone() + &added.join(&lead))]
+        }
+        (Some(pair), Some(_)) => in_braces(text, pair, added),
+    }
+}
+
+/// Returns what stands between two keys of a mapping in lines.
+fn next_line(text: &str, mapping: &Mapping<'_>) -> String {
+    let column = mapping.pairs.first().map_or(0, |(key, _)| before(text, key.span.start).len());
+    newline(text).to_owned() + &" ".repeat(column)
+}
+
+fn in_front(text: &str, mapping: &Mapping<'_>, open: Option<usize>, added: &[String]) -> Splice {
+    let separator = if open.is_some() { ", ".to_owned() } else { next_line(text, mapping) };
+    let added = added.join(&separator);
+    match mapping.pairs.first() {
+        Some((key, _)) => Splice::insert(key.span.start, added + &separator),
+        None => Splice::insert(open.map_or(0, |open| open + 1), added),
+    }
+}
+
+/// Writes pairs behind one in braces: on lines of their own, if that one has a line of its own.
+fn in_braces(text: &str, pair: &Pair<'_>, added: &[String]) -> Vec<Splice> {
+    let end = pair_end(text, pair);
+    let behind_comma = indicator(text, end, ',');
+    // `key:,` would be one plain scalar.
+    let new_comma = if pair.1.span.start == pair.1.span.end { " ," } else { "," };
+    let indentation = before(text, pair.0.span.start);
+    let own_line = line_end(text, behind_comma.unwrap_or(end)).filter(|_| indentation.trim().is_empty());
+    let Some(line_end) = own_line else {
+        return vec![Splice::insert(end, format!("{new_comma} {}", added.join(", ")))];
+    };
+    let lead = newline(text).to_owned() + indentation;
+    let lines = lead.clone() + &added.join(&format!(",{lead}"));
+    match behind_comma {
+        Some(_) => vec![Splice::insert(line_end, lines + ",")],
+        None => vec![Splice::insert(end, new_comma.to_owned()), Splice::insert(line_end, lines)],
+    }
+}
+
+// The way that keys and values are written.
+
+/// Returns a scalar in these quotes, or in double ones where single ones cannot carry the text on one line.
+fn scalar(text: &str, quotes: Style) -> NodeIn<'static> {
+    let quotes = if text.chars().all(is_printable) { quotes } else { Style::DoubleQuoted };
+    NodeIn::scalar(text.to_owned(), quotes, Span::default())
+}
+
+/// Returns a key as it is written by hand: plain where that is certainly a string, else in single quotes.
+fn key_scalar(key: &str, quotes: Style) -> NodeIn<'static> {
+    let plain = key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
+    let word = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"]
+        .iter()
+        .any(|word| key.eq_ignore_ascii_case(word));
+    let is_plain = plain && !word && quotes == Style::SingleQuoted;
+    scalar(key, if is_plain { Style::Plain } else { quotes })
+}
+
+/// Returns the text of a scalar. In double quotes it has the escapes that JSON and YAML share, so that a JSON
+/// text stays one.
+fn written(scalar: &NodeIn<'_>) -> String {
+    let text = scalar.as_scalar().unwrap_or_default();
+    match scalar.style() {
+        Some(Style::Plain) => text.to_owned(),
+        Some(Style::DoubleQuoted) => go_json::escaped(&text, |c| !is_printable(c)),
+        _ => format!("'{}'", text.replace('\'', "''")),
+    }
+}
+
+/// Returns whether a character may stand in quotes as it is: it is no control character, no break of YAML
+/// 1.1, no byte order mark.
+fn is_printable(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        for (text, written) in [
+            ("", "''"),
+            ("alice dev", "'alice dev'"),
+            ("it's", "'it''s'"),
+            ("*", "'*'"),
+            (" a ", "' a '"),
+            ("ü 漢 😀", "'ü 漢 😀'"),
+            ("a\nb\t\"\\", r#""a\nb\t\"\\""#),
+            ("\0\u{85}\u{2028}\u{feff}", r#""\u0000\u0085\u2028\ufeff""#),
+        ] {
+            assert_eq!(super::written(&scalar(text, Style::SingleQuoted)), written);
+        }
+    }
+
+    #[test]
+    fn keys() {
+        for (text, quotes, written) in [
+            ("submitacl", Style::SingleQuoted, "submitacl"),
+            ("application.sort.policy", Style::SingleQuoted, "application.sort.policy"),
+            ("true", Style::SingleQuoted, "'true'"),
+            ("1", Style::SingleQuoted, "'1'"),
+            ("a b", Style::SingleQuoted, "'a b'"),
+            ("a\nb", Style::SingleQuoted, r#""a\nb""#),
+            ("submitacl", Style::DoubleQuoted, r#""submitacl""#),
+        ] {
+            assert_eq!(super::written(&key_scalar(text, quotes)), written);
+        }
+    }
 }
