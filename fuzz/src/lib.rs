@@ -20,7 +20,7 @@ use queuewarden_api::review::{ReviewKind, access, admission, envelope, submissio
 use queuewarden_import::yarn::{Files, Source};
 use serde_json::Value;
 use yunikorn::acl;
-use yunikorn::admission::access::AccessControl;
+use yunikorn::admission::conf::AccessControl;
 use yunikorn::admission::conf::Conf;
 use yunikorn::admission::evaluate::evaluate;
 use yunikorn::admission::request::Surroundings;

@@ -13,7 +13,7 @@ use queuewarden_api::restorers::COMMAND_LINE;
 use queuewarden_client::call::call;
 use queuewarden_plan::snapshot::Snapshot;
 use queuewarden_plan::text_in_force;
-use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::YUNIKORN;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::config::verdict;
 use yunikorn_access::alias;

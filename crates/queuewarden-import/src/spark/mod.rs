@@ -2,7 +2,7 @@
 //! users and groups to those in Kubernetes.
 //!
 //! They are lists of applications, not of queues, and belong to each application. queuewarden reads a
-//! driver's own configuration ([`yunikorn::application::own`]), so the import writes the same settings. Only
+//! driver's own configuration ([`yunikorn::application::settings`]), so the import writes the same settings. Only
 //! those who administer all of Spark can become administrators of a queue.
 //!
 //! * `read`: the files.

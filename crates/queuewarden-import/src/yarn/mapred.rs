@@ -10,7 +10,7 @@ use crate::configuration::Configuration;
 use crate::{FileDiagnostic, codes};
 use go_compat::diag::Diagnostic;
 use yunikorn::application::codes as application_codes;
-use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
+use yunikorn::application::settings::{MODIFY_ACL, VIEW_ACL};
 use yunikorn::application::settings::{YARN_ADMIN, YARN_ENABLE, YARN_MODIFY, YARN_VIEW};
 use yunikorn::application::yarn_acl::trim;
 

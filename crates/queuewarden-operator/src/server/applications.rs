@@ -28,7 +28,7 @@ use queuewarden_api::pod;
 use queuewarden_client::call::call;
 use queuewarden_client::scheduler::Connector;
 use queuewarden_client::scheduler::{self, SchedulerError};
-use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::YUNIKORN;
 use yunikorn::admission::request::USER_INFO;
 use yunikorn::application::properties;
 use yunikorn::application::settings::SPARK_KEYS;

@@ -4,8 +4,8 @@
 //! `YuniKorn` refuses a second space and drops the names it does not know. Nothing is ever widened: a name
 //! that cannot be carried over is left out of what to write, and reported.
 
+use super::Reading;
 use super::codes;
-use super::dialect::Reading;
 use super::yarn_acl::{Part, Parts, YarnAcl, trim};
 use crate::acl::lint::Findings;
 use crate::acl::{self, Acl, Form, List, group_name_ok, user_name_ok, why_dropped};

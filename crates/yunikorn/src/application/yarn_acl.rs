@@ -6,7 +6,7 @@
 //! are left out and duplicates kept once, in the order written. There is no error, no escape and no deny
 //! entry: any text gives some ACL. `*` is everyone when it is all of either part.
 
-use super::dialect::Reading;
+use super::Reading;
 use crate::acl::Match;
 use crate::identity::Identity;
 use go_compat::diag::Span;

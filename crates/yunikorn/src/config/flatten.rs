@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::settings;
+use super::settings::{self, HOT_REFRESH, POLICY_GROUP};
 use crate::version::Version;
 use go_compat::go_bool::go_bool;
 
@@ -160,9 +160,6 @@ impl Flattened {
         self.values().filter(|(key, value)| !settings::reads(key, &value.text, version)).collect()
     }
 }
-
-pub(super) const POLICY_GROUP: &str = "service.policyGroup";
-pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
 
 /// The key that a key of `binaryData` sets: without its last suffix, whatever that is
 /// (`schedulerconf.go:445`).

@@ -1,12 +1,185 @@
-//! Converts a request into an identity (`ConvertUGI`, yunikorn-core
-//! `pkg/common/security/usergroup.go:148-181`).
+//! A scheduler's cache of users (`UserGroupCache`, yunikorn-core `pkg/common/security/usergroup.go:41-224`).
+//! Earlier requests decide about later ones: groups that came with one request are those of the next one
+//! without groups.
+//!
+//! In 1.8 its clock never advances, so nothing ever expires, not even a failure. Since 1.9 groups are
+//! resolved again after 300 seconds, and the cleaner removes a failure after 30 seconds, at its next round.
+//!
+//! `YuniKorn` has one cache for all partitions and no bound on it. Here it is one per owner, and bounded: the
+//! entry with the oldest write is removed first, and its user is resolved anew.
 
 use super::Identity;
-use super::cache::UserCache;
-use super::resolver::GroupResolver;
+use super::resolver::{GroupResolver, Refusal};
 use crate::config::names::is_user;
 use crate::version::Version;
-use go_compat::diag::quoted;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, HashMap};
+
+/// The time for which groups are valid, in seconds (`usergroup.go:39`).
+pub const POSITIVE_LIFETIME: i64 = 300;
+/// The shortest time for which a failure is valid, in seconds (`usergroup.go:38`).
+pub const NEGATIVE_LIFETIME: i64 = 30;
+/// The interval at which the cleaner removes old entries, in seconds (`usergroup.go:40`).
+pub const CLEANER_INTERVAL: i64 = 60;
+/// The most users in the cache.
+pub const MAX_USERS: usize = 100_000;
+
+/// The clock of 1.8, which was never set: Go's zero time, in seconds since 1970.
+const ZERO_TIME: i64 = -62_135_596_800;
+
+/// A scheduler's cache of users.
+#[derive(Debug, Clone)]
+pub struct UserCache {
+    version: Version,
+    limit: usize,
+    entries: HashMap<String, Entry>,
+    /// Users by the order of their writes, the oldest first.
+    order: BTreeMap<u64, String>,
+    writes: u64,
+    started: i64,
+    /// The time of the cleaner's last round.
+    cleaned: i64,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    /// The groups; `None` after a failure.
+    groups: Option<Vec<String>>,
+    /// The time at which they were resolved, in seconds since 1970 on the version's clock.
+    resolved: i64,
+    write: u64,
+}
+
+impl UserCache {
+    /// The empty cache of a scheduler that starts now.
+    pub fn new(version: Version, started: Timestamp) -> Self {
+        let started = started.as_second();
+        Self {
+            version,
+            limit: MAX_USERS,
+            entries: HashMap::new(),
+            order: BTreeMap::new(),
+            writes: 0,
+            started,
+            cleaned: started,
+        }
+    }
+
+    /// Returns the number of users in the cache.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns whether the cache is empty.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Identifies the user of a request at this time. Groups that are given are used and cached; missing ones
+    /// come from the cache or the resolver.
+    ///
+    /// # Errors
+    /// `YuniKorn`'s refusal, or that it cannot be known. The latter is not cached.
+    pub fn identify(
+        &mut self,
+        claim: Claim<'_>,
+        resolver: &dyn GroupResolver,
+        now: Timestamp,
+    ) -> Result<Identity, Refusal> {
+        let now = self.clock(now);
+        self.clean(now);
+        let (user, groups) = match claimed(claim, self.version)? {
+            Claimed::Given(user, groups) => (user, groups),
+            Claimed::ToResolve(user) => match self.groups_of(user, resolver, now) {
+                Err(Refusal::Unresolved(_)) if claim.forced => {
+                    valid(user)?;
+                    (user, vec![ANONYMOUS_GROUP.to_owned()])
+                }
+                found => return Ok(Identity { user: user.to_owned(), groups: found? }),
+            },
+        };
+        self.write(user, Some(groups.clone()), now);
+        Ok(Identity { user: user.to_owned(), groups })
+    }
+
+    /// The time as the version reads it.
+    fn clock(&self, now: Timestamp) -> i64 {
+        if self.version.behavior().user_cache_expires { now.as_second() } else { ZERO_TIME }
+    }
+
+    /// The cached groups, or else resolved ones (`usergroup.go:186-238`).
+    fn groups_of(
+        &mut self,
+        user: &str,
+        resolver: &dyn GroupResolver,
+        now: i64,
+    ) -> Result<Vec<String>, Refusal> {
+        match self.entries.get(user) {
+            Some(Entry { groups: Some(groups), resolved, .. })
+                if now.saturating_sub(*resolved) < POSITIVE_LIFETIME =>
+            {
+                return Ok(groups.clone());
+            }
+            Some(Entry { groups: None, resolved, .. }) => {
+                let message = format!("user resolution failed, cached data returned: {}", go_time(*resolved));
+                return Err(Refusal::Unresolved(message));
+            }
+            _ => {}
+        }
+        let answer = resolver.resolve(user);
+        match &answer {
+            Ok(groups) => self.write(user, Some(groups.clone()), now),
+            Err(Refusal::Unresolved(_)) => self.write(user, None, now),
+            Err(_) => {}
+        }
+        answer
+    }
+
+    fn write(&mut self, user: &str, groups: Option<Vec<String>>, resolved: i64) {
+        self.writes += 1;
+        let entry = Entry { groups, resolved, write: self.writes };
+        if let Some(before) = self.entries.insert(user.to_owned(), entry) {
+            self.order.remove(&before.write);
+        }
+        self.order.insert(self.writes, user.to_owned());
+        while self.entries.len() > self.limit {
+            let Some((_, oldest)) = self.order.pop_first() else { return };
+            self.entries.remove(&oldest);
+        }
+    }
+
+    /// Does the work of the cleaner up to now (`usergroup.go:126-139`). Its last round does all that earlier
+    /// ones did, as long as nothing is written between them, and every write comes after this.
+    fn clean(&mut self, now: i64) {
+        let since_round = now.saturating_sub(self.started).rem_euclid(CLEANER_INTERVAL);
+        let round = now.saturating_sub(since_round);
+        if round <= self.cleaned {
+            return;
+        }
+        self.cleaned = round;
+        let is_old = |entry: &Entry| {
+            let lifetime = if entry.groups.is_some() { POSITIVE_LIFETIME } else { NEGATIVE_LIFETIME };
+            entry.resolved < round.saturating_sub(lifetime)
+        };
+        let order = &mut self.order;
+        self.entries.retain(|_, entry| {
+            let keep = !is_old(entry);
+            if !keep {
+                order.remove(&entry.write);
+            }
+            keep
+        });
+    }
+}
+
+/// A time as Go prints it, in UTC.
+fn go_time(seconds: i64) -> String {
+    let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string()
+}
+
+// Converts a request into an identity (`ConvertUGI`, yunikorn-core
+// `pkg/common/security/usergroup.go:148-181`).
 
 /// The user of applications that nobody submits (`common.AnonymousUser`).
 pub const ANONYMOUS_USER: &str = "nobody";
@@ -38,31 +211,6 @@ impl<'a> From<&'a Identity> for Claim<'a> {
     }
 }
 
-/// The reason why the scheduler refuses the user of a request, or why the user's groups are not known.
-/// Displays as `YuniKorn`'s message, but for `Undecided`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There is no user.
-    #[error("empty user cannot resolve")]
-    EmptyUser,
-    /// The name does not match `UserRegExp`, which is checked where groups are given (and after 1.9 always).
-    #[error("invalid username, it contains invalid characters")]
-    InvalidUser,
-    /// The resolver failed, now or before: its message.
-    #[error("{0}")]
-    Unresolved(String),
-    /// `YuniKorn`'s answer cannot be known here, with the reason. Not a refusal of `YuniKorn`'s.
-    #[error("{0}")]
-    Undecided(String),
-}
-
-impl Refusal {
-    /// Describes the effect on this user in a sentence.
-    pub fn describe(&self, user: &str) -> String {
-        format!("YuniKorn takes nothing from user {}: {self}", quoted(user))
-    }
-}
-
 /// The identity for a scheduler that has not seen the user before. With a history, use a [`UserCache`].
 ///
 /// # Errors
@@ -81,7 +229,7 @@ pub fn identify(
 }
 
 /// The result of a claim before any lookup.
-pub(super) enum Claimed<'a> {
+enum Claimed<'a> {
     /// These groups are given, or made up.
     Given(&'a str, Vec<String>),
     /// The groups of this user are to be resolved.
@@ -89,7 +237,7 @@ pub(super) enum Claimed<'a> {
 }
 
 /// Applies the rules that need no resolver.
-pub(super) fn claimed(claim: Claim<'_>, version: Version) -> Result<Claimed<'_>, Refusal> {
+fn claimed(claim: Claim<'_>, version: Version) -> Result<Claimed<'_>, Refusal> {
     match (claim.user, claim.forced) {
         ("", false) => return Err(Refusal::EmptyUser),
         ("", true) => return Ok(Claimed::Given(ANONYMOUS_USER, vec![ANONYMOUS_GROUP.to_owned()])),
@@ -103,6 +251,187 @@ pub(super) fn claimed(claim: Claim<'_>, version: Version) -> Result<Claimed<'_>,
 }
 
 /// Refuses a name that may not be given together with groups.
-pub(super) fn valid(user: &str) -> Result<(), Refusal> {
+fn valid(user: &str) -> Result<(), Refusal> {
     if is_user(user) { Ok(()) } else { Err(Refusal::InvalidUser) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::resolver::{AccountGroups, Elsewhere, NoResolver, TestAccounts};
+    use proptest::prelude::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000_000 + seconds).unwrap()
+    }
+
+    fn cache(version: Version) -> UserCache {
+        UserCache::new(version, at(0))
+    }
+
+    /// A resolver whose answer changes, as a directory's does.
+    struct Says(&'static str);
+
+    impl GroupResolver for Says {
+        fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
+            match self.0 {
+                "" => Err(Refusal::Unresolved(format!("lookup failed for user: {user}"))),
+                group => Ok(vec![group.to_owned()]),
+            }
+        }
+    }
+
+    fn groups(cache: &mut UserCache, says: &'static str, seconds: i64) -> Result<String, String> {
+        let identity = cache.identify(Claim::new("sue", &[]), &Says(says), at(seconds));
+        identity.map(|identity| identity.groups.join(",")).map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn histories_come_out_as_in_yunikorn() {
+        let mut compared = 0;
+        for line in include_str!("../../../../tests/vectors/yunikorn-user-cache.jsonl").lines() {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            let test = row["asked"]["resolver"] == "test";
+            let resolver: &dyn GroupResolver = if test { &AccountGroups(TestAccounts) } else { &NoResolver };
+            let mut cache = cache(Version::V1_8);
+            let claims = row["asked"]["claims"].as_array().unwrap();
+            for (claim, answer) in claims.iter().zip(row["answers"].as_array().unwrap()) {
+                let given: Vec<String> = serde_json::from_value(claim["groups"].clone()).unwrap();
+                let user = claim["user"].as_str().unwrap();
+                let asked = Claim { user, groups: &given, forced: claim["force"] == true };
+                match cache.identify(asked, resolver, at(0)) {
+                    Ok(identity) => {
+                        let expected: Vec<String> = serde_json::from_value(answer["groups"].clone()).unwrap();
+                        assert_eq!(
+                            (identity.user.as_str(), identity.groups),
+                            (answer["user"].as_str().unwrap(), expected)
+                        );
+                        assert_eq!(answer["error"], "", "{row}");
+                    }
+                    Err(refusal) => assert_eq!(answer["error"], refusal.to_string(), "{row}"),
+                }
+                compared += 1;
+            }
+        }
+        assert!(compared > 200, "{compared}");
+    }
+
+    #[test]
+    fn groups_that_came_once_are_those_of_the_next_request_without() {
+        for version in [Version::V1_8, Version::V1_9, Version::V1_10] {
+            let mut cache = cache(version);
+            assert_eq!(groups(&mut cache, "first", 0), Ok("first".into()));
+            let given = ["devs".to_owned(), "devs".to_owned()];
+            cache.identify(Claim::new("sue", &given), &NoResolver, at(1)).unwrap();
+            assert_eq!(groups(&mut cache, "second", 2), Ok("devs,devs".into()));
+        }
+    }
+
+    #[test]
+    fn groups_are_believed_for_300_seconds_since_1_9_and_for_ever_before() {
+        for (version, age, expected) in [
+            (Version::V1_8, 299, "old"),
+            (Version::V1_8, 1_000_000, "old"),
+            (Version::V1_9, 299, "old"),
+            (Version::V1_9, 300, "new"),
+            (Version::V1_10, 301, "new"),
+        ] {
+            let mut cache = cache(version);
+            assert_eq!(groups(&mut cache, "old", 10), Ok("old".into()));
+            assert_eq!(groups(&mut cache, "new", 10 + age), Ok(expected.into()), "{version:?} {age}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_believed_until_the_cleaner_comes_behind_30_seconds() {
+        let mut old = cache(Version::V1_8);
+        assert_eq!(groups(&mut old, "", 0), Err("lookup failed for user: sue".into()));
+        let cached = "user resolution failed, cached data returned: 0001-01-01 00:00:00 +0000 UTC";
+        assert_eq!(groups(&mut old, "new", 1_000_000), Err(cached.into()));
+
+        // The cleaner comes at 60, 120 and so on.
+        for (failed, asked, forgotten) in [
+            (0, 59, false),
+            (0, 60, true),
+            (29, 60, true),
+            (30, 60, false),
+            (30, 119, false),
+            (31, 120, true),
+        ] {
+            let mut cache = cache(Version::V1_9);
+            groups(&mut cache, "", failed).unwrap_err();
+            assert_eq!(groups(&mut cache, "new", asked).is_ok(), forgotten, "{failed} {asked}");
+        }
+        let mut cache = cache(Version::V1_9);
+        groups(&mut cache, "", 5).unwrap_err();
+        let cached = "user resolution failed, cached data returned: 2001-09-09 01:46:45 +0000 UTC";
+        assert_eq!(groups(&mut cache, "new", 6), Err(cached.into()));
+    }
+
+    #[test]
+    fn what_must_be_taken_gets_groups_where_there_are_none() {
+        let mut cache = cache(Version::V1_9);
+        let forced = Claim { user: "sue", groups: &[], forced: true };
+        assert_eq!(cache.identify(forced, &Says(""), at(0)).unwrap().groups, ["nogroup"]);
+        assert_eq!(groups(&mut cache, "devs", 1), Ok("nogroup".into()));
+        let nobody = cache.identify(Claim { user: "", ..forced }, &Says(""), at(2)).unwrap();
+        assert_eq!((nobody.user.as_str(), nobody.groups), ("nobody", vec!["nogroup".to_owned()]));
+        let bad = Claim { user: "bad user", ..forced };
+        assert_eq!(cache.identify(bad, &Says(""), at(3)), Err(Refusal::InvalidUser));
+    }
+
+    #[test]
+    fn names_are_checked_without_groups_only_after_1_9() {
+        let identify = |version| super::super::identify(Claim::new("bad user", &[]), &NoResolver, version);
+        assert_eq!(identify(Version::V1_9).unwrap().groups, ["bad user"]);
+        assert_eq!(identify(Version::V1_10), Err(Refusal::InvalidUser));
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_reported_and_not_remembered() {
+        let mut cache = cache(Version::V1_8);
+        let ldap = Elsewhere { name: "LDAP" };
+        for forced in [false, true] {
+            let claim = Claim { user: "sue", groups: &[], forced };
+            assert!(matches!(cache.identify(claim, &ldap, at(0)), Err(Refusal::Undecided(_))));
+        }
+        assert!(cache.is_empty());
+        let given = ["devs".to_owned()];
+        cache.identify(Claim::new("sue", &given), &ldap, at(0)).unwrap();
+        assert!(!cache.is_empty());
+        assert_eq!(cache.identify(Claim::new("sue", &[]), &ldap, at(1)).unwrap().groups, ["devs"]);
+    }
+
+    #[test]
+    fn the_one_written_longest_ago_goes_first() {
+        let mut cache = UserCache { limit: 2, ..cache(Version::V1_8) };
+        let given = |group: &str| [group.to_owned()];
+        for (user, group) in [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")] {
+            cache.identify(Claim::new(user, &given(group)), &NoResolver, at(0)).unwrap();
+        }
+        assert_eq!(cache.len(), 2);
+        let mut seen = |user| cache.identify(Claim::new(user, &[]), &NoResolver, at(0)).unwrap().groups;
+        assert_eq!((seen("a"), seen("c")), (vec!["3".to_owned()], vec!["4".to_owned()]));
+        assert_eq!(seen("b"), ["b"]);
+    }
+
+    proptest! {
+        #[test]
+        fn it_stays_within_its_bound_and_its_order_is_its_entries(
+            steps in prop::collection::vec((0_usize..8, 0_i64..1000, any::<bool>()), 0..60)
+        ) {
+            let mut cache = UserCache { limit: 3, ..cache(Version::V1_9) };
+            for (user, seconds, given) in steps {
+                let user = format!("user{user}");
+                let groups = if given { vec!["g".to_owned()] } else { Vec::new() };
+                let says = if seconds % 2 == 0 { "" } else { "g" };
+                let _ = cache.identify(Claim::new(&user, &groups), &Says(says), at(seconds));
+                prop_assert!(cache.len() <= 3);
+                prop_assert_eq!(cache.order.len(), cache.entries.len());
+                for (write, user) in &cache.order {
+                    prop_assert_eq!(cache.entries[user].write, *write);
+                }
+            }
+        }
+    }
 }

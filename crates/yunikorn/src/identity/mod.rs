@@ -4,22 +4,15 @@
 //! (yunikorn-core v1.8.0 `pkg/common/security/usergroup.go:148-224`). Every access question is about the
 //! result, an [`Identity`].
 //!
-//! * [`convert`]: converts a request into an identity, or YuniKorn's refusal.
+//! * [`convert`]: converts a request into an identity, or YuniKorn's refusal; a cache stores earlier requests,
+//!   which decide about later ones.
 //! * [`resolver`]: the sources of groups.
-//! * [`accounts`]: groups by numbers, as operating systems keep them.
-//! * [`groups_file`]: users and groups written in a file.
-//! * [`cache`]: earlier requests, which decide about later ones.
 
-pub mod accounts;
-pub mod cache;
 pub mod convert;
-pub mod groups_file;
 pub mod resolver;
 
-pub use cache::UserCache;
-pub use convert::{Claim, Refusal, identify};
-pub use groups_file::CODES;
-pub use resolver::{GroupResolver, NoResolver, ResolverKind};
+pub use convert::{Claim, UserCache, identify};
+pub use resolver::{CODES, GroupResolver, NoResolver, Refusal, ResolverKind};
 
 use serde::{Deserialize, Serialize};
 

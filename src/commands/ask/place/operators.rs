@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::workload::{strings, text};
 use crate::output::Failure;
-use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::YUNIKORN;
 use yunikorn::admission::request::{APP_ID, APPLICATION_ID, OLD_QUEUE, Pod, QUEUE, SPARK_APP_SELECTOR};
 
 /// The label of an application that Spark names when it starts.

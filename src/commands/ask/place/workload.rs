@@ -15,7 +15,7 @@ use crate::source::input::split::split;
 use crate::source::request::key_value;
 use crate::source::subjects::service_account;
 use go_compat::diag::quoted;
-use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::YUNIKORN;
 use yunikorn::admission::request::{Kind, Pod, QUEUE};
 use yunikorn_access::placement::{Naming, Workload};
 
