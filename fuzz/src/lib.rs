@@ -154,8 +154,15 @@ pub fn access_review(data: &[u8]) {
 pub fn xml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     for reading in [Reading::Hadoop, Reading::Cloudera] {
-        let wanted =
-            Files { reading, scheduler: (0, text), site: Some((1, text)), defined: &[], core: &[], name: "" };
+        let wanted = Files {
+            reading,
+            scheduler: (0, text),
+            site: Some((1, text)),
+            mapred: Some((2, text)),
+            defined: &[],
+            core: &[],
+            name: "",
+        };
         let _ = (Source::fair(wanted, &mut Vec::new()), Source::capacity(wanted, &mut Vec::new()));
     }
 }

@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use roxmltree::Node;
 
 use super::codes;
-use super::export::{self, Exported};
+use super::export;
 use super::xml::{self, Text};
 use super::{FileDiagnostic, Location};
 use go_compat::diag::{Diagnostic, Span, quoted};
+use yunikorn::application::properties;
 use yunikorn::application::yarn_acl::trim;
 
 /// Most replacements of variables in one value (`MAX_SUBST`).
@@ -91,7 +92,7 @@ impl Configuration {
         findings: &mut Vec<FileDiagnostic>,
     ) -> Result<(), Diagnostic> {
         if let Some(exported) = export::read(text)? {
-            for Exported { key, value, span } in exported {
+            for properties::Property { key, value, span } in exported {
                 let verbatim = text.get(span.start..span.end) == Some(value.as_str());
                 // Written into Hadoop's XML, an empty value sets nothing.
                 let value = (!value.is_empty()).then_some(Text { text: value, span, verbatim });

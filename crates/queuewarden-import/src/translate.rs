@@ -4,16 +4,16 @@
 //! that a difference can be explained.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
-use super::names::{Mapped, Names, subject};
-use super::yarn::{OfJobs, Queue, Setting, Source};
-use super::{FileDiagnostic, codes};
+use crate::names::{Mapped, Names, subject};
+use crate::yarn::{OfJobs, Queue, Setting, Source};
+use crate::{FileDiagnostic, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
 use yunikorn::acl::{Acl, List};
-use yunikorn::application::carry;
-use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::YARN_ADMIN;
+use yunikorn::application::{carry, codes as application_codes};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{ByRight, Right};
 use yunikorn_access::subject::Subject;
@@ -294,4 +294,44 @@ fn acl_of(carried: &[Carried]) -> Acl {
     // All of them have been checked. If one were refused, nobody would have access, and the comparison would
     // show it.
     Acl::named(&users, &groups).unwrap_or_default()
+}
+
+// Writes the queues as a queues.yaml.
+
+impl Imported {
+    /// Returns the text of a queues.yaml with these queues and their ACLs.
+    pub fn queues_yaml(&self) -> String {
+        let mut text = String::from("partitions:\n  - name: default\n    queues:\n");
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); self.queues.len()];
+        for (at, queue) in self.queues.iter().enumerate() {
+            if let Some(siblings) = queue.parent.and_then(|parent| below.get_mut(parent)) {
+                siblings.push(at);
+            }
+        }
+        let mut next: Vec<(usize, usize)> = vec![(0, 3)];
+        while let Some((at, level)) = next.pop() {
+            let children = below.get(at).map(Vec::as_slice).unwrap_or_default();
+            self.queue(at, level, !children.is_empty(), &mut text);
+            next.extend(children.iter().rev().map(|child| (*child, level.saturating_add(2))));
+        }
+        text
+    }
+
+    fn queue(&self, at: usize, level: usize, has_children: bool, text: &mut String) {
+        let Some(queue) = self.queues.get(at) else { return };
+        let pad = "  ".repeat(level);
+        // Characters of a queue's name need no escape between double quotes. Writing to a text does not fail.
+        let _ = writeln!(text, "{pad}- name: \"{}\"", queue.name);
+        for right in Right::ALL {
+            let acl = queue.acls.get(right);
+            if !acl.is_nobody() {
+                let _ = writeln!(text, "{pad}  {}: {}", right.key(), acl.yaml());
+            }
+        }
+        if has_children {
+            let _ = writeln!(text, "{pad}  queues:");
+        } else if queue.is_parent {
+            let _ = writeln!(text, "{pad}  parent: true");
+        }
+    }
 }

@@ -7,12 +7,12 @@
 //!
 //! `allowed` has the parts of a pattern that pass.
 
+mod allowed;
+
 use crate::diag::{Code, Diagnostic, Span, quoted};
 use regex_syntax::ast::{self, ErrorKind};
 use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind, Look};
-
-mod allowed;
 
 /// Limits the bytes of a pattern. With [`MAX_DEPTH`] and [`MAX_SIZE`] it keeps patterns far below the limits
 /// of Go, which depend on how Go simplifies: 1,000 levels of its tree, and 3.3 million instructions, of which

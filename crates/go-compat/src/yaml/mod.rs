@@ -21,11 +21,6 @@
 //!   no YAML behind it;
 //! * numbers that Go converts differently on different machines.
 
-use crate::diag::{Code, Diagnostic};
-pub use node::{Kind, KindIn, Mark, Node, NodeIn, Style};
-use read::{Reader, first_odd_character};
-pub use resolve::{Number, boolean, number};
-
 pub mod decode;
 pub mod edit;
 mod node;
@@ -35,6 +30,12 @@ mod resolve;
 mod samples;
 #[cfg(test)]
 mod tests;
+
+pub use node::{Kind, KindIn, Mark, Node, NodeIn, Style};
+pub use resolve::{Number, boolean, number};
+
+use crate::diag::{Code, Diagnostic};
+use read::{Reader, first_odd_character};
 
 /// Larger texts are refused before they are parsed: a `ConfigMap` cannot hold more than 1 MiB, and what
 /// it holds compressed unpacks to more.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::Spark;
-use crate::export::{self, Exported, Form};
+use crate::export::{self, Form};
 use crate::{FileDiagnostic, Location, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::List;
@@ -90,8 +90,7 @@ fn read_one(text: &str) -> Result<Vec<Property>, Diagnostic> {
     if Form::of(text) != Form::Json {
         return Ok(properties::read(text));
     }
-    let exported = export::read(text)?.unwrap_or_default().into_iter();
-    Ok(exported.map(|Exported { key, value, span }| Property { key, value, span }).collect())
+    Ok(export::read(text)?.unwrap_or_default())
 }
 
 /// Returns the effective value of each key, in the order in which the keys are first written.

@@ -3,11 +3,12 @@
 //! `YuniKorn` itself reports little: it refuses with one sentence for all mistakes, or accepts and drops
 //! names in silence.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::dropped::{Form, List, is_quote, space_name, why_dropped};
 use super::names::Iter;
 use super::{Acl, codes, parse};
 use go_compat::diag::{Diagnostic, Replacement, Span, is_cut, quoted, unlisted};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The most findings that are listed; more are only counted. Errors come first.
 pub const MAX_FINDINGS: usize = 100;

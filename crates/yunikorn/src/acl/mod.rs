@@ -4,17 +4,18 @@
 //!
 //! There is no deny entry in `YuniKorn`: an ACL only ever adds access to what the queues above grant.
 
+pub mod codes;
+mod dropped;
+pub mod lint;
+mod names;
+
 pub use dropped::List;
 pub(crate) use dropped::{Form, why_dropped};
 pub use lint::{Analysis, findings, lint};
 pub(crate) use names::is_name;
 pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
-use std::fmt;
 
-pub mod codes;
-mod dropped;
-pub mod lint;
-mod names;
+use std::fmt;
 
 /// An ACL in force. Its names all match [`USER_NAME`] and [`GROUP_NAME`], and a wildcard has no names beside
 /// it: an `Acl` cannot hold what `YuniKorn` would drop, so what is printed is what will be in force.

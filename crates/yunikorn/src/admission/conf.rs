@@ -1,5 +1,7 @@
 //! The admission controller's configuration as far as it decides about `user.info`.
 
+use std::fmt;
+
 use super::codes::NOT_A_BOOLEAN;
 use super::keys::{
     BYPASS_AUTH, BYPASS_NAMESPACES, DEFAULT_GENERATE_UNIQUE_APP_ID, EXTERNAL_GROUPS, EXTERNAL_USERS,
@@ -12,7 +14,6 @@ use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
 use go_compat::go_regex::GoRegex;
-use std::fmt;
 
 /// The admission controller's configuration, read from the merged ConfigMaps.
 #[derive(Debug, Clone, PartialEq, Eq)]

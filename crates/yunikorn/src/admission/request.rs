@@ -1,9 +1,10 @@
 //! The input of the admission controller: the part of an `AdmissionReview` that it reads, and its view of the
 //! cluster.
 
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
+
+use serde::Serialize;
 
 /// The annotation that names the user who submits.
 pub const USER_INFO: &str = "yunikorn.apache.org/user.info";

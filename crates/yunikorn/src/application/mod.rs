@@ -7,17 +7,18 @@
 //!
 //! The questions themselves are in `yunikorn_access::application`.
 
-pub use codes::CODES;
-pub use settings::{ApplicationAcl, OwnRules, Rules};
-use std::fmt;
-use std::str::FromStr;
-pub use yarn_acl::YarnAcl;
-
 pub mod carry;
 pub mod codes;
 pub mod properties;
 pub mod settings;
 pub mod yarn_acl;
+
+pub use codes::CODES;
+pub use settings::{ApplicationAcl, OwnRules, Rules};
+pub use yarn_acl::YarnAcl;
+
+use std::fmt;
+use std::str::FromStr;
 
 // The rules by which a question about an application is answered.
 //

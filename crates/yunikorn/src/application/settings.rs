@@ -41,7 +41,8 @@ pub const SPARK_MODIFY: &str = "spark.modify.acls";
 pub const SPARK_MODIFY_GROUPS: &str = "spark.modify.acls.groups";
 
 /// `MapReduce`'s own settings, which decide nothing here.
-const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];
+/// Settings of `MapReduce`'s own servers, which answer nothing here.
+pub const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];
 const OWN_KEYS: [&str; 2] = [VIEW_ACL, MODIFY_ACL];
 const YARN_KEYS: [&str; 4] = [YARN_ENABLE, YARN_ADMIN, YARN_VIEW, YARN_MODIFY];
 /// The settings of a Spark driver that are read.

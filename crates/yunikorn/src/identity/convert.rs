@@ -8,12 +8,13 @@
 //! `YuniKorn` has one cache for all partitions and no bound on it. Here it is one per owner, and bounded: the
 //! entry with the oldest write is removed first, and its user is resolved anew.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::Identity;
 use super::resolver::{GroupResolver, Refusal};
 use crate::config::names::is_user;
 use crate::version::Version;
 use jiff::Timestamp;
-use std::collections::{BTreeMap, HashMap};
 
 /// The time for which groups are valid, in seconds (`usergroup.go:39`).
 pub const POSITIVE_LIFETIME: i64 = 300;

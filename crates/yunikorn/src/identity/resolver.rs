@@ -4,11 +4,12 @@
 //! `YuniKorn` makes its resolver once in a process, from the first partition it loads, and never again: a
 //! reload with another type changes nothing, and further partitions share the first one's.
 
+use std::collections::BTreeMap;
+
 use crate::config::Config;
 use go_compat::diag::{Code, Diagnostic, quoted};
 use go_compat::yaml::decode::{List, Map, decode};
 use go_compat::yaml::parse_in;
-use std::collections::BTreeMap;
 
 /// The reason why the scheduler refuses the user of a request, or why the user's groups are not known.
 /// Displays as `YuniKorn`'s message, but for `Undecided`.

@@ -5,17 +5,18 @@
 //! * Text takes every scalar as it is written; booleans and numbers take no text in quotes.
 //! * `<<` adds the keys that a mapping does not have itself. Of several sources the first one counts.
 
-use super::edit::Step;
-use super::read::unsure;
-use super::{DECODE, KindIn, NodeIn};
-use crate::diag::{Diagnostic, Span, quoted};
+#[cfg(test)]
+mod tests;
+mod values;
+
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-#[cfg(test)]
-mod tests;
-mod values;
+use super::edit::Step;
+use super::read::unsure;
+use super::{DECODE, KindIn, NodeIn};
+use crate::diag::{Diagnostic, Span, quoted};
 
 /// A Go slice: `None` is nil.
 pub type List<T> = Option<Vec<T>>;

@@ -1,10 +1,11 @@
 //! Text, booleans and numbers.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Decode, Decoder, List, Location, Map, NodePath, Record, Spanned};
 use crate::yaml::edit::Step;
 use crate::yaml::resolve::{Number, boolean, number};
 use crate::yaml::{KindIn, NodeIn, Style};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The floats from here on are not converted to the same integer by every processor.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;

@@ -1,11 +1,12 @@
 //! The changes of a mapping: in its text and in its tree.
 
+use std::collections::HashMap;
+
 use super::find::{Finder, Mapping, before, indicator, line_end, newline, pair_end};
 use super::{Edit, Pair, Splice, Step, refuse, shown};
 use crate::diag::{Diagnostic, Span};
 use crate::go_json;
 use crate::yaml::{KindIn, NodeIn, Style};
-use std::collections::HashMap;
 
 /// The changes of one mapping.
 pub(super) struct Change<'e> {

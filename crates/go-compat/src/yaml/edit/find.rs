@@ -1,10 +1,11 @@
 //! From a path to the mapping it leads to, as long as nothing on the way is shared with another part of the
 //! text.
 
+use std::collections::HashSet;
+
 use super::{Pair, Step, refuse, shown};
 use crate::diag::{Diagnostic, Span};
 use crate::yaml::{KindIn, NodeIn, Style};
-use std::collections::HashSet;
 
 /// A mapping that may be edited.
 pub(super) struct Mapping<'n> {

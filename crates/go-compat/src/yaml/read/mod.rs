@@ -9,15 +9,16 @@
 
 #![allow(clippy::unnecessary_box_returns, reason = "a refusal goes into results, whose size it would make")]
 
-use super::{MAX_DEPTH, MAX_NODES, NodeIn, SYNTAX, TOO_LARGE, UNSURE};
-use crate::diag::{Diagnostic, Span};
-use block::Behind;
-use std::collections::HashMap;
-
 mod anchor;
 mod block;
 mod flow;
 mod scalar;
+
+use std::collections::HashMap;
+
+use super::{MAX_DEPTH, MAX_NODES, NodeIn, SYNTAX, TOO_LARGE, UNSURE};
+use crate::diag::{Diagnostic, Span};
+use block::Behind;
 
 /// A position in a text, and what was read in front of it.
 pub(super) struct Reader<'t> {

@@ -1,9 +1,10 @@
 //! Scalars without quotes.
 
+use std::borrow::Cow;
+
 use super::{Problem, Read, Reader, ends_line, is_gap, is_space, syntax, unsure};
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
-use std::borrow::Cow;
 
 /// Adds what line breaks between two lines of text mean: a space for one, else one break less.
 fn fold(value: &mut String, breaks: usize) {

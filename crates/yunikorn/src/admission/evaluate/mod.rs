@@ -1,6 +1,9 @@
 //! Evaluates a request as the admission controller does, and finds who then submits (yunikorn-k8shim v1.8.0
 //! `pkg/admission/admission_controller.go:116-322`, `metadata/usergroup.go`).
 
+#[cfg(test)]
+mod tests;
+
 use super::conf::{Access, AccessControl, Choice, Conf};
 use super::keys::SYSTEM_USERS;
 use super::request::{
@@ -10,9 +13,6 @@ use super::request::{
 };
 use super::user_info::{Submitter, UserInfo};
 use go_compat::diag::quoted;
-
-#[cfg(test)]
-mod tests;
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

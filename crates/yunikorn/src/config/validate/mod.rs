@@ -5,6 +5,14 @@
 //! order, because only the first error is reported. Its texts are kept word for word. Where Go walks a map in
 //! random order, here it is the order of the names.
 
+mod limits;
+mod placement;
+
+pub(super) use placement::{RULE_NAMES, check as check_placement, check_rule_name};
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use super::codes::{
     ACL_PARTS, MAX_APPLICATIONS, NODE_SORT, PARTITION_DUPLICATE, QUEUE_DUPLICATE, QUEUE_NAME, QUEUES_MISSING,
     RESOURCES, ROOT_RESOURCES, TOO_LARGE,
@@ -16,12 +24,6 @@ use crate::version::Version;
 use crate::{acl, queue};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Spanned, items};
-pub(super) use placement::{RULE_NAMES, check as check_placement, check_rule_name};
-use std::borrow::Cow;
-use std::collections::HashSet;
-
-mod limits;
-mod placement;
 
 /// The name of the partition that has none.
 pub(super) const DEFAULT_PARTITION: &str = "default";
