@@ -258,3 +258,9 @@ fn fewer_nodes_can_be_asked_for() {
     assert_eq!(within(aliases, 12).unwrap_err().code, TOO_LARGE);
     assert!(within("{", 10).is_ok(), "it is no YAML, and not too large");
 }
+
+/// Of a large configuration there are tens of thousands, in two trees at once while it is changed.
+#[test]
+fn a_node_is_small() {
+    assert!(size_of::<NodeIn<'_>>() <= 64);
+}

@@ -6,10 +6,10 @@
 //! default, with a line in its log.
 //!
 //! * [`keys`]: their names and defaults.
-//! * [`lists`]: lists of regular expressions as the admission controller reads them.
-//! * [`render`]: lists of regular expressions written so that they are read as they were meant.
-//! * `pitfalls`: expressions that match more, or less, than they seem to.
-//! * [`trusted`]: expressions that trust accounts of operators and add-ons.
+//! * [`lists`]: lists of regular expressions as the admission controller reads them, and written so that they
+//!   are read as they were meant.
+//! * [`pitfalls`]: expressions that match more, or less, than they seem to, or trust more people than they
+//!   name.
 //! * [`conf`]: the decisions of the access keys and of the filtering keys.
 //! * [`request`]: the input of the admission controller, and the changes it makes.
 //! * [`evaluate`](mod@evaluate): its answer.
@@ -21,18 +21,15 @@ pub mod conf;
 pub mod evaluate;
 pub mod keys;
 pub mod lists;
-mod pitfalls;
-pub mod render;
+pub mod pitfalls;
 pub mod request;
-pub mod trusted;
 pub mod user_info;
 
 pub use codes::CODES;
 pub use conf::{Access, AccessControl, Allowed, Conf, Filtering};
 pub use evaluate::{Evaluation, Outcome, evaluate, generated_id, remedies};
 pub use keys::{BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, KEYS, SYSTEM_USERS, TRUST_CONTROLLERS};
-pub use lists::PatternList;
-pub use render::render_list;
+pub use lists::{PatternList, render_list};
 pub use request::{Kind, Operation, Patch, Pod, Request, Surroundings, Workload};
 pub use user_info::{Submitter, UserInfo};
 

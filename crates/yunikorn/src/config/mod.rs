@@ -8,7 +8,6 @@
 pub mod activate;
 mod checksum;
 pub mod codes;
-mod dead;
 pub mod flatten;
 pub mod keys;
 mod lint;

@@ -9,6 +9,8 @@
 mod tests;
 mod values;
 
+pub use values::{Number, boolean, number};
+
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,7 +9,6 @@
 //! around a node, `quote` writes scalars.
 
 mod change;
-mod find;
 #[cfg(test)]
 mod proofs;
 #[cfg(test)]

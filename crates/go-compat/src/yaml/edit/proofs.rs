@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::find::content;
+use super::change::content;
 use super::written::texts;
 use super::{EDIT, Edit, Step, apply};
 use crate::yaml::Style;

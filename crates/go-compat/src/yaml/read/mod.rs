@@ -72,7 +72,8 @@ fn is_gap(byte: u8) -> bool {
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    /// Reads no more than so many nodes.
+    pub(super) fn new(text: &'t str, nodes: usize) -> Self {
         let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Self {
             text,
@@ -81,18 +82,13 @@ impl<'t> Reader<'t> {
             ended: false,
             depth: 0,
             nodes: 0,
-            most: MAX_NODES,
+            most: nodes.min(MAX_NODES),
             copied: 0,
             anchor_line: None,
             anchors: HashMap::new(),
             items: Vec::new(),
             pairs: Vec::new(),
         }
-    }
-
-    /// Reads no more than so many nodes.
-    pub(super) fn at_most(self, nodes: usize) -> Self {
-        Self { most: nodes.min(MAX_NODES), ..self }
     }
 
     /// Reads the first document, if there is one.
