@@ -12,10 +12,9 @@ use crate::{FileDiagnostic, Location, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::List;
 use yunikorn::acl::lint::MAX_FINDINGS;
-use yunikorn::application::carry;
 use yunikorn::application::properties::{self, Property};
 use yunikorn::application::settings::{KEYS, SparkRules};
-use yunikorn::application::{Dialect, Rules, codes as application_codes};
+use yunikorn::application::{Dialect, Rules, codes as application_codes, yarn_acl};
 
 /// Largest file that is read, in bytes.
 const MAX_TEXT: usize = 8 << 20;
@@ -249,5 +248,5 @@ fn misread(kind: List, name: &str) -> Option<Diagnostic> {
                 .help("write users and groups into settings of their own, with commas between them"),
         );
     }
-    carry::objection(kind, name).filter(|found| MISREAD.contains(&found.code))
+    yarn_acl::objection(kind, name).filter(|found| MISREAD.contains(&found.code))
 }

@@ -1,13 +1,12 @@
 //! Applications in access questions: their owner, and the rules that decide who else may view, kill or move
 //! them.
 //!
-//! * [`yarn_acl`]: YARN's ACL text as Hadoop reads it; [`carry`]: the same text as `YuniKorn` reads it.
+//! * [`yarn_acl`]: YARN's ACL text as Hadoop reads it, and as `YuniKorn` reads it.
 //! * [`settings`]: the settings of a cluster and of an application, as YARN and Spark read them, and the rules
 //!   that an application in `YuniKorn` brings itself; [`properties`]: the files that contain them.
 //!
 //! The questions themselves are in `yunikorn_access::application`.
 
-pub mod carry;
 pub mod codes;
 pub mod properties;
 pub mod settings;

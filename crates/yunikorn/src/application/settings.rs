@@ -7,8 +7,8 @@
 //! `yarn.admin.acl`. Of Spark's two owners (the driver's `user.name` and `SPARK_USER`) neither is a setting:
 //! the given owner counts as both.
 
-use super::yarn_acl::{YarnAcl, trim};
-use super::{Dialect, Reading, carry, codes};
+use super::yarn_acl::{self, YarnAcl, trim};
+use super::{Dialect, Reading, codes};
 use crate::acl::codes::MORE;
 use crate::acl::{self, Acl, Match};
 use crate::queue::nearest;
@@ -430,7 +430,7 @@ fn refusal(key: &str, value: &str) -> Option<Diagnostic> {
 fn misreadings(key: &str, text: &str, reading: Reading) -> impl Iterator<Item = Diagnostic> {
     const OF_YUNIKORN: [Code; 5] =
         [codes::DROPPED, codes::REAL_USER, codes::NOBODY_BY_NAME, codes::OTHER_FORM, MORE];
-    let found = carry::lint(text, reading).diagnostics.into_iter();
+    let found = yarn_acl::lint(text, reading).diagnostics.into_iter();
     found.filter(|finding| !OF_YUNIKORN.contains(&finding.code)).map(move |finding| Diagnostic {
         severity: Severity::Warning,
         message: format!("`{key}`: {}", finding.message),

@@ -31,19 +31,12 @@ pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
 
 /// All findings about single values.
 pub(super) fn findings(text: &str, config: &SchedulerConfig, version: Version) -> Vec<Diagnostic> {
-    let mut findings = Vec::new();
-    for partition in items(&config.partitions) {
-        partition_findings(text, partition, version, &mut findings);
-    }
-    findings
+    let of_partition = |partition| partition_findings(text, partition, version);
+    items(&config.partitions).iter().flat_map(of_partition).collect()
 }
 
-fn partition_findings(
-    text: &str,
-    partition: &PartitionConfig,
-    version: Version,
-    findings: &mut Vec<Diagnostic>,
-) {
+fn partition_findings(text: &str, partition: &PartitionConfig, version: Version) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
     let resolver = &partition.user_group_resolver.kind;
     if matches!(resolver.as_str(), "os" | "ldap") {
         let message = format!(
@@ -72,12 +65,13 @@ fn partition_findings(
     }
     for rule in items(&partition.placement_rules) {
         for rule in std::iter::successors(Some(rule), |rule| rule.parent.as_deref()) {
-            filter_findings(&rule.filter, findings);
+            filter_findings(&rule.filter, &mut findings);
         }
     }
     for queue in items(&partition.queues) {
-        queue_findings(text, queue, version, findings);
+        queue_findings(text, queue, version, &mut findings);
     }
+    findings
 }
 
 fn filter_findings(filter: &Filter, findings: &mut Vec<Diagnostic>) {
@@ -89,24 +83,16 @@ fn filter_findings(filter: &Filter, findings: &mut Vec<Diagnostic>) {
         findings
             .push(Diagnostic::warning(FILTER_TYPE, message).at(kind.span).help(help).replace(replacement));
     }
-    list_findings(items(&filter.users), "user", is_user, findings);
-    list_findings(items(&filter.groups), "group", is_group, findings);
+    findings.extend(list_findings(items(&filter.users), "user", is_user));
+    findings.extend(list_findings(items(&filter.groups), "group", is_group));
 }
 
-fn list_findings(
-    names: &[Spanned],
-    kind: &str,
-    is_name: impl Fn(&str) -> bool,
-    findings: &mut Vec<Diagnostic>,
-) {
-    match names {
-        [] => {}
-        [only] => findings.extend(only_finding(only, is_name).map(|finding| finding.at(only.span))),
-        names => {
-            let ignored = names.iter().filter(|name| !is_name(name.as_str()));
-            findings.extend(ignored.map(|name| ignored_finding(name.as_str(), kind).at(name.span)));
-        }
+fn list_findings(names: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+    if let [only] = names {
+        return only_finding(only, is_name).map(|finding| finding.at(only.span)).into_iter().collect();
     }
+    let ignored = names.iter().filter(|name| !is_name(name.as_str()));
+    ignored.map(|name| ignored_finding(name.as_str(), kind).at(name.span)).collect()
 }
 
 /// Reports on the only name in a list. It is an expression if it has one of the characters that make one

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::conf::{Access, AccessControl, Choice, Conf};
+use super::conf::{Access, AccessControl, Choice, Conf, Filtering};
 use super::keys::SYSTEM_USERS;
 use super::request::{
     ALLOW_PREEMPTION, ANNOTATIONS, APP, APP_ID, APPLICATION_ID, IGNORE_APPLICATION, Kind, LABELS, OLD_QUEUE,
@@ -58,6 +58,9 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
 
 /// The patches of an allowed request; or an outcome without patches, which may be "allowed" too.
 type Answer = Result<Vec<Patch>, Outcome>;
+
+/// A choice by namespace.
+type Choose = fn(&Filtering, &str, &Texts) -> Result<Choice, &'static str>;
 
 /// An evaluation under way: its input, and the steps and remedies so far.
 struct Evaluator<'a> {
@@ -134,18 +137,16 @@ impl Evaluator<'_> {
     }
 
     fn is_processed(&mut self) -> Result<bool, Outcome> {
-        let annotations = &self.surroundings.namespace_annotations;
-        let choice = self.conf.filtering.processes(self.request.namespace(), annotations);
-        self.chosen(choice, "go to YuniKorn")
+        self.chosen(Filtering::processes, "go to YuniKorn")
     }
 
     fn is_labelled(&mut self) -> Result<bool, Outcome> {
-        let annotations = &self.surroundings.namespace_annotations;
-        let choice = self.conf.filtering.labels(self.request.namespace(), annotations);
-        self.chosen(choice, "get an application ID")
+        self.chosen(Filtering::labels, "get an application ID")
     }
 
-    fn chosen(&mut self, choice: Result<Choice, &'static str>, what: &str) -> Result<bool, Outcome> {
+    fn chosen(&mut self, choose: Choose, what: &str) -> Result<bool, Outcome> {
+        let annotations = &self.surroundings.namespace_annotations;
+        let choice = choose(&self.conf.filtering, self.request.namespace(), annotations);
         let Choice { yes, because } = choice.map_err(Outcome::Unknown)?;
         let not = if yes { "" } else { "do not " };
         self.steps.push(format!("pods of the namespace {not}{what}: {because}"));
