@@ -52,24 +52,22 @@ impl Speller<'_> {
     /// Checks a part and those in it. Returns the largest product of nested counts in it.
     fn part(&mut self, ast: &Ast) -> Result<usize, Diagnostic> {
         match ast {
-            Ast::Empty(_) | Ast::Dot(_) => Ok(1),
-            Ast::Flags(set) => self.flags(&set.flags).map(|()| 1),
-            Ast::Literal(literal) => self.literal(literal).map(|()| 1),
-            Ast::Assertion(assertion) => self.assertion(&assertion.kind, &assertion.span).map(|()| 1),
-            Ast::ClassUnicode(class) => Err(self.refusal(UNPROVEN_CLASS, &class.span)),
-            Ast::ClassPerl(class) => {
-                self.replace(&class.span, ascii(class));
-                Ok(1)
-            }
+            Ast::Empty(_) | Ast::Dot(_) => {}
+            Ast::Flags(set) => self.flags(&set.flags)?,
+            Ast::Literal(literal) => self.literal(literal)?,
+            Ast::Assertion(assertion) => self.assertion(&assertion.kind, &assertion.span)?,
+            Ast::ClassUnicode(class) => return Err(self.refusal(UNPROVEN_CLASS, &class.span)),
+            Ast::ClassPerl(class) => self.replace(&class.span, ascii(class)),
             Ast::ClassBracketed(class) => match &class.kind {
-                ClassSet::Item(item) => self.set_item(item).map(|()| 1),
-                ClassSet::BinaryOp(operation) => Err(self.refusal(READ_DIFFERENTLY, &operation.span)),
+                ClassSet::Item(item) => self.set_item(item)?,
+                ClassSet::BinaryOp(operation) => return Err(self.refusal(READ_DIFFERENTLY, &operation.span)),
             },
-            Ast::Repetition(repetition) => self.repetition(repetition),
-            Ast::Group(group) => self.group(group),
-            Ast::Alternation(alternation) => self.parts(&alternation.asts),
-            Ast::Concat(concat) => self.parts(&concat.asts),
+            Ast::Repetition(repetition) => return self.repetition(repetition),
+            Ast::Group(group) => return self.group(group),
+            Ast::Alternation(alternation) => return self.parts(&alternation.asts),
+            Ast::Concat(concat) => return self.parts(&concat.asts),
         }
+        Ok(1)
     }
 
     fn parts(&mut self, parts: &[Ast]) -> Result<usize, Diagnostic> {

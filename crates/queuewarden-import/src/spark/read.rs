@@ -42,16 +42,10 @@ impl Spark {
             findings.push(FileDiagnostic { file: Some(file), diagnostic });
             return None;
         }
-        let mut read = Vec::new();
-        for (file, text) in files.iter().enumerate() {
-            match read_one(text) {
-                Ok(properties) => read.push(properties),
-                Err(diagnostic) => {
-                    findings.push(FileDiagnostic { file: Some(file), diagnostic });
-                    return None;
-                }
-            }
-        }
+        let read = files.iter().enumerate().map(|(file, text)| {
+            read_one(text).map_err(|diagnostic| FileDiagnostic { file: Some(file), diagnostic })
+        });
+        let read = read.collect::<Result<_, _>>().map_err(|refused| findings.push(refused)).ok()?;
         let settings = last_ones(read, findings);
         for (key, (value, location)) in &settings {
             let (key, is_empty) = (key.as_str(), value.is_empty());

@@ -195,7 +195,8 @@ impl Reader<'_> {
                         format!("Hadoop reads of this `{tag}` its first piece only: {}", quoted(&text.text));
                     self.warn(field, codes::CUT, message, "write it as one text");
                 }
-                Ok(Setting::element(self.file, text, self.reading))
+                let location = Location { file: self.file, span: text.span };
+                Ok(Setting::written(text.text, location, text.verbatim, self.reading))
             }
             First::Nothing => {
                 let message =

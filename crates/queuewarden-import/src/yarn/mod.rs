@@ -22,7 +22,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::configuration::{Configuration, Value};
 use crate::export::Form;
-use crate::xml::Text;
 use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use yunikorn::application::{Reading, YarnAcl};
@@ -269,17 +268,10 @@ impl Setting {
         Self { file: Some(file), ..Self::default_of(true) }
     }
 
-    /// Reads an ACL from an element of an XML file.
-    pub(super) fn element(file: usize, text: Text, reading: Reading) -> Self {
-        let acl = YarnAcl::parse(&text.text, reading);
-        Self {
-            acl,
-            set: true,
-            location: Some(Location { file, span: text.span }),
-            file: Some(file),
-            verbatim: text.verbatim,
-            text: text.text,
-        }
+    /// Reads an ACL that is written somewhere.
+    fn written(text: String, location: Location, verbatim: bool, reading: Reading) -> Self {
+        let acl = YarnAcl::parse(&text, reading);
+        Self { text, acl, set: true, location: Some(location), file: Some(location.file), verbatim }
     }
 
     /// Reads an ACL from a property.
@@ -291,9 +283,7 @@ impl Setting {
         reading: Reading,
         findings: &mut Vec<FileDiagnostic>,
     ) -> Result<Self, Refused> {
-        if let Some(refusal) = value.refusal() {
-            return Err(Box::new(refusal));
-        }
+        value.check()?;
         if let Some(variable) = &value.unbound {
             let message = format!(
                 "the variable {} is not known here, so that this is read as {}",
@@ -304,9 +294,7 @@ impl Setting {
                 Diagnostic::warning(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
             findings.push(FileDiagnostic::at(value.location, finding));
         }
-        let acl = YarnAcl::parse(&value.text, reading);
-        let (location, file) = (Some(value.location), Some(value.location.file));
-        Ok(Self { acl, set: true, location, file, verbatim: value.verbatim, text: value.text })
+        Ok(Self::written(value.text, value.location, value.verbatim, reading))
     }
 
     /// Returns the location of a part of the text; the location of the whole text when that is not known.

@@ -47,7 +47,7 @@ fn report_settings(
         .filter_map(|key| Some((*key, configuration.get(key)?)))
         .collect();
     let others = values.iter().filter(|(key, _)| *key != YARN_ADMIN);
-    findings.extend(others.filter_map(|(_, value)| value.refusal()));
+    findings.extend(others.filter_map(|(_, value)| value.check().err().map(|refused| *refused)));
     let (rules, reported) =
         Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
     for diagnostic in reported {

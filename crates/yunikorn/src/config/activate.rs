@@ -73,17 +73,10 @@ pub fn reload(
     if missing.is_empty() { Ok(()) } else { Err(ReloadError::Hangs { missing }) }
 }
 
-/// Every active partition that the configuration does not have, as diagnostics.
-pub(super) fn missing_partitions(error: &ReloadError) -> Vec<Diagnostic> {
-    let ReloadError::Hangs { missing } = error else {
-        return Vec::new();
-    };
-    let missing = missing.iter().map(|name| {
-        Diagnostic::error(PARTITION_MISSING, format!("the active partition `{name}` is missing")).help(
-            "keep it in the text: a scheduler that has to remove a partition hangs until it is restarted",
-        )
-    });
-    missing.collect()
+/// Reports that the configuration does not have an active partition.
+pub(super) fn missing_partition(name: &String) -> Diagnostic {
+    Diagnostic::error(PARTITION_MISSING, format!("the active partition `{name}` is missing"))
+        .help("keep it in the text: a scheduler that has to remove a partition hangs until it is restarted")
 }
 
 /// `newPartitionContext` (`partition.go:79`), as far as it can fail.

@@ -145,8 +145,8 @@ impl Assessment {
         if let Err(error) = &starts {
             lint::add(&mut diagnostics, error.clone());
         }
-        if let Err(error) = &reloads {
-            diagnostics.extend(activate::missing_partitions(error));
+        if let Err(ReloadError::Hangs { missing }) = &reloads {
+            diagnostics.extend(missing.iter().map(activate::missing_partition));
         }
         Self {
             config: Config::from_validated(validated),
