@@ -6,14 +6,14 @@ use queuewarden_e2e::{TestCluster, eventually, operator};
 use serde_json::json;
 
 use super::load::Load;
-use super::{grant, helm, leader, rolled_out, run, switch_on};
+use super::{LABEL, grant, helm, leader, rolled_out, run, switch_on};
 
 /// The endpoints without which nobody writes a QueueAcl, nor creates pods.
 const STRICT: [&str; 3] = ["webhooks.enabled=true", "webhooks.validating=true", "webhooks.userInfo=strict"];
 
 async fn strict(cluster: &TestCluster) -> Result<Load> {
-    helm(&["webhooks.enabled=true"]).await?;
-    helm(&STRICT).await?;
+    helm(cluster, &["webhooks.enabled=true"]).await?;
+    helm(cluster, &STRICT).await?;
     switch_on(cluster).await?;
     grant(cluster, "prod", json!({"users": ["alice"]})).await?;
     Load::start(cluster, "dev").await
@@ -79,7 +79,7 @@ async fn a_drained_node_costs_no_request() -> Result<()> {
         let load = strict(cluster).await?;
         let (node, _) = leader(cluster).await?;
         let drain = ["drain", &node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=2m"];
-        let selector = ["--pod-selector", "app.kubernetes.io/name=queuewarden"];
+        let selector = ["--pod-selector", LABEL];
         let drained = cluster.kubectl(&[&drain[..], &selector].concat()).await;
         let ready = rolled_out(cluster).await;
         cluster.kubectl(&["uncordon", &node]).await?;
