@@ -139,8 +139,8 @@ impl Flattened {
         self.get(HOT_REFRESH).and_then(|value| go_bool(&value.text)).unwrap_or(true)
     }
 
-    /// The settings that cannot be read, with the reasons. One of them makes the shim ignore all changes, and end when it
-    /// starts (`schedulerconf.go:157`).
+    /// The settings that cannot be read, with the reasons. One of them makes the shim ignore all changes, and
+    /// end when it starts (`schedulerconf.go:157`).
     pub fn unreadable(&self, version: Version) -> impl Iterator<Item = (&str, Diagnostic)> {
         self.values().filter_map(move |(key, value)| Some((key, settings::check(key, &value.text, version)?)))
     }
