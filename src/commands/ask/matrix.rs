@@ -9,7 +9,7 @@ use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
 use crate::source::past::PastArgs;
 use crate::source::request;
-use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
+use crate::source::session::EXIT_CODES_OF_LISTS;
 use queuewarden_api::answer::{Answers, Cell, Matrix};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
@@ -44,9 +44,7 @@ pub struct MatrixArgs {
     #[arg(long, value_parser = request::verb)]
     verb: Option<Right>,
     #[command(flatten)]
-    past: PastArgs,
-    #[command(flatten)]
-    source: SourceArgs,
+    source: PastArgs,
     #[command(flatten)]
     output: FormatArgs,
 }
@@ -56,7 +54,7 @@ pub struct MatrixArgs {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &MatrixArgs, console: Console) -> Result<Exit, Failure> {
-    let session = args.past.open(&args.source, console)?;
+    let session = args.source.open(console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;

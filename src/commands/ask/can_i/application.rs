@@ -100,9 +100,9 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
     let RequestArgs { target, identity, application, source, format, .. } = args;
     let (name, queue) = target_of(target, application)?;
     let move_to = move_to(verb, application)?;
-    let files = source.filename.iter().chain(&source.files.base);
+    let files = source.source.filename.iter().chain(&source.source.files.base);
     reads_standard_input_once(files.chain(&application.file))?;
-    let session = args.past.open(source, console)?;
+    let session = source.open(console)?;
     let identity = identity.resolve(&session, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;

@@ -51,9 +51,7 @@ pub struct RequestArgs {
     #[command(flatten)]
     pub(crate) application: ApplicationArgs,
     #[command(flatten)]
-    pub(crate) past: PastArgs,
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
+    pub(crate) source: PastArgs,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     pub(crate) format: AnswerFormat,
@@ -101,8 +99,8 @@ impl RequestArgs {
             return Err(Failure::Usage(words.to_owned()));
         }
         let queue = request::queue(&self.target).map_err(Failure::Usage)?;
-        let session = match self.past.open(&self.source, console) {
-            Err(failure @ Failure::Forbidden(_)) if !self.past.is_given() => {
+        let session = match self.source.open(console) {
+            Err(failure @ Failure::Forbidden(_)) if !self.source.is_past() => {
                 return self.about_oneself(right, failure, show, console);
             }
             session => session?,
@@ -175,7 +173,7 @@ impl RequestArgs {
         show: Show,
         console: Console,
     ) -> Result<Exit, Failure> {
-        let SourceArgs { cluster, files, partition, .. } = &self.source;
+        let SourceArgs { cluster, files, partition, .. } = &self.source.source;
         let other = cluster.live || files.now.is_some() || self.format != AnswerFormat::default();
         if other || self.identity != IdentityArgs::default() || show == Show::Everything {
             return Err(failure);
