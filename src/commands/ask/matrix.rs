@@ -127,15 +127,15 @@ fn subjects(args: &MatrixArgs, tree: &Tree) -> Vec<Subject> {
 
 /// Builds a row for each queue, with a column for each subject. `show` formats a subject's rights on a queue.
 fn table(answer: &Matrix, show: fn(&[&Cell]) -> String) -> Table {
-    let subjects: Vec<String> = answer.subjects.iter().map(ToString::to_string).collect();
-    let mut rights: HashMap<(&str, String), Vec<&Cell>> = HashMap::new();
+    let mut rights: HashMap<(&String, &Subject), Vec<&Cell>> = HashMap::new();
     for cell in &answer.cells {
-        rights.entry((&cell.queue, cell.subject.to_string())).or_default().push(cell);
+        rights.entry((&cell.queue, &cell.subject)).or_default().push(cell);
     }
-    let mut table = Table::new(iter::once("QUEUE".to_owned()).chain(subjects.iter().cloned()));
+    let subjects = answer.subjects.iter().map(ToString::to_string);
+    let mut table = Table::new(iter::once("QUEUE".to_owned()).chain(subjects));
     for queue in &answer.queues {
-        let cell = |subject: &String| show(rights.get(&(queue, subject.clone())).map_or(&[], Vec::as_slice));
-        table.row(iter::once(queue.clone()).chain(subjects.iter().map(cell)));
+        let cell = |subject| show(rights.get(&(queue, subject)).map_or(&[], Vec::as_slice));
+        table.row(iter::once(queue.clone()).chain(answer.subjects.iter().map(cell)));
     }
     table
 }
