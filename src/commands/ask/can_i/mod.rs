@@ -29,8 +29,8 @@ pub struct CanIArgs {
     quiet: bool,
 }
 
-/// A question about one queue or one application; `explain` answers it with every ACL that YuniKorn evaluates,
-/// in order, or with every clause of the rules about an application.
+/// A question about one queue or one application; `explain` answers it with every ACL that YuniKorn
+/// evaluates, in order, or with every clause of the rules about an application.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RequestArgs {
     /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
