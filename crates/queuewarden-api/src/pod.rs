@@ -72,8 +72,8 @@ impl Resource for Decoded {
     }
 }
 
-/// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server stores
-/// a megabyte that a client writes there, and decoded it takes fifteen times as much.
+/// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server
+/// stores a megabyte that a client writes there, and decoded it takes fifteen times as much.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
