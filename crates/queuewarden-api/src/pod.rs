@@ -88,25 +88,16 @@ struct Metadata {
 }
 
 fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let Metadata {
-        name,
-        namespace,
-        uid,
-        resource_version,
-        creation_timestamp,
-        labels,
-        annotations,
-        owner_references,
-    } = Metadata::deserialize(deserializer)?;
+    let read = Metadata::deserialize(deserializer)?;
     Ok(ObjectMeta {
-        name,
-        namespace,
-        uid,
-        resource_version,
-        creation_timestamp,
-        labels,
-        annotations,
-        owner_references,
+        name: read.name,
+        namespace: read.namespace,
+        uid: read.uid,
+        resource_version: read.resource_version,
+        creation_timestamp: read.creation_timestamp,
+        labels: read.labels,
+        annotations: read.annotations,
+        owner_references: read.owner_references,
         ..ObjectMeta::default()
     })
 }

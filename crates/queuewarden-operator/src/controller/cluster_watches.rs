@@ -38,6 +38,7 @@ use yunikorn_access::user_info::Mode;
 const PAGE: u32 = 32;
 
 type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
+type CachedEntry<S, M> = Cached<CachedObject<Entry<S, M>>>;
 
 /// All watches, and those that are about to replace them.
 ///
@@ -388,9 +389,7 @@ fn queue_acl_to_cached(object: DynamicObject) -> Cached<CachedObject<QueueAclEnt
     to_cached::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
 }
 
-fn policy_to_cached(
-    object: DynamicObject,
-) -> Cached<CachedObject<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
+fn policy_to_cached(object: DynamicObject) -> CachedEntry<AdmissionPolicySpec, AdmissionPolicySpec> {
     to_cached::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
@@ -398,7 +397,7 @@ fn config_to_cached(object: DynamicObject) -> Cached<CachedObject<ConfigEntry>> 
     to_cached::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
-fn access_test_to_cached(object: DynamicObject) -> Cached<CachedObject<Entry<AccessTestSpec, ()>>> {
+fn access_test_to_cached(object: DynamicObject) -> CachedEntry<AccessTestSpec, ()> {
     to_cached::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
@@ -406,10 +405,5 @@ fn access_test_to_cached(object: DynamicObject) -> Cached<CachedObject<Entry<Acc
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
-    Cached {
-        name: state.name.clone(),
-        resource_version: state.resource_version.clone(),
-        stamp: state.resource_version.clone(),
-        value: Arc::new(state),
-    }
+    Cached::by_version(state.name.clone(), state.resource_version.clone(), state)
 }

@@ -22,26 +22,23 @@ use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN,
 /// The watches of the configurations, one by one, because the shipped `ClusterRole` allows no
 /// more.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct IdentityWebhookWatches {
-    mutating: Watch<Vec<Webhook>>,
-    validating: Watch<Vec<Webhook>>,
-    yunikorn: Watch<Vec<Webhook>>,
-}
+pub struct IdentityWebhookWatches([(Watch<Vec<Webhook>>, &'static str); 3]);
 
 impl IdentityWebhookWatches {
     /// Starts to watch.
     pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
         let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
         let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
-        let watch = |kind: &ApiResource, name: &str, label: &'static str| {
+        let watch = |kind: &ApiResource, name: &'static str, label: &'static str| {
             let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-            Watch::start(client, |client| Api::all_with(client, kind), config, to_cached, label, changed)
+            let api = |client| Api::all_with(client, kind);
+            (Watch::start(client, api, config, to_cached, label, changed), name)
         };
-        Self {
-            mutating: watch(&mutating, MUTATING, "mutatingwebhookconfigurations-user-info"),
-            validating: watch(&validating, VALIDATING, "validatingwebhookconfigurations-user-info"),
-            yunikorn: watch(&mutating, YUNIKORN, "mutatingwebhookconfigurations-yunikorn"),
-        }
+        Self([
+            watch(&mutating, MUTATING, "mutatingwebhookconfigurations-user-info"),
+            watch(&validating, VALIDATING, "validatingwebhookconfigurations-user-info"),
+            watch(&mutating, YUNIKORN, "mutatingwebhookconfigurations-yunikorn"),
+        ])
     }
 
     /// Returns whether the configurations are still being read. A watch that is denied, or fails for long,
@@ -51,7 +48,7 @@ impl IdentityWebhookWatches {
             |problem: Problem| problem.code != Some(403) && now.duration_since(problem.since) < FORBIDDEN_FOR;
         let is_read =
             |watch: &Watch<_>| watch.cache().synced() || !watch.progress().problem().is_none_or(waits);
-        !self.all().iter().all(|(watch, _)| is_read(watch))
+        !self.0.iter().all(|(watch, _)| is_read(watch))
     }
 
     /// Checks that pods get their aliases. `left_alone` are `YuniKorn`'s namespace and queuewarden's. While a
@@ -60,7 +57,7 @@ impl IdentityWebhookWatches {
     /// # Errors
     /// The reason why they do not, and what to do.
     pub fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
-        for (watch, name) in self.all() {
+        for (watch, name) in &self.0 {
             let synced = watch.cache().synced();
             let problem = watch.progress().problem();
             if let Some(problem) = problem.filter(|problem| !synced || problem.is_denied(now)) {
@@ -71,7 +68,7 @@ impl IdentityWebhookWatches {
                 ));
             }
         }
-        let [mutating, validating, yunikorn] = self.all().map(|(watch, name)| watch.get(name));
+        let [mutating, validating, yunikorn] = self.0.each_ref().map(|(watch, name)| watch.get(name));
         let [mutating, validating, yunikorn] =
             [&mutating, &validating, &yunikorn].map(|webhooks| webhooks.as_deref().map(Vec::as_slice));
         check(mutating, validating, yunikorn, left_alone)
@@ -79,22 +76,13 @@ impl IdentityWebhookWatches {
 
     /// Returns the progress of the watches.
     pub fn progress(&self) -> [&Arc<Progress>; 3] {
-        self.all().map(|(watch, _)| watch.progress())
-    }
-
-    fn all(&self) -> [(&Watch<Vec<Webhook>>, &'static str); 3] {
-        [(&self.mutating, MUTATING), (&self.validating, VALIDATING), (&self.yunikorn, YUNIKORN)]
+        self.0.each_ref().map(|(watch, _)| watch.progress())
     }
 }
 
 /// Converts a configuration for the cache.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn to_cached(object: DynamicObject) -> Cached<Vec<Webhook>> {
-    let resource_version = object.resource_version().unwrap_or_default();
-    Cached {
-        name: object.name_any(),
-        stamp: resource_version.clone(),
-        resource_version,
-        value: Arc::new(webhooks(&object.data)),
-    }
+    let version = object.resource_version().unwrap_or_default();
+    Cached::by_version(object.name_any(), version, webhooks(&object.data))
 }

@@ -126,12 +126,7 @@ fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, boo
 
 /// Converts an object for the cache. Every change matters, because nobody else should write here.
 fn to_cached(object: MirrorObject) -> Cached<MirrorObject> {
-    Cached {
-        name: object.name.clone(),
-        resource_version: object.resource_version.clone(),
-        stamp: object.resource_version.clone(),
-        value: Arc::new(object),
-    }
+    Cached::by_version(object.name.clone(), object.resource_version.clone(), object)
 }
 
 /// Carries the steps out in order, several at a time, while `may_write` holds; returns the result of each

@@ -139,13 +139,8 @@ impl Lines {
 }
 
 tokio::task_local! {
-    /// The address that the request of this task comes from.
-    static PEER: Option<SocketAddr>;
-}
-
-/// Answers a request of this peer; lines that are written meanwhile name it.
-pub(super) async fn from_peer<A>(peer: Option<SocketAddr>, answer: impl Future<Output = A>) -> A {
-    PEER.scope(peer, answer).await
+    /// The address that the request of this task comes from; lines name it.
+    pub(super) static PEER: Option<SocketAddr>;
 }
 
 /// Returns the peer as text; empty where there is none.

@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use super::applications::{Applications, ApplicationsMode};
 use super::bounds::{RequestLimits, bound};
 use super::caller::Callers;
-use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
+use super::certificates::loader::{CertificateFiles, Follower};
 use super::listener::{ConnectionLimits, Server};
 use super::lookups::Lookups;
 use super::permission::Permissions;
@@ -72,13 +72,9 @@ pub struct Https {
     token_audience: Vec<String>,
 }
 
-/// Returns the names of all endpoints.
-fn names() -> Vec<&'static str> {
-    Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect()
-}
-
 fn endpoint(text: &str) -> Result<Endpoint, String> {
     let endpoint = Endpoint::ALL.iter().find(|endpoint| endpoint.name == text).copied();
+    let names = || Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect::<Vec<_>>();
     endpoint.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }
 
@@ -120,7 +116,6 @@ impl Open {
     ) -> Result<Self, OpenError> {
         let mut keeping = JoinSet::new();
         let pair = https.tls_cert_file.clone().zip(https.tls_private_key_file.clone());
-        let pair = pair.map(|(certificate, key)| CertificatePaths { certificate, key });
         if pair.is_none() {
             let secret = (namespace.unwrap_or(client.default_namespace()), https.tls_secret.as_str());
             keeping.spawn(Follower::new(client, secret, identity.clone(), Arc::clone(health)).run());
