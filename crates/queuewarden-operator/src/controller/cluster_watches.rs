@@ -8,20 +8,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::DynamicObject;
+use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::cache::{Cache, Cached, Moment};
 use super::clock;
 use super::current_object::{CachedObject, CurrentObject, to_cached};
-use super::identity_webhook::IdentityWebhookWatches;
 use super::mirror::MirrorWatches;
-use super::watch::{Progress, Watch};
+use super::watch::{FORBIDDEN_FOR, Problem, Progress, Watch};
 use go_compat::diag::Diagnostic;
+use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN, check, webhooks};
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
 use queuewarden_client::objects::api;
@@ -406,4 +409,73 @@ fn access_test_to_cached(object: DynamicObject) -> CachedEntry<AccessTestSpec, (
 fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
     Cached::by_version(state.name.clone(), state.resource_version.clone(), state)
+}
+
+/// The watches of the registration of the user-info webhook, by which the plan knows whether pods get their
+/// aliases. The rights to it come with manifests/user-info. So it is watched only while an `AdmissionPolicy` says
+/// that names are enforced; the configurations are watched one by one, because the shipped `ClusterRole` allows no
+/// more.
+struct IdentityWebhookWatches([(Watch<Vec<Webhook>>, &'static str); 3]);
+
+impl IdentityWebhookWatches {
+    /// Starts to watch.
+    fn start(client: &Client, changed: &Arc<Notify>) -> Self {
+        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+        let watch = |kind: &ApiResource, name: &'static str, label: &'static str| {
+            let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+            let api = |client| Api::all_with(client, kind);
+            (Watch::start(client, api, config, webhooks_to_cached, label, changed), name)
+        };
+        Self([
+            watch(&mutating, MUTATING, "mutatingwebhookconfigurations-user-info"),
+            watch(&validating, VALIDATING, "validatingwebhookconfigurations-user-info"),
+            watch(&mutating, YUNIKORN, "mutatingwebhookconfigurations-yunikorn"),
+        ])
+    }
+
+    /// Returns whether the configurations are still being read. A watch that is denied, or fails for long,
+    /// does not count, because withdrawals are more important.
+    fn reading(&self, now: Timestamp) -> bool {
+        let waits =
+            |problem: Problem| problem.code != Some(403) && now.duration_since(problem.since) < FORBIDDEN_FOR;
+        let is_read =
+            |watch: &Watch<_>| watch.cache().synced() || !watch.progress().problem().is_none_or(waits);
+        !self.0.iter().all(|(watch, _)| is_read(watch))
+    }
+
+    /// Checks that pods get their aliases. `left_alone` are `YuniKorn`'s namespace and queuewarden's. While a
+    /// watch fails that has worked, the last state counts, unless it is denied for long.
+    ///
+    /// # Errors
+    /// The reason why they do not, and what to do.
+    fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
+        for (watch, name) in &self.0 {
+            let synced = watch.cache().synced();
+            let problem = watch.progress().problem();
+            if let Some(problem) = problem.filter(|problem| !synced || problem.is_denied(now)) {
+                return Err(format!(
+                    "queuewarden cannot read the webhook configuration {name}; install manifests/user-info, \
+                     whose ClusterRole lets it: {}",
+                    problem.message
+                ));
+            }
+        }
+        let [mutating, validating, yunikorn] = self.0.each_ref().map(|(watch, name)| watch.get(name));
+        let [mutating, validating, yunikorn] =
+            [&mutating, &validating, &yunikorn].map(|webhooks| webhooks.as_deref().map(Vec::as_slice));
+        check(mutating, validating, yunikorn, left_alone)
+    }
+
+    /// Returns the progress of the watches.
+    fn progress(&self) -> [&Arc<Progress>; 3] {
+        self.0.each_ref().map(|(watch, _)| watch.progress())
+    }
+}
+
+/// Converts a configuration for the cache.
+#[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
+fn webhooks_to_cached(object: DynamicObject) -> Cached<Vec<Webhook>> {
+    let version = object.resource_version().unwrap_or_default();
+    Cached::by_version(object.name_any(), version, webhooks(&object.data))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -18,9 +18,10 @@ use super::cache::{Cached, Moment};
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
 use queuewarden_client::call::call;
+use queuewarden_client::objects::post_params;
 use queuewarden_plan::rbac_mirror::{MirrorAction, MirrorChanges, MirrorStep};
 use queuewarden_plan::snapshot::{
-    FIELD_MANAGER, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
+    MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
 };
 
 /// The number of writes that run at the same time.
@@ -172,10 +173,9 @@ where
 {
     let MirrorStep { kind, name, last, .. } = step;
     let api = Api::<K>::all(client.clone());
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
     let written = match (object, last.clone()) {
-        (Some(object), None) => call(api.create(&params, &object)).await.map(Some),
-        (Some(object), Some(_)) => call(api.replace(name, &params, &object)).await.map(Some),
+        (Some(object), None) => call(api.create(&post_params(), &object)).await.map(Some),
+        (Some(object), Some(_)) => call(api.replace(name, &post_params(), &object)).await.map(Some),
         (None, last) => {
             let precondition =
                 |(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) };

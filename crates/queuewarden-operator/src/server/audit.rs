@@ -158,7 +158,7 @@ impl Audit {
     pub(super) fn note(&self, health: &Health, decided: &AuditRecord<'_>) {
         let AuditRecord { verb, decision, clause, refused, by, user, queue, object, reason } = *decided;
         health.metrics.decided(verb, decision, clause);
-        let line = self.lines(|lines| lines.decided(Instant::now(), refused, by, object));
+        let line = lock(&self.lines).decided(Instant::now(), refused, by, object);
         let Some(left_out) = line else { return };
         tracing::info!(
             target: "queuewarden::audit",
@@ -184,14 +184,10 @@ impl Audit {
         if !matches!(status, 400 | 408 | 413 | 429) {
             return;
         }
-        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), LineShare::Unread)) else {
+        let Some(left_out) = lock(&self.lines).take(Instant::now(), LineShare::Unread) else {
             return;
         };
         tracing::info!(target: "queuewarden::audit", endpoint, status, peer = peer(), left_out, "Not read");
-    }
-
-    fn lines<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {
-        change(&mut lock(&self.lines))
     }
 }
 

@@ -17,7 +17,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
-use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -29,7 +29,7 @@ use crate::controller::clock;
 use crate::server::tls::TlsError;
 use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
 use queuewarden_client::call::{CallError, call};
-use queuewarden_plan::snapshot::FIELD_MANAGER;
+use queuewarden_client::objects::{patch_params, post_params};
 
 /// The largest number of steps in one round: enough to remove, create and sign everything.
 const STEPS: usize = 2 * MOST;
@@ -100,15 +100,13 @@ impl Keeper {
         }
         let data = Some(desired.data());
         if stored.as_ref().is_none_or(|stored| stored.data != data) {
-            let params =
-                PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
             let written = if let Some(stored) = stored {
                 let secret = Secret { data, ..stored };
-                call(self.secrets.replace(&self.name, &params, &secret)).await
+                call(self.secrets.replace(&self.name, &post_params(), &secret)).await
             } else {
                 let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
                 let secret = Secret { metadata, data, ..Secret::default() };
-                call(self.secrets.create(&params, &secret)).await
+                call(self.secrets.create(&post_params(), &secret)).await
             };
             written.map_err(|error| TlsError(format!(
                 "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to \
@@ -190,8 +188,7 @@ async fn inject_into(
     if let (Some(change), Some(version)) = (change.as_object_mut(), object.metadata.resource_version) {
         change.insert("metadata".to_owned(), json!({"resourceVersion": version}));
     }
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    call(objects.patch(name, &params, &Patch::Merge(&change))).await?;
+    call(objects.patch(name, &patch_params(), &Patch::Merge(&change))).await?;
     tracing::info!(kind = resource.kind, name, "Registered the authority of the certificate");
     Ok(())
 }
