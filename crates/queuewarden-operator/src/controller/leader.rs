@@ -218,19 +218,18 @@ impl Candidate {
         let Some(spec) = self.election.release(precise()) else {
             return;
         };
-        match timeout(CALL_TIMEOUT, self.give_up(spec)).await {
+        let give_up = async {
+            let lease = self.take_lease().await?;
+            if let Some(lease) = lease.filter(|lease| self.election.is_ours(lease)) {
+                self.write(Some(lease), spec).await?;
+            }
+            Ok::<_, kube::Error>(())
+        };
+        match timeout(CALL_TIMEOUT, give_up).await {
             Ok(Ok(())) => tracing::info!(lease = self.name, "Released the lease"),
             Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "Could not release the lease"),
             Err(_) => tracing::warn!(lease = self.name, "Could not release the lease in time"),
         }
-    }
-
-    async fn give_up(&mut self, spec: LeaseSpec) -> Result<(), kube::Error> {
-        let lease = self.take_lease().await?;
-        if let Some(lease) = lease.filter(|lease| self.election.is_ours(lease)) {
-            self.write(Some(lease), spec).await?;
-        }
-        Ok(())
     }
 }
 

@@ -118,16 +118,30 @@ impl Keeper {
         Ok(())
     }
 
-    /// Publishes the authorities to the API server.
+    /// Publishes the authorities to the API server: writes the bundle into every object that does not have it
+    /// yet.
     async fn publish(&mut self) -> Result<(), TlsError> {
         let bundle = self.material.bundle();
         self.reported = None;
-        inject(&self.client, &bundle).await.map_err(|error| {
-            TlsError(format!(
-                "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: \
-                 {error}"
-            ))
-        })?;
+        let bytes = ByteString(bundle.as_bytes().to_vec());
+        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+        let service = ApiResource::erase::<APIService>(&());
+        let targets = VALIDATING.iter().map(|name| (&validating, *name));
+        let targets = targets.chain(MUTATING.iter().map(|name| (&mutating, *name)));
+        let mut problem = None;
+        for (resource, name) in targets.chain([(&service, API_SERVICE)]) {
+            if let Err(error) = inject(&self.client, resource, name, &bytes).await {
+                problem.get_or_insert_with(|| {
+                    TlsError(format!(
+                        "cannot tell the API server whose certificate it will see, so it goes on seeing the old \
+                         one: {} {name}: {error}",
+                        resource.kind
+                    ))
+                });
+            }
+        }
+        problem.map_or(Ok(()), Err)?;
         self.reported = Some(bundle);
         Ok(())
     }
@@ -155,27 +169,7 @@ fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
     (!local && !blind && !reported).then(|| json!({"spec": {"caBundle": bundle}}))
 }
 
-/// Writes the bundle, PEM, into every object that does not have it yet.
-///
-/// # Errors
-/// When an object could not be read or written; the others were.
-pub async fn inject(client: &Client, bundle: &str) -> Result<(), String> {
-    let bundle = ByteString(bundle.as_bytes().to_vec());
-    let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
-    let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
-    let targets = VALIDATING.iter().map(|name| (&validating, *name));
-    let targets = targets.chain(MUTATING.iter().map(|name| (&mutating, *name)));
-    let service = ApiResource::erase::<APIService>(&());
-    let mut problem = None;
-    for (resource, name) in targets.chain([(&service, API_SERVICE)]) {
-        if let Err(error) = inject_into(client, resource, name, &bundle).await {
-            problem.get_or_insert_with(|| format!("{} {name}: {error}", resource.kind));
-        }
-    }
-    problem.map_or(Ok(()), Err)
-}
-
-async fn inject_into(
+async fn inject(
     client: &Client,
     resource: &ApiResource,
     name: &str,
