@@ -40,7 +40,9 @@ pub async fn create(
     match call_within(WRITE, maps(client, namespace).create(&post_params(), &map)).await {
         Ok(map) => Ok(Some(map)),
         Err(error) if error.is_conflict() => Ok(None),
-        Err(error) if error.is_not_found() => Err(no_namespace(namespace)),
+        Err(error) if error.is_not_found() => Err(WriteFailure::Transient(format!(
+            "namespace `{namespace}` does not exist; create it, or correct `spec.namespace` of the YuniKornConfig"
+        ))),
         Err(error) => Err(failure(&error)),
     }
 }
@@ -113,12 +115,6 @@ async fn check_kinds(client: &Client) -> Result<(), WriteFailure> {
 
 fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), namespace)
-}
-
-fn no_namespace(namespace: &str) -> WriteFailure {
-    WriteFailure::Transient(format!(
-        "namespace `{namespace}` does not exist; create it, or correct `spec.namespace` of the YuniKornConfig"
-    ))
 }
 
 /// Separates failures that pass by themselves from lasting ones. The refusal of an admission webhook, or of a

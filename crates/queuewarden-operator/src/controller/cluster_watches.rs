@@ -136,10 +136,10 @@ impl ClusterWatches {
     pub fn current_object(&self, kind: ResourceKind, name: &str) -> Option<CurrentObject> {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            ResourceKind::QueueAcl => queue_acls.cache().get(name).map(CurrentObject::from_cached),
-            ResourceKind::AdmissionPolicy => policies.cache().get(name).map(CurrentObject::from_cached),
-            ResourceKind::YuniKornConfig => configs.cache().get(name).map(CurrentObject::from_cached),
-            ResourceKind::QueueAccessTest => access_tests.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::QueueAcl => queue_acls.store().get(name).map(CurrentObject::from_cached),
+            ResourceKind::AdmissionPolicy => policies.store().get(name).map(CurrentObject::from_cached),
+            ResourceKind::YuniKornConfig => configs.store().get(name).map(CurrentObject::from_cached),
+            ResourceKind::QueueAccessTest => access_tests.store().get(name).map(CurrentObject::from_cached),
         }
     }
 
@@ -147,16 +147,16 @@ impl ClusterWatches {
     pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            ResourceKind::QueueAcl => queue_acls.cache().learn_status(queue_acl_to_cached(object)),
-            ResourceKind::AdmissionPolicy => policies.cache().learn_status(policy_to_cached(object)),
-            ResourceKind::YuniKornConfig => configs.cache().learn_status(config_to_cached(object)),
-            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(access_test_to_cached(object)),
+            ResourceKind::QueueAcl => queue_acls.store().learn_status(queue_acl_to_cached(object)),
+            ResourceKind::AdmissionPolicy => policies.store().learn_status(policy_to_cached(object)),
+            ResourceKind::YuniKornConfig => configs.store().learn_status(config_to_cached(object)),
+            ResourceKind::QueueAccessTest => access_tests.store().learn_status(access_test_to_cached(object)),
         }
     }
 
     /// Returns the moment before a request about the ConfigMap `name`; `None` when it is not watched.
     pub fn moment(&self, name: &str) -> Option<Moment> {
-        Some(self.map(name)?.cache().moment())
+        Some(self.map(name)?.store().moment())
     }
 
     /// Returns the current version of the ConfigMap `name`, if it is known.
@@ -168,14 +168,14 @@ impl ClusterWatches {
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
         let map = config_map_to_cached(map);
         if let Some((watch, moment)) = self.map(&map.name).zip(moment) {
-            watch.cache().learn(map, moment);
+            watch.store().learn(map, moment);
         }
     }
 
     /// Notes that our request found no ConfigMap `name`.
     pub fn forget_config_map(&self, name: &str) {
         if let Some(watch) = self.map(name) {
-            watch.cache().forget(name);
+            watch.store().forget(name);
         }
     }
 
@@ -223,9 +223,9 @@ impl Watches {
     }
 
     fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
-        if !(self.queue_acls.cache().synced()
-            && self.policies.cache().synced()
-            && self.configs.cache().synced()
+        if !(self.queue_acls.store().synced()
+            && self.policies.store().synced()
+            && self.configs.store().synced()
             && self.knows_access_tests())
         {
             return None;
@@ -253,9 +253,9 @@ impl Watches {
         }
         Some(Snapshot {
             config,
-            queue_acls: shared(&self.queue_acls.cache()),
-            policies: entries(&self.policies.cache()),
-            access_tests: entries(&self.access_tests.cache()),
+            queue_acls: shared(&self.queue_acls.store()),
+            policies: entries(&self.policies.store()),
+            access_tests: entries(&self.access_tests.store()),
             defaults,
             base,
             output,
@@ -267,7 +267,7 @@ impl Watches {
     /// Returns whether the tests were read, or cannot be read because the kind is not installed or the
     /// operator has no right to it. Access is managed without them.
     fn knows_access_tests(&self) -> bool {
-        self.access_tests.cache().synced() || self.access_tests.progress().is_refused()
+        self.access_tests.store().synced() || self.access_tests.progress().is_refused()
     }
 
     /// Watches the ConfigMaps that the `YuniKornConfig` names now.
@@ -298,7 +298,7 @@ impl Watches {
         let enforces = |spec: &AdmissionPolicySpec| {
             spec.user_info.as_ref().is_some_and(|settings| settings.mode == Mode::Enforce)
         };
-        let needed = self.policies.cache().objects().any(|policy| {
+        let needed = self.policies.store().objects().any(|policy| {
             let Entry { spec, in_force, .. } = &*policy.entry;
             spec.as_ref().is_ok_and(enforces) || in_force.as_ref().is_some_and(enforces)
         });
@@ -348,7 +348,7 @@ impl Maps {
     }
 
     fn synced(&self) -> bool {
-        self.watches.values().all(|watch| watch.cache().synced())
+        self.watches.values().all(|watch| watch.store().synced())
     }
 
     fn get(&self, name: &str) -> Option<Arc<ConfigMapState>> {
@@ -440,7 +440,7 @@ impl IdentityWebhookWatches {
         let waits =
             |problem: Problem| problem.code != Some(403) && now.duration_since(problem.since) < FORBIDDEN_FOR;
         let is_read =
-            |watch: &Watch<_>| watch.cache().synced() || !watch.progress().problem().is_none_or(waits);
+            |watch: &Watch<_>| watch.store().synced() || !watch.progress().problem().is_none_or(waits);
         !self.0.iter().all(|(watch, _)| is_read(watch))
     }
 
@@ -451,7 +451,7 @@ impl IdentityWebhookWatches {
     /// The reason why they do not, and what to do.
     fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
         for (watch, name) in &self.0 {
-            let synced = watch.cache().synced();
+            let synced = watch.store().synced();
             let problem = watch.progress().problem();
             if let Some(problem) = problem.filter(|problem| !synced || problem.is_denied(now)) {
                 return Err(format!(

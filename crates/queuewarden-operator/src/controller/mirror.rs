@@ -79,7 +79,7 @@ impl MirrorWatches {
     /// Returns whether the objects are still being read. A watch that fails does not count, because the
     /// queues are more important.
     pub fn reading(&self) -> bool {
-        self.0.values().any(|watch| !watch.cache().synced() && watch.progress().problem().is_none())
+        self.0.values().any(|watch| !watch.store().synced() && watch.progress().problem().is_none())
     }
 
     /// Returns the progress of the watches.
@@ -89,7 +89,7 @@ impl MirrorWatches {
 
     /// Returns the current moment for each kind. Call it before steps are taken.
     pub fn moments(&self) -> BTreeMap<MirrorKind, Moment> {
-        self.0.iter().map(|(kind, watch)| (*kind, watch.cache().moment())).collect()
+        self.0.iter().map(|(kind, watch)| (*kind, watch.store().moment())).collect()
     }
 
     /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
@@ -97,12 +97,12 @@ impl MirrorWatches {
         match answer {
             StepResult::Written(kind, object) | StepResult::Stale(kind, object) => {
                 if let Some((watch, moment)) = self.0.get(&kind).zip(moments.get(&kind)) {
-                    watch.cache().learn(to_cached(object), *moment);
+                    watch.store().learn(to_cached(object), *moment);
                 }
             }
             StepResult::Removed(kind, name) => {
                 if let Some(watch) = self.0.get(&kind) {
-                    watch.cache().forget(&name);
+                    watch.store().forget(&name);
                 }
             }
         }
@@ -111,7 +111,7 @@ impl MirrorWatches {
 
 /// Returns all objects of a watch, and whether the list is complete. Locks once.
 fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, bool) {
-    let cache = watch.cache();
+    let cache = watch.store();
     let objects = cache.objects().map(|object| (object.name.clone(), Arc::clone(object)));
     (objects.collect(), cache.synced())
 }

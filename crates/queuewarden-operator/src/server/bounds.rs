@@ -22,8 +22,9 @@ use tracing::Instrument as _;
 use super::api_error::{ApiError, contained};
 use super::audit::{Audit, PEER};
 use super::listener::{Peer, Slot, guest};
-use super::room::{Crowded, Requests, Room, Share};
+use super::room::{Requests, Room, Share};
 use crate::controller::health::Health;
+use crate::memory::Full;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
 pub const BODY: usize = 6 * 1024 * 1024;
@@ -240,7 +241,7 @@ impl Bound {
         bytes: usize,
         end: Instant,
         slot: Option<&Slot>,
-    ) -> Result<Share, Crowded> {
+    ) -> Result<Share, Full> {
         let peer = parts.extensions.get::<Peer>();
         let guest = guest(&parts.extensions);
         if let Ok(share) = self.room.take(guest, bytes) {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
 use axum::routing::get;
 use futures::FutureExt as _;
 use kube::Client;
@@ -143,7 +142,9 @@ impl Open {
             router,
             limits: ConnectionLimits::DEFAULT,
             requests,
-            is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))),
+            is_api_server: Some(Arc::new(move |peer| {
+                state.callers.webhook_client(peer, &state.webhook_clients).is_ok()
+            })),
             health: Arc::clone(health),
         };
         let listener = TcpListener::bind(address).await.map_err(|error| OpenError::Listen(address, error))?;
@@ -198,16 +199,12 @@ fn probes(health: Arc<Health>, identity: Option<ServerCertificate>) -> Router {
     };
     let ready =
         async move |State(health): State<Arc<Health>>| answer(health.unready().or_else(&without_certificate));
+    let openmetrics = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
     Router::new()
         .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(async move |State(health): State<Arc<Health>>| (openmetrics, health.text())))
         .with_state(health)
-}
-
-async fn metrics(State(health): State<Arc<Health>>) -> impl IntoResponse {
-    let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, openmetrics)], health.text())
 }
 
 fn answer(problem: Option<impl Into<String>>) -> (StatusCode, String) {

@@ -50,7 +50,7 @@ pub enum LoggingError {
 /// # Errors
 /// When the filter cannot be read, or the collector has no address.
 pub fn start(format: LogFormat, filter: &str) -> Result<Logging, LoggingError> {
-    let (selection, handle) = reload::Layer::new(self::filter(filter, None)?);
+    let (selection, handle) = reload::Layer::new(EnvFilter::try_new(directives(filter, None))?);
     let json = match format {
         LogFormat::Auto => !io::stderr().is_terminal(),
         LogFormat::Json => true,
@@ -132,7 +132,8 @@ impl Running {
             );
             return;
         }
-        let changed = filter(&self.at_start, level).map(|filter| self.handle.reload(filter));
+        let changed =
+            EnvFilter::try_new(directives(&self.at_start, level)).map(|filter| self.handle.reload(filter));
         let level = level.unwrap_or("as started");
         match changed {
             Ok(Ok(())) => tracing::info!(level, "Changed the log level"),
@@ -142,12 +143,8 @@ impl Running {
     }
 }
 
-/// Builds the filter of `at_start`, with another level for lines of this crate.
-fn filter(at_start: &str, level: Option<&str>) -> Result<EnvFilter, ParseError> {
-    EnvFilter::try_new(directives(at_start, level))
-}
-
-/// Returns that filter as text: of several directives for one target the last one counts.
+/// Returns the text of the filter `at_start`, with another level for lines of this crate: of several directives
+/// for one target the last one counts.
 fn directives(at_start: &str, level: Option<&str>) -> String {
     // We log problems of the watches ourselves, once each.
     let text = format!("kube_runtime::watcher=off,{at_start}");
@@ -191,7 +188,7 @@ mod tests {
     /// Runs `test` with a log of its own that begins at `at_start`.
     fn logging(at_start: &str, test: impl FnOnce(&Logging, &Lines)) {
         let lines = Lines::default();
-        let (selection, handle) = reload::Layer::new(filter(at_start, None).unwrap());
+        let (selection, handle) = reload::Layer::new(EnvFilter::new(directives(at_start, None)));
         let written = lines.clone();
         let layer = fmt::layer().with_ansi(false).with_writer(move || written.clone());
         let subscriber = Registry::default().with(selection).with(layer);

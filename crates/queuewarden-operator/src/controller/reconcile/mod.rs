@@ -368,19 +368,15 @@ impl Reconciler {
         }
         if plan.write.is_none() {
             self.carryover.contributions = Arc::clone(&plan.contributions);
-            self.find_revision(snapshot, plan);
+            let output = plan.config.as_ref().and_then(|config| config.rest.output.as_ref());
+            // Only a replica that writes hands the text in the output to the history.
+            if let Some(output) = output.filter(|_| self.state.may_write()) {
+                self.history.find(&output.namespace, snapshot, plan);
+            }
         }
         self.health.metrics.planned(snapshot, plan);
         self.health.planned();
         published
-    }
-
-    /// Hands the text in the output to the history, if this replica writes it.
-    fn find_revision(&mut self, snapshot: &Snapshot, plan: &Plan) {
-        let output = plan.config.as_ref().and_then(|config| config.rest.output.as_ref());
-        if let Some(output) = output.filter(|_| self.state.may_write()) {
-            self.history.find(&output.namespace, snapshot, plan);
-        }
     }
 
     async fn know(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {

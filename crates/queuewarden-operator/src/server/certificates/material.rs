@@ -98,7 +98,8 @@ impl Certificate {
     /// When it cannot be used.
     pub fn authority(der: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, TlsError> {
         let key = KeyPair::try_from(key).map_err(|error| unreadable("the authority's key", &error))?;
-        let chain = pem(&der);
+        let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
+        let chain = pem::encode_config(&Pem::new("CERTIFICATE", der.to_vec()), lines);
         Self::parse(der, "the authority", chain, key.serialize_pem())
     }
 
@@ -289,11 +290,6 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
         }
         _ => None,
     }
-}
-
-fn pem(der: &CertificateDer<'_>) -> String {
-    let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
-    pem::encode_config(&Pem::new("CERTIFICATE", der.to_vec()), lines)
 }
 
 pub(super) fn unreadable(what: &str, why: &dyn fmt::Display) -> TlsError {
