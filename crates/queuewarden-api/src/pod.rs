@@ -14,7 +14,7 @@ use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, OLD_QUEUE, QUEUE, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
 };
 use yunikorn::admission::{self, UserInfo};
-use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
+use yunikorn::application::settings::{MODIFY_ACL, VIEW_ACL};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::Naming;
 use yunikorn_access::running::{Pod, id_of};
