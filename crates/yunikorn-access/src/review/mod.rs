@@ -1,12 +1,12 @@
 //! Answers access questions in the form of Kubernetes: a `SubjectAccessReview`, and the answer of an
 //! authorizer.
 //!
-//! * [`request`]: a request about access, all the spellings of it that `kubectl auth can-i` sends, and the answer.
-//! * [`answer`]: decides.
+//! [`request`] has the request, all the spellings of it that `kubectl auth can-i` sends, and the answer to it.
+//! [`answer`](answer()) decides.
 //!
 //! | resource | verbs | answered by |
 //! |---|---|---|
-//! | `queues` | `submit`, `use` (the same, known to kubectl), `administer` | [`check`](super::check) |
+//! | `queues` | `submit`, `use` (the same, known to kubectl), `administer` | [`decide`](mod@super::decide) |
 //! | `applications` | `view`, `modify`, `kill`, `logs`, `move` | [`application`](super::application) |
 //!
 //! An answer is one of three, as in the authorization webhook protocol:
