@@ -18,7 +18,7 @@ use crate::output::manifest::DEFAULT_PARTITION;
 use crate::output::{Console, Failure, text};
 use queuewarden_api::answer::Answers;
 use queuewarden_plan::ObjectRef;
-use queuewarden_plan::ahead::{Ahead, ahead};
+use queuewarden_plan::time::{Ahead, ahead};
 use queuewarden_plan::snapshot::QueueAclEntry;
 use yunikorn::config::Flattened;
 use yunikorn::version::Version;

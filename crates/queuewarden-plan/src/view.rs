@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::grants::attribution::{self, Attribution};
+use crate::grants::Attribution;
+use crate::grants::attribution;
 use go_compat::diag::Span;
 use yunikorn::acl;
 use yunikorn::config::Config;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::source::configuration::{Configuration, ObjectChange};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, VERSION};
-use queuewarden_plan::timeline::Course;
+use queuewarden_plan::time::Course;
 use queuewarden_plan::{admission_keys, merged, risks};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;

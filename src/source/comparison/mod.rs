@@ -13,7 +13,7 @@ use crate::output::manifest::DEFAULT_PARTITION;
 use crate::output::{Console, Failure};
 use answer::{ChangedSetting, Compared, DiffAnswer, UnmovedRight};
 use go_compat::diag::{plural, quoted};
-use queuewarden_plan::timeline::unknown;
+use queuewarden_plan::time::unknown;
 use yunikorn::identity::Identity;
 use yunikorn_access::tree::Tree;
 

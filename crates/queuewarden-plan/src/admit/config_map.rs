@@ -7,10 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ACTIVATION, Response, one_line};
-use crate::effective::merged::merged;
+use crate::admit::{ACTIVATION, Response, one_line};
 use crate::effective::{
-    EffectiveConfig, ParseCache, TextSource, base, config_map_of, text_in, text_in_force,
+    EffectiveConfig, ParseCache, TextSource, base, config_map_of, merged, text_in, text_in_force,
 };
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;

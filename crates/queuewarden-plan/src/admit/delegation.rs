@@ -5,10 +5,10 @@
 //! use their own name; so does the `ValidatingAdmissionPolicy` of `manifests/delegation` in the API server
 //! itself.
 
-use super::{QueueAcl, Versions};
-use crate::decide::evaluate;
+use crate::admit::{QueueAcl, Versions};
 use crate::effective::ParseCache;
 use crate::grants::{Administrators, content, granted, not_administered, resolve, shown};
+use crate::plan::evaluate;
 use crate::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use go_compat::diag::quoted;
 use yunikorn::identity::Identity;

@@ -9,26 +9,26 @@ pub mod config_map;
 mod delegation;
 mod queue_acl;
 
-pub use crate::grants::delegation::Promise;
-
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::access_tests;
 use crate::conditions::{Finding, Reason, Status};
-use crate::decide::evaluate;
 use crate::effective::ParseCache;
-use crate::evaluation::Evaluation;
 use crate::grants::{Keys, attribution, joined, policy};
+use crate::plan::evaluate;
 use crate::snapshot::{
     AccessTestEntry, AdmissionPolicySpec, ConfigEntry, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };
-use crate::time::timeline::{self, Course, Later};
+use crate::time::{Course, Later, unknown};
+use crate::write::decide::Evaluation;
 use go_compat::diag::{Diagnostic, cut};
 use yunikorn::identity::Identity;
 use yunikorn_access::diff::{Direction, Timeline, between_for, impact};
 use yunikorn_access::user_info;
+
+pub use crate::grants::delegation::Promise;
 
 /// Most warnings of one answer.
 const MAX_WARNINGS: usize = 8;
@@ -329,7 +329,7 @@ fn access_changed(
         |decided: &Evaluation<'_>| attribution::trees(decided.queues(), &decided.context.resolved.aliased);
     let (was_now, is_now) = (was.map(now).unwrap_or_default(), now(is));
     let course = Course::new(was.map(|_| before), Some(after));
-    let unknown = course.unknown_from.map(|from| format!("; {}", timeline::unknown(from)));
+    let unknown = course.unknown_from.map(|from| format!("; {}", unknown(from)));
     let [old, new] =
         [course.old, course.new].map(|later| later.into_iter().map(Later::into_step).collect::<Vec<_>>());
     let old = Timeline { now: &was_now, later: &old };

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{
+use crate::access_tests::broken;
+use crate::admit::{
     ACCESS_TEST, CONCURRENT, DELEGATION, QueueAcl, Response, Versions, access_changed, grows, obstacles, put,
 };
-use crate::access_tests::broken;
 use crate::conditions::Reason;
-use crate::decide::evaluate;
 use crate::effective::ParseCache;
-use crate::evaluation::Evaluation;
 use crate::grants::delegation::{NoSpace, Promise, check_space};
 use crate::grants::{Resolved, resolve, returning};
+use crate::plan::evaluate;
 use crate::snapshot::Snapshot;
 use crate::status::without_effect;
+use crate::write::Evaluation;
 use yunikorn::acl::codes::DROPS;
 
 /// The refusal of a change that has no space beside others.

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
-use crate::effective::claim::claim;
+use crate::effective::merged::claim;
 use crate::effective::merged::merged;
 use crate::effective::{KeyClaim, ParseCache, text_in_force};
 use crate::machine::{Action, Event, State, WriteOutcome, step};

@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::managed_keys;
-use crate::effective::config::EffectiveConfig;
-use crate::effective::header;
-use crate::effective::merged::{is_queues_key, queues_key, text_in};
-use crate::effective::parse_cache::{ParseCache, ParsedConfig};
+use crate::effective::merged::queues_key;
+use crate::effective::{
+    EffectiveConfig, ParseCache, ParsedConfig, header, is_queues_key, managed_keys, text_in,
+};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;

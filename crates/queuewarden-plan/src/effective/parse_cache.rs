@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::effective::acl::AclDecisions;
-use crate::effective::header;
+use crate::effective::{AclDecisions, header};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
 use go_compat::yaml::edit::{self, Edit};

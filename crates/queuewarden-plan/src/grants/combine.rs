@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::effective::{AclDecision, AclDecisions, acl_of};
-use crate::grants::contribution::{Contribution, Resolved};
+use crate::grants::{Contribution, Resolved};
 use crate::snapshot::BaseAcl;
 use yunikorn::acl::Acl;
 use yunikorn::config::Config;

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use crate::conditions::Reason;
 use crate::effective::{AclDecisions, acl_of};
-use crate::grants::combine;
-use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved};
+use crate::grants::contribution::Acls;
+use crate::grants::{Contribution, ObjectRefusal, Resolved, combine};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{BaseAcl, Delegation};
 use go_compat::diag::quoted;

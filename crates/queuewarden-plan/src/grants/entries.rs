@@ -6,12 +6,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::conditions::{Status, Type, find as condition};
-use crate::effective::acl_of;
-use crate::effective::merged::merged;
-use crate::grants::attribution;
-use crate::grants::contribution::joined;
-use crate::grants::policy;
-use crate::grants::resolve::{grant_acl, read};
+use crate::effective::{acl_of, merged};
+use crate::grants::resolve::read;
+use crate::grants::{attribution, grant_acl, joined, policy};
 use crate::snapshot::{
     AdmissionPolicySpec, Grant, Phase, PolicyEntry, QueueAclEntry, QueueAclSpec, Snapshot,
 };

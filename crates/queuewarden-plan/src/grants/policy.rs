@@ -9,11 +9,10 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::merged::merged;
-use crate::effective::{KeyClaim, config_map_of};
-use crate::grants::contribution::{ObjectRefusal, invalid};
-use crate::snapshot::ConfigStatus;
-use crate::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};
+use crate::effective::{KeyClaim, config_map_of, merged};
+use crate::grants::ObjectRefusal;
+use crate::grants::contribution::invalid;
+use crate::snapshot::{self, AdmissionPolicySpec, ConfigStatus, PolicyEntry, Snapshot};
 use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
 use yunikorn::admission::codes::SHARED_APPLICATION;

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::grants::contribution::{Contribution, Resolved};
+use crate::grants::{Contribution, Resolved};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce};
 use yunikorn::config::Config;

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use crate::conditions::Reason;
 use crate::effective::AclLocation;
-use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved, invalid};
-use crate::grants::record::InForceRecord;
+use crate::grants::contribution::{Acls, invalid};
+use crate::grants::{Contribution, InForceRecord, ObjectRefusal, Resolved};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{
     BaseAcl, Grant, Phase, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS,

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{OutputTarget, with_warnings};
-use super::{events, target};
 use crate::conditions::{Finding, Reason, Status, Type};
 use crate::effective::{EffectiveConfig, KeyClaim, ReadState};
-use crate::evaluation::Evaluation;
 use crate::grants::{Keys, ResolvedPolicy, field_of, former};
 use crate::object::ResourceKind;
 use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, PolicyEntry, YUNIKORN_CONFIGS};
-use crate::status::{Event, ObjectStatus};
+use crate::status::{Event, ObjectStatus, OutputTarget, target, transitions, with_warnings};
+use crate::write::Evaluation;
 use yunikorn::admission;
 
 /// The rest of an `AdmissionPolicy`'s status.
@@ -55,7 +53,7 @@ pub(crate) fn statuses(
             let meta = &entry.meta;
             let (findings, in_force) = report(object, entry, &facts);
             let about = ResourceKind::AdmissionPolicy.object(meta.name.clone());
-            events.extend(events::transitions(&about, &meta.conditions, &findings));
+            events.extend(transitions(&about, &meta.conditions, &findings));
             let rest = AdmissionPolicyStatus { in_force };
             (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
         })

@@ -9,25 +9,24 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{OutputTarget, events, source, target, with_warnings};
 use crate::conditions::{Finding, Reason, Status, Type, current, find};
 use crate::effective::{
     AclDecision, AclDecisions, EffectiveConfig, ReadState, SchedulerQueues, TextSource, acl_of,
 };
-use crate::evaluation::Evaluation;
 use crate::grants::attribution::left;
 use crate::grants::combine::decide;
-use crate::grants::effect::redundant;
-use crate::grants::people::people;
 use crate::grants::{
-    Attribution, Contribution, ObjectRefusal, Resolved, ResolvedObjects, dropped, grant_acl, push,
-    push_people, record,
+    Attribution, Contribution, ObjectRefusal, Resolved, ResolvedObjects, dropped, grant_acl, people, push,
+    push_people, record, redundant,
 };
 use crate::object::ResourceKind;
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
-use crate::status::{Event, ObjectStatus};
-use crate::write::WriteContext;
+use crate::status::{
+    ACCESS_CHANGED, ACCESS_REMOVED, EXPIRING, Event, ObjectStatus, OutputTarget, event, source, target,
+    transitions, with_warnings,
+};
+use crate::write::{Evaluation, WriteContext};
 use yunikorn::acl::Acl;
 use yunikorn::config::{Config, Queue};
 use yunikorn::queue::QueuePath;
@@ -158,21 +157,21 @@ pub(crate) fn statuses(
             let newly = made.status.in_force != entry.in_force && made.status.in_force.is_some();
             if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &made.status.in_force) {
                 let changed = changed_in_words(before, now, &resolved.aliased);
-                events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
+                events.push(event(&about(), false, ACCESS_CHANGED, &changed));
             }
             if made.takes && (newly || is_unconfirmed(meta)) {
                 let taken = taken_in_words(&decided, &resolved.aliased);
-                events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
+                events.push(event(&about(), true, ACCESS_REMOVED, &taken));
             }
             if let (Some(end), Some(contribution)) = (made.expiring, object.contribution()) {
                 let lost = ending(evaluation, contribution, end, contributions);
                 let note = format!("ends at {}: {lost}", in_words(end));
-                events.push(events::event(&about(), false, events::EXPIRING, &note));
+                events.push(event(&about(), false, EXPIRING, &note));
             }
             let status = ObjectStatus::new(meta, findings, made.status, snapshot.now);
             // Conditions that stay are shared. So it is for nearly all objects.
             if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
-                events.extend(events::transitions(&about(), &meta.conditions, findings));
+                events.extend(transitions(&about(), &meta.conditions, findings));
             }
             (meta.name.clone(), status)
         })
@@ -663,7 +662,7 @@ fn is_redundant(tree: &Config, contribution: &Contribution) -> bool {
 
 fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &AclFacts<'_>) -> Finding {
     if facts.env.source == TextSource::BuiltIn
-        && facts.env.tree.as_ref().is_some_and(|tree| crate::grants::effect::open_root(tree).is_some())
+        && facts.env.tree.as_ref().is_some_and(|tree| crate::grants::contribution::open_root(tree).is_some())
     {
         let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);

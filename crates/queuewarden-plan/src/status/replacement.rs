@@ -8,8 +8,7 @@ use crate::effective::ParseCache;
 use crate::grants::{Attribution, attribution, trees};
 use crate::object::ResourceKind;
 use crate::snapshot::{ConfigMapState, FIELD_MANAGER};
-use crate::status::Event;
-use crate::status::events;
+use crate::status::{Event, OUTPUT_EDITED, event};
 use crate::write::Write;
 use go_compat::diag::quoted;
 use yunikorn::config::Config;
@@ -123,7 +122,7 @@ impl OutputReplacement {
         };
         let note =
             format!("{who} changed {} in {}{access}; it is put back", keys.join(", "), self.write.name);
-        events::event(&ResourceKind::YuniKornConfig.object(config), true, events::OUTPUT_EDITED, &note)
+        event(&ResourceKind::YuniKornConfig.object(config), true, OUTPUT_EDITED, &note)
     }
 }
 

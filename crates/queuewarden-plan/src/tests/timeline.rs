@@ -9,10 +9,10 @@ use super::admit::{quiet, review};
 use super::delegation::{by, teams, who};
 use super::*;
 use crate::admit::admit;
-use crate::decide::plan_again;
 use crate::effective::ParseCache;
 use crate::grants::trees;
-use crate::time::timeline::{Course, Later, differing};
+use crate::plan::plan_again;
+use crate::time::{Course, Later, differing};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::decide::decide;
@@ -227,7 +227,7 @@ fn times_that_are_not_compared_are_named_and_only_times_that_matter_are_compared
 /// Compares two snapshots at all times.
 fn compared(old: &Snapshot, new: &Snapshot) -> Vec<PartitionDiff> {
     let now = |snapshot: &Snapshot| {
-        let decided = crate::decide::evaluate(snapshot, &mut ParseCache::default()).unwrap();
+        let decided = crate::plan::evaluate(snapshot, &mut ParseCache::default()).unwrap();
         trees(decided.queues(), &decided.context.resolved.aliased)
     };
     let course = Course::new(Some(old), Some(new));

@@ -7,7 +7,7 @@ use crate::output::format::visible;
 use crate::source::times::Typed;
 use go_compat::diag::{listed, plural};
 use queuewarden_plan::ResourceKind;
-use queuewarden_plan::ahead::{Ahead, Moment};
+use queuewarden_plan::time::{Ahead, Moment};
 use yunikorn_access::decide::in_words;
 
 /// Maximum number of objects that are listed at one moment; more are counted.

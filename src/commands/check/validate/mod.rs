@@ -29,7 +29,7 @@ use crate::source::validate::{cross, trees};
 use ahead::AheadArgs;
 use baseline::BaselineArgs;
 use go_compat::diag::Severity;
-use queuewarden_plan::ahead::{Ahead, ahead};
+use queuewarden_plan::time::{Ahead, ahead};
 use queuewarden_plan::simulate::settle;
 use queuewarden_plan::{config_map_of, snapshot};
 use yunikorn::config::codes::DEFAULT_CONFIG;

@@ -1,10 +1,15 @@
-//! The specs of our kinds, and what their statuses remember.
+//! The objects of ours: their metadata, their specs, and what their statuses remember.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::names::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::conditions::Condition;
+use crate::snapshot::release::Release;
+use crate::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use go_compat::diag::Diagnostic;
 use yunikorn::acl::{self, Acl};
 use yunikorn::admission;
 use yunikorn::identity::Identity;
@@ -13,6 +18,62 @@ use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::expect::Expectations;
 use yunikorn_access::{submission, user_info};
+
+/// One object of ours: its metadata, its spec (or why that cannot be read), and what its status remembers.
+#[derive(Debug, Clone)]
+pub struct Entry<S, M> {
+    /// Name and bookkeeping.
+    pub meta: Meta,
+    /// The spec; diagnostics when it cannot be decoded at all.
+    pub spec: Result<S, Vec<Diagnostic>>,
+    /// The version that was last in force, by its status.
+    pub in_force: Option<M>,
+}
+
+/// A `QueueAcl`.
+pub type QueueAclEntry = Entry<QueueAclSpec, Arc<QueueAclInForce>>;
+/// An `AdmissionPolicy`.
+pub type PolicyEntry = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+/// A `QueueAccessTest`.
+pub type AccessTestEntry = Entry<AccessTestSpec, ()>;
+/// The `YuniKornConfig`.
+pub type ConfigEntry = Entry<ConfigSpec, ConfigStatus>;
+
+/// The part of `metadata` and `status` that plans depend on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// `metadata.name`
+    pub name: Arc<str>,
+    /// `metadata.uid`; empty when it comes from a file.
+    pub uid: Arc<str>,
+    /// `metadata.generation`; 0 when it comes from a file.
+    pub generation: i64,
+    /// `metadata.creationTimestamp`
+    pub created: Option<Timestamp>,
+    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer delays that.
+    pub deleting: bool,
+    /// `metadata.finalizers`
+    pub finalizers: Vec<String>,
+    /// Bytes of the spec and of the metadata that its writers choose, as JSON.
+    pub stored: usize,
+    /// `status.conditions` now; shared with plans that do not change them.
+    pub conditions: Arc<[Condition]>,
+    /// The last writers of its fields. No plan depends on them; reports print them.
+    pub touches: Vec<Touch>,
+}
+
+/// The fields of an object that one program wrote last: one entry of `metadata.managedFields`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Touch {
+    /// The time; `None` if the API server does not give it.
+    pub time: Option<Timestamp>,
+    /// The program, as it calls itself.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// The fields that it owns: `spec.submit`, `data.queues.yaml`. Sorted; a bounded number.
+    pub fields: Vec<String>,
+}
 
 /// The message for an object with a time window and without `baseAcl: Extend`, shared by the schema and the
 /// plan.
@@ -354,4 +415,51 @@ impl ConfigSpec {
 /// `namespace/name`, as messages name a ConfigMap.
 pub(crate) fn config_map(spec: &ConfigSpec, name: &str) -> String {
     format!("ConfigMap {}/{name}", spec.namespace)
+}
+
+/// The rest of the `YuniKornConfig`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigStatus {
+    /// Number in the header of the text that was last written; it grows with each write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0))]
+    pub revision: Option<u64>,
+    /// SHA-256 of the queue configuration in the output ConfigMap, in upper-case hexadecimal, as YuniKorn
+    /// shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_hash: Option<String>,
+    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to
+    /// configHash when Loaded is True.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_hash: Option<String>,
+    /// The version of the scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Release>,
+    /// The ConfigMap that is written, and the keys in it that are queuewarden's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputRef>,
+    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
+    /// that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub admission_policy: Option<String>,
+}
+
+/// The object and the keys that were written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct OutputRef {
+    /// Namespace of the ConfigMap.
+    pub namespace: String,
+    /// Name of the ConfigMap.
+    pub name: String,
+    /// Its uid: another one means that it was deleted and created again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The keys in its data that queuewarden wrote; all others are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
+    pub keys: Vec<String>,
 }
