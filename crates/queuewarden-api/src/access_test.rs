@@ -11,8 +11,7 @@ use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
 use queuewarden_plan::snapshot::{AccessTestSpec, Entry};
 use yunikorn::admission::request::{Pod, QUEUE};
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
+use yunikorn::{Identity, QueuePath};
 use yunikorn_access::expect::{Case, Expectations, ExpectedPlacement, MAX_CHECKS, Placing, Queues};
 use yunikorn_access::placement::Workload;
 

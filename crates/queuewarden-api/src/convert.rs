@@ -21,16 +21,13 @@ use super::status::CONDITIONS;
 use super::touches::touches;
 use super::v1alpha1 as api;
 use go_compat::diag::{Code, Diagnostic};
-use queuewarden_plan::{
-    ConfigStatus,
-    conditions::{Condition, Reason, Status, Type},
-    snapshot::{
-        AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigEntry, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
-        QueueAclEntry, QueueAclSpec, SchedulerAddress,
-    },
+use queuewarden_plan::ConfigStatus;
+use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
+use queuewarden_plan::snapshot::{
+    AdmissionPolicySpec, CONFIRM_REMOVAL, ConfigEntry, ConfigSpec, Entry, Grant, LEFT_EMPTY, Meta,
+    QueueAclEntry, QueueAclSpec, SchedulerAddress,
 };
-use yunikorn::right::Right;
-use yunikorn::version::Version;
+use yunikorn::{Right, Version};
 use yunikorn_access::user_info;
 
 go_compat::codes! {

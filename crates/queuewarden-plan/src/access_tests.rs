@@ -10,8 +10,7 @@ use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
 use crate::status::{AccessTestStatus, Event, ObjectStatus, transitions};
 use crate::view::AccessView;
 use go_compat::diag::cut;
-use yunikorn::config::Config;
-use yunikorn::version::Version;
+use yunikorn::{Config, Version};
 use yunikorn_access::expect::{Check, CheckOutcome, Expectations, Tally};
 
 /// Most failures that a status lists.

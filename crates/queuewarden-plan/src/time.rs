@@ -19,8 +19,7 @@ use crate::grants::resolve::read;
 use crate::grants::{Attribution, trees};
 use crate::plan::evaluate;
 use crate::snapshot::{ConfigMapState, QueueAclEntry, QueueAclSpec, Snapshot};
-use yunikorn_access::Tree;
-use yunikorn_access::decide::in_words;
+use yunikorn_access::{Tree, in_words};
 
 /// The most moments that are looked at.
 pub const MAX_MOMENTS: usize = 100;

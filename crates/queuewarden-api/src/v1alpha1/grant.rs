@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 use queuewarden_plan::entries::Names;
-use yunikorn::acl::{self, Acl};
+use yunikorn::{Acl, acl};
 use yunikorn_access::alias::SERVICE_ACCOUNT;
 
 /// Holders of the right: lists of users, groups and service accounts, or everyone, or nobody, or YuniKorn's

@@ -5,9 +5,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{grant::Grant, schema};
+use super::grant::Grant;
+use super::schema;
 use queuewarden_plan::snapshot::{BaseAcl, TEMPORARY_ONLY_ADDS, delegated_by};
-use yunikorn::identity::Identity;
+use yunikorn::Identity;
 
 /// One queue, the rights in it, and the time for which they count.
 ///

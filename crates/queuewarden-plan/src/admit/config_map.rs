@@ -14,10 +14,10 @@ use crate::effective::{
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
 use go_compat::yaml::parse::within;
+use yunikorn::Version;
 use yunikorn::config::codes::{DEFAULT_CONFIG, SETTING};
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::{keys, settings, verdict};
-use yunikorn::version::Version;
 
 /// Most nodes of a text that a change brings. One of 10,000 queues has 60,000.
 const MAX_NODES: usize = 150_000;

@@ -11,8 +11,7 @@ use crate::grants::{Administrators, content, granted, not_administered, resolve,
 use crate::plan::evaluate;
 use crate::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use go_compat::diag::quoted;
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
+use yunikorn::{Identity, QueuePath};
 
 /// The rule while nobody delegates.
 const ALONE: &str = "cluster administrators alone (who may `escalate` queueacls.queuewarden.dev) write QueueAcls, and everyone may delete what \

@@ -24,7 +24,7 @@ use crate::snapshot::{
 use crate::time::{Course, Later, unknown};
 use crate::write::decide::Evaluation;
 use go_compat::diag::{Diagnostic, cut};
-use yunikorn::identity::Identity;
+use yunikorn::Identity;
 use yunikorn_access::diff::{Direction, Timeline, between_for, impact};
 use yunikorn_access::user_info;
 

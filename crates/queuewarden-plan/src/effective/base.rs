@@ -11,7 +11,8 @@ use crate::effective::{
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
-use yunikorn::config::{BUILT_IN, Config, Flattened, contains_checksum_marker};
+use yunikorn::Config;
+use yunikorn::config::{BUILT_IN, Flattened, contains_checksum_marker};
 use yunikorn_access::alias;
 
 /// The most diagnostics of a base that a condition shows.

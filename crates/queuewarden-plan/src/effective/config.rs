@@ -14,8 +14,9 @@ use crate::conditions::{Finding, Reason, Type};
 use crate::effective::ParseCache;
 use crate::effective::merged::{merged, or_built_in, queues_key, queues_text};
 use crate::snapshot::Snapshot;
+use yunikorn::Config;
+use yunikorn::config::checksum;
 use yunikorn::config::flatten::{self, Flattened};
-use yunikorn::config::{Config, checksum};
 
 /// The time during which a scheduler that reports another text counts as loading the new one; normally it
 /// takes a moment.

@@ -10,8 +10,8 @@ use crate::effective::{AclDecisions, header};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
 use go_compat::yaml::edit::{self, Edit};
-use yunikorn::config::{Assessment, Config, verdict, verdict_of};
-use yunikorn::version::Version;
+use yunikorn::config::{Assessment, verdict, verdict_of};
+use yunikorn::{Config, Version};
 
 /// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]

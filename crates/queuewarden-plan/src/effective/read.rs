@@ -7,13 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::budget::doubled;
 use crate::conditions::{Finding, Reason, Status, Type};
-use crate::effective::base;
 use crate::effective::config::loading;
-use crate::effective::{Base, EffectiveConfig, ParseCache, ParsedConfig, TextSource, missing_partition};
+use crate::effective::{
+    Base, EffectiveConfig, ParseCache, ParsedConfig, TextSource, base, missing_partition,
+};
 use crate::snapshot::{
     ConfigEntry, ConfigSpec, Mode, NoChecksum, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
-use yunikorn::config::Config;
+use yunikorn::Config;
 
 /// The longest time that a reload may take before it counts as failed.
 pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);

@@ -14,10 +14,7 @@ use crate::effective::{AclDecisions, AclLocation, acl_of};
 use crate::grants::Resolved;
 use crate::grants::combine::ByObject;
 use crate::snapshot::{BaseAcl, Meta, QueueAclEntry};
-use yunikorn::acl::Acl;
-use yunikorn::config::Config;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::{Acl, Config, QueuePath, Right};
 use yunikorn_access::alias::{Aliased, shown};
 use yunikorn_access::{Origin, Tree};
 

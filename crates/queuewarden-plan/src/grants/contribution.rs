@@ -11,11 +11,8 @@ use crate::effective::{acl_of, text_of};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{BaseAcl, QueueAclEntry, QueueAclInForce};
 use go_compat::diag::Diagnostic;
-use yunikorn::acl::Acl;
-use yunikorn::config::{Config, Queue};
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::config::Queue;
+use yunikorn::{Acl, Config, Identity, QueuePath, Right};
 use yunikorn_access::alias;
 
 /// The ACLs that an object sets, by right as in [`Right::ALL`].

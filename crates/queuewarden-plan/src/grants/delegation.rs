@@ -15,11 +15,7 @@ use crate::grants::{Contribution, ObjectRefusal, Resolved, combine};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{BaseAcl, Delegation};
 use go_compat::diag::quoted;
-use yunikorn::acl::Acl;
-use yunikorn::config::Config;
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::{Acl, Config, Identity, QueuePath, Right};
 use yunikorn_access::alias;
 
 /// The longest chain of administrators, each made by an object of the one before.

@@ -14,11 +14,9 @@ use crate::snapshot::{
 };
 use go_compat::diag::Span;
 use go_compat::go_regex::GoRegex;
-use yunikorn::acl::{Acl, Match};
+use yunikorn::acl::Match;
 use yunikorn::admission::{EXTERNAL_GROUPS, PatternList};
-use yunikorn::config::Config;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::{Acl, Config, QueuePath, Right};
 use yunikorn_access::Origin;
 use yunikorn_access::alias::{self, Kind};
 use yunikorn_access::subject::Subject;

@@ -14,8 +14,7 @@ use crate::grants::{InForceRecord, Resolved, delegation, resolve};
 use crate::snapshot::QueueAclEntry;
 use go_compat::diag::{Code, Diagnostic};
 use go_compat::yaml::edit::{self, Edit};
-use yunikorn::config::Config;
-use yunikorn::queue::QueuePath;
+use yunikorn::{Config, QueuePath};
 use yunikorn_access::alias::Aliased;
 
 /// The text that would be written does not grant what was decided. It is not written.

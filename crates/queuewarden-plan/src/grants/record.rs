@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::grants::{Contribution, Resolved};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce};
-use yunikorn::config::Config;
+use yunikorn::Config;
 
 /// Most bytes of ACLs and names that are noted: the annotations of an object have 256 KiB together. Of the
 /// other objects, only the access that their status and the text both grant stays in force.

@@ -17,13 +17,11 @@ use crate::snapshot::{
     BaseAcl, Grant, Phase, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS,
 };
 use go_compat::diag::{Code, Diagnostic};
-use yunikorn::acl::{self, Acl, Analysis};
-use yunikorn::config::{Config, Partition, Queue};
-use yunikorn::identity::Identity;
-use yunikorn::queue::{self, QueuePath};
-use yunikorn::right::Right;
+use yunikorn::acl::{self, Analysis};
+use yunikorn::config::{Partition, Queue};
+use yunikorn::{Acl, Config, Identity, QueuePath, Right, queue};
 use yunikorn_access::alias::{self, Aliased, Kind};
-use yunikorn_access::decide::in_words;
+use yunikorn_access::in_words;
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
 pub(crate) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 
 use crate::conditions::{self, Reason, Type};
 use release::Release;
-use yunikorn::version::Version;
+use yunikorn::Version;
 use yunikorn_access::alias::Aliased;
 
 pub use cluster::*;

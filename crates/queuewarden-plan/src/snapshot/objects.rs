@@ -10,12 +10,7 @@ use crate::conditions::Condition;
 use crate::snapshot::release::Release;
 use crate::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
-use yunikorn::acl::{self, Acl};
-use yunikorn::admission;
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
-use yunikorn::version::Version;
+use yunikorn::{Acl, Identity, QueuePath, Right, Version, acl, admission};
 use yunikorn_access::expect::Expectations;
 use yunikorn_access::{submission, user_info};
 

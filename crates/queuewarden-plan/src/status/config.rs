@@ -7,9 +7,8 @@ use crate::object::ResourceKind;
 use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, Snapshot, config_map};
 use crate::status::{Event, ObjectStatus, policy_changed, transitions};
 use crate::write::Evaluation;
-use yunikorn::config::Config;
 use yunikorn::config::keys::missing_queues;
-use yunikorn::right::Right;
+use yunikorn::{Config, Right};
 
 /// The most objects that are named for opening a root queue.
 const MAX_OPENING: usize = 5;

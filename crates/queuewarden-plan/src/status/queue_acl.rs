@@ -27,13 +27,11 @@ use crate::status::{
     transitions, with_warnings,
 };
 use crate::write::{Evaluation, WriteContext};
-use yunikorn::acl::Acl;
-use yunikorn::config::{Config, Queue};
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::config::Queue;
+use yunikorn::{Acl, Config, QueuePath, Right};
 use yunikorn_access::alias::Aliased;
-use yunikorn_access::decide::in_words;
 use yunikorn_access::diff::{Period, Periods};
+use yunikorn_access::in_words;
 
 /// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;

@@ -11,7 +11,7 @@ use crate::snapshot::{ConfigMapState, FIELD_MANAGER};
 use crate::status::{Event, OUTPUT_EDITED, event};
 use crate::write::Write;
 use go_compat::diag::quoted;
-use yunikorn::config::Config;
+use yunikorn::Config;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::Aliased;
 use yunikorn_access::diff::{Direction, between, impact};

@@ -23,8 +23,8 @@ use crate::write::applied::{
 use crate::write::history::causes;
 use crate::write::hold::{self, Hold};
 use crate::write::{NewConfigMap, Write, WriteContext};
-use yunikorn::admission;
-use yunikorn::config::{Config, checksum};
+use yunikorn::config::checksum;
+use yunikorn::{Config, admission};
 
 /// The decision about the output ConfigMap.
 pub(crate) struct WriteDecision {

@@ -18,8 +18,8 @@ use crate::effective::{header, is_queues_key};
 use crate::grants::InForceRecord;
 use crate::write::{Write, WriteContext};
 use go_compat::diag::{listed, quoted};
-use yunikorn::admission;
-use yunikorn::config::{Config, checksum};
+use yunikorn::config::checksum;
+use yunikorn::{Config, admission};
 
 /// The cause of access keys that go.
 const NO_POLICY: &str = "no AdmissionPolicy any more";

@@ -19,10 +19,8 @@ use crate::snapshot::{CONFIRM_REMOVAL, OBJECTS};
 use crate::write::WriteContext;
 use crate::write::applied::{live_text, repairs, to_narrow};
 use go_compat::yaml::edit::{self, Edit};
-use yunikorn::acl::Acl;
-use yunikorn::config::{Config, Partition, Queue, checksum};
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::config::{Partition, Queue, checksum};
+use yunikorn::{Acl, Config, QueuePath, Right};
 
 /// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none
 /// can be written into it.
