@@ -46,8 +46,8 @@ pub use effective::config::SchedulerText;
 pub use effective::merged::{config_map_of, managed_keys, merged, merged_alone, text_in_force};
 pub use effective::parse_cache::{ParseCache, ParsedConfig};
 pub use grants::policy::{
-    Trust, admission_keys, admission_settings, field_of, risks, settings, shared_application, submission,
-    trusts, user_info,
+    FieldFinding, admission_keys, admission_settings, field_of, risks, settings, shared_application,
+    submission, trusts, user_info,
 };
 pub use grants::resolve::{grant_acl, grants, no_names};
 pub use grants::{attribution, entries};

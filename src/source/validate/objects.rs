@@ -12,7 +12,7 @@ use crate::source::schema;
 use go_compat::diag::{Diagnostic, Severity};
 use queuewarden_api::{access_test, convert};
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
-use queuewarden_plan::{self, ResourceKind, Trust, field_of as setting_of};
+use queuewarden_plan::{self, FieldFinding, ResourceKind, field_of as setting_of};
 use yunikorn::acl;
 use yunikorn::admission;
 use yunikorn::queue::QueuePath;
@@ -134,7 +134,7 @@ fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic>
 
 /// Returns findings on settings that trust more people than they name.
 fn trusting(inputs: &Inputs, object: &Object, spec: &AdmissionPolicySpec) -> Vec<Diagnostic> {
-    let placed = |Trust { field, index, found }| {
+    let placed = |FieldFinding { field, index, found }| {
         let index = index.map(|index| format!("/{index}")).unwrap_or_default();
         within(inputs, &object.document, &format!("/spec/{field}{index}"), [found])
     };

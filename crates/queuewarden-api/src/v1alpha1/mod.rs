@@ -31,7 +31,7 @@ pub use queue_access_test::{
 pub use queue_acl::{QueueAcl, QueueAclSpec, QueueAclStatus};
 pub use schema::MAX_NAMES;
 pub use yunikorn_config::{
-    BaseConfigMap, OutputConfigMap, RbacMirror, YuniKornConfig, YuniKornConfigSpec, YuniKornConfigStatus,
+    BaseConfigMap, OutputConfigMap, Switch, YuniKornConfig, YuniKornConfigSpec, YuniKornConfigStatus,
     YuniKornVersion,
 };
 

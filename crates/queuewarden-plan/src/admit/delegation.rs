@@ -9,7 +9,7 @@ use crate::admit::{QueueAcl, Versions};
 use crate::effective::ParseCache;
 use crate::grants::{Administrators, content, granted, not_administered, resolve, shown};
 use crate::plan::evaluate;
-use crate::snapshot::{Delegation, QueueAclSpec, Snapshot};
+use crate::snapshot::{QueueAclSpec, Snapshot};
 use go_compat::diag::quoted;
 use yunikorn::{Identity, QueuePath};
 
@@ -30,7 +30,7 @@ pub(super) fn permit(
     let spec = snapshot.spec().ok_or_else(|| {
         format!("there is no YuniKornConfig that can be read and says who administers what: until there is, {ALONE}")
     })?;
-    if spec.delegation == Delegation::Disabled {
+    if !spec.delegation {
         return Err(format!("`delegation` of YuniKornConfig `default` is Disabled: {ALONE}"));
     }
     let name = new.as_ref().or(old.as_ref()).map(|entry| &*entry.meta.name).unwrap_or_default();

@@ -865,11 +865,8 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
         Arc::new(ConfigMapState { name: YUNIKORN_DEFAULTS.into(), data, ..ConfigMapState::default() })
     });
     let (in_force, conditions) = held.config.clone();
-    let spec = ConfigSpec {
-        scheduler: Some("http://scheduler".into()),
-        delegation: Delegation::Enabled,
-        ..ConfigSpec::default()
-    };
+    let spec =
+        ConfigSpec { scheduler: Some("http://scheduler".into()), delegation: true, ..ConfigSpec::default() };
     let meta =
         Meta { name: "default".into(), uid: "config".into(), generation: 1, conditions, ..Meta::default() };
     let objects = held.objects.iter().enumerate().filter_map(|(slot, object)| {

@@ -171,9 +171,16 @@ impl Resolved<'_> {
     }
 }
 
+impl ObjectRefusal {
+    /// Makes the refusal for a reason.
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
 /// Refuses an object because of these errors in it.
 pub(crate) fn invalid(diagnostics: &[Diagnostic]) -> ObjectRefusal {
-    ObjectRefusal { reason: Reason::Invalid, message: joined(diagnostics) }
+    ObjectRefusal::new(Reason::Invalid, joined(diagnostics))
 }
 
 /// Returns the diagnostics as one message.

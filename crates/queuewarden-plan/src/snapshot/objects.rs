@@ -312,18 +312,6 @@ pub enum Adoption {
     Force,
 }
 
-/// The right of a queue's administrators to write objects of its subtree. The values are not Off and On,
-/// because kubectl reads those as false and true.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline)]
-pub enum Delegation {
-    /// Only cluster administrators may.
-    #[default]
-    Disabled,
-    /// Administrators of a queue may as well.
-    Enabled,
-}
-
 /// The spec of the `YuniKornConfig`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigSpec {
@@ -345,8 +333,8 @@ pub struct ConfigSpec {
     pub version: Option<Version>,
     /// True if the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
-    /// The setting by which `QueueAcl`s in the name of a queue's administrator count.
-    pub delegation: Delegation,
+    /// True if `QueueAcl`s in the name of a queue's administrator count.
+    pub delegation: bool,
     /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
     pub accept_open_root: bool,
     /// The revision of the output that may be followed by one without most of its objects
@@ -368,7 +356,7 @@ impl Default for ConfigSpec {
             scheduler: None,
             version: None,
             rbac_mirror: false,
-            delegation: Delegation::Disabled,
+            delegation: false,
             accept_open_root: false,
             confirmed_removal: None,
             admission_policy: None,

@@ -142,7 +142,7 @@ fn delegate_extends_no_grant_beyond_the_end_of_their_own_right() {
         spec.expires_at = Some(end);
         spec.admin = spec.submit.take();
     });
-    let mut snapshot = teams(Delegation::Enabled, vec![of_tim]);
+    let mut snapshot = teams(true, vec![of_tim]);
     quiet(&mut snapshot);
     let grant = |until: Option<Timestamp>| {
         with(by(&tim, "d", "root.test", Right::Submit, "ann"), |spec| spec.expires_at = until)
@@ -297,7 +297,7 @@ fn any_clusters() -> impl Strategy<Value = [Snapshot; 2]> {
                 .filter_map(|(number, change)| Some((number, change[side].clone()?)));
             specs.map(|(number, spec)| Arc::new(entry(&format!("o{number}"), spec))).collect()
         };
-        let mut old = teams(Delegation::Enabled, objects(0));
+        let mut old = teams(true, objects(0));
         if settles {
             quiet(&mut old);
             // Whether most objects are gone by accident is another question.
