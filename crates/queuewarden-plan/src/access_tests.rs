@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
 use crate::grants::joined;
-use crate::object::ResourceKind;
-use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
+use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, ResourceKind, Snapshot};
 use crate::status::{AccessTestStatus, Event, ObjectStatus, transitions};
 use crate::view::AccessView;
 use go_compat::diag::cut;

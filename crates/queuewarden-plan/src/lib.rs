@@ -8,7 +8,6 @@ mod planted;
 
 mod budget;
 pub mod conditions;
-mod object;
 
 pub mod snapshot;
 
@@ -51,9 +50,8 @@ pub use grants::policy::{
 };
 pub use grants::resolve::{grant_acl, grants, no_names};
 pub use grants::{attribution, entries};
-pub use object::{ObjectRef, ResourceKind};
 pub use plan::{Plan, plan, plan_again};
-pub use snapshot::{ConfigStatus, OutputRef, release};
+pub use snapshot::{ConfigStatus, ObjectRef, OutputRef, ResourceKind, release};
 pub use status::replacement::OutputReplacement;
 pub use status::{AccessTestStatus, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus};
 pub use write::change::{MAX_BYTES, WARN_BYTES, size_after};

@@ -10,7 +10,7 @@ use crate::source::input::Inputs;
 use crate::source::input::object::Object;
 use crate::source::schema;
 use go_compat::diag::{Diagnostic, Severity};
-use queuewarden_api::{access_test, convert};
+use queuewarden_api::convert;
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
 use queuewarden_plan::{self, FieldFinding, ResourceKind, field_of as setting_of};
 use yunikorn::acl;
@@ -60,7 +60,7 @@ fn converted(
             convert::admission_policy(dynamic).spec.map(|spec| trusting(inputs, object, &spec))
         }
         ResourceKind::YuniKornConfig => convert::yunikorn_config(dynamic).spec.map(|_| Vec::new()),
-        ResourceKind::QueueAccessTest => access_test::access_test(dynamic).spec.map(|_| Vec::new()),
+        ResourceKind::QueueAccessTest => convert::access_test(dynamic).spec.map(|_| Vec::new()),
     }
 }
 

@@ -23,7 +23,7 @@ use super::mirror::MirrorWatches;
 use super::watch::{Progress, Watch};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
+use queuewarden_api::{config_map, convert, v1alpha1 as crd};
 use queuewarden_client::objects::api;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::{self, Type};
@@ -399,7 +399,7 @@ fn config_to_cached(object: DynamicObject) -> Cached<CachedObject<ConfigEntry>> 
 }
 
 fn access_test_to_cached(object: DynamicObject) -> Cached<CachedObject<Entry<AccessTestSpec, ()>>> {
-    to_cached::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
+    to_cached::<_, _, crd::QueueAccessTestStatus>(object, convert::access_test)
 }
 
 /// Converts a ConfigMap. Every change matters, including a change of an owner.

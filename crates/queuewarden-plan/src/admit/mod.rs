@@ -6,7 +6,6 @@
 //! round.
 
 pub mod config_map;
-mod delegation;
 mod queue_acl;
 
 use std::borrow::Borrow;
@@ -167,7 +166,7 @@ pub fn depends_on_who(kind: &str) -> bool {
 /// Answers a change. `snapshot` is the current state.
 pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
     if let (Change::QueueAcl(versions), false) = (&review.change, review.may_escalate)
-        && let Err(why) = delegation::permit(snapshot, versions, &review.by)
+        && let Err(why) = queue_acl::permit(snapshot, versions, &review.by)
     {
         return Response::refused(DELEGATION, why);
     }

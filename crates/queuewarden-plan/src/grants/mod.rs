@@ -1,6 +1,6 @@
 //! The grants of the objects: what each contributes, and what all of them decide together.
 //!
-//! * [`contribution`]: one `QueueAcl` after it was resolved; [`record`]: which version of it is in force.
+//! * [`contribution`]: one `QueueAcl` after it was resolved, and which version of it is in force.
 //! * [`resolve`]: resolves one `QueueAcl`; [`policy`]: the `AdmissionPolicy` that counts.
 //! * [`combine`]: joins them; [`delegation`]: refuses those whose writers administer nothing.
 //! * [`objects`]: resolves all objects, combines them, and renders the decided ACLs into the base.
@@ -11,7 +11,6 @@ pub(crate) mod contribution;
 
 pub(crate) mod combine;
 pub(crate) mod policy;
-pub(crate) mod record;
 
 pub(crate) mod delegation;
 pub(crate) mod resolve;
@@ -22,9 +21,10 @@ pub mod attribution;
 pub mod entries;
 
 pub(crate) use attribution::{Attribution, opens_root, people, push, push_people, returning, trees};
-pub(crate) use contribution::{Contribution, ObjectRefusal, Resolved, joined, open_root, redundant};
+pub(crate) use contribution::{
+    Contribution, InForceRecord, ObjectRefusal, Resolved, joined, open_root, redundant,
+};
 pub(crate) use delegation::{Administrators, content, granted, not_administered, shown};
 pub(crate) use objects::{Combined, ResolvedObjects};
 pub(crate) use policy::{Keys, ResolvedPolicy, field_of, former};
-pub(crate) use record::InForceRecord;
 pub(crate) use resolve::{dropped, grant_acl};

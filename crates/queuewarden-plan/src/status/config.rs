@@ -3,8 +3,7 @@
 use crate::conditions::{self, Finding, Reason, Status, Type};
 use crate::effective::{EffectiveConfig, KeyClaim, ReadState, SchedulerQueues, TextSource, header};
 use crate::grants::{Attribution, open_root, opens_root};
-use crate::object::ResourceKind;
-use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, Snapshot, config_map};
+use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, ResourceKind, Snapshot, config_map};
 use crate::status::{Event, ObjectStatus, policy_changed, transitions};
 use crate::write::Evaluation;
 use yunikorn::config::keys::missing_queues;

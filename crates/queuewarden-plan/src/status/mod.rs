@@ -18,8 +18,8 @@ use crate::conditions::{self, Condition, Finding, Reason, Status, Type, merge};
 use crate::effective::TextSource;
 use crate::effective::read::ReadState;
 use crate::grants::ObjectRefusal;
-use crate::object::{ObjectRef, ResourceKind};
 use crate::snapshot::{Meta, Mode, YUNIKORN_DEFAULTS, config_map};
+use crate::snapshot::{ObjectRef, ResourceKind};
 use crate::write::decide::Evaluation;
 use go_compat::diag::Diagnostic;
 

@@ -16,12 +16,11 @@ use crate::effective::{
 use crate::grants::attribution::left;
 use crate::grants::combine::decide;
 use crate::grants::{
-    Attribution, Contribution, ObjectRefusal, Resolved, ResolvedObjects, dropped, grant_acl, people, push,
-    push_people, record, redundant,
+    Attribution, Contribution, ObjectRefusal, Resolved, ResolvedObjects, contribution, dropped, grant_acl,
+    people, push, push_people, redundant,
 };
-use crate::object::ResourceKind;
 use crate::planted::{PlantedFault, is_planted};
-use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
+use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce, ResourceKind};
 use crate::status::{
     ACCESS_CHANGED, ACCESS_REMOVED, EXPIRING, Event, ObjectStatus, OutputTarget, event, source, target,
     transitions, with_warnings,
@@ -142,7 +141,7 @@ pub(crate) fn statuses(
     objects
         .map(|(index, object)| {
             let entry = object.entry;
-            let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
+            let noted = contribution::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
             let decided = combined.by_object.decisions(&combined.decisions, index);
             let made = if read.queues().is_ok() {
                 report(object, &decided, noted, &facts)

@@ -6,8 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::effective::ParseCache;
 use crate::grants::{Attribution, attribution, trees};
-use crate::object::ResourceKind;
-use crate::snapshot::{ConfigMapState, FIELD_MANAGER};
+use crate::snapshot::{ConfigMapState, FIELD_MANAGER, ResourceKind};
 use crate::status::{Event, OUTPUT_EDITED, event};
 use crate::write::Write;
 use go_compat::diag::quoted;

@@ -11,7 +11,7 @@ use crate::conditions::{Finding, Reason};
 use crate::effective::{
     KeyClaim, ParseCache, ParsedConfig, ReadState, header, is_queues_key, managed_keys, missing_partition,
 };
-use crate::grants::{Attribution, Combined, ResolvedObjects, attribution, record};
+use crate::grants::{Attribution, Combined, ResolvedObjects, attribution, contribution};
 use crate::planted::{PlantedFault, is_planted};
 use crate::rbac_mirror::{self, MirrorChanges};
 use crate::snapshot::{ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, OutputText, QUEUES_KEY};
@@ -201,7 +201,8 @@ fn touch(context: &WriteContext<'_>, full: bool, known: bool) -> Option<Write> {
     }
     annotations.extend(object_count(context).filter(|_| full));
     let current = context.read.current_tree().filter(|_| !full);
-    let in_force = known.then(|| record::corrected(current, &context.resolved.queue_acls, output)).flatten();
+    let in_force =
+        known.then(|| contribution::corrected(current, &context.resolved.queue_acls, output)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
@@ -285,7 +286,7 @@ fn propose(
     }
     let output = snapshot.output.as_deref();
     let in_force = queue_tree
-        .then(|| record::changed(tree.filter(|_| partial), &context.resolved.queue_acls, output))
+        .then(|| contribution::changed(tree.filter(|_| partial), &context.resolved.queue_acls, output))
         .flatten();
     let mut write = Write {
         name: spec.output_config_map.clone(),

@@ -18,7 +18,7 @@ use crate::source::session::InputArgs;
 use crate::source::validate::objects;
 use answer::TestAnswer;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::access_test::access_test;
+use queuewarden_api::convert::access_test;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::AccessTestSpec;
 
