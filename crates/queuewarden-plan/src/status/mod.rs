@@ -20,7 +20,7 @@ use crate::effective::read::ReadState;
 use crate::grants::ObjectRefusal;
 use crate::snapshot::{Meta, Mode, YUNIKORN_DEFAULTS, config_map};
 use crate::snapshot::{ObjectRef, ResourceKind};
-use crate::write::decide::Evaluation;
+use crate::write::{Evaluation, WriteContext};
 use go_compat::diag::Diagnostic;
 
 pub(crate) use queue_acl::{Report, without_effect};
@@ -76,8 +76,8 @@ pub struct AccessTestStatus {
 /// The output that objects are written to, and its conditions.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputTarget<'a> {
-    /// The mode, which determines whether the operator writes.
-    pub mode: Mode,
+    /// What the output was decided from.
+    pub context: &'a WriteContext<'a>,
     /// Condition `Applied`.
     pub applied: &'a Finding,
     /// `ConfigMap namespace/name` of the output.
@@ -87,11 +87,16 @@ pub(crate) struct OutputTarget<'a> {
 }
 
 impl OutputTarget<'_> {
+    /// Returns whether the mode keeps the operator from writing.
+    fn only_observes(&self) -> bool {
+        self.context.read.spec.mode == Mode::Observe
+    }
+
     /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
     fn not_programmed(&self) -> Finding {
-        let Self { mode, applied, output, .. } = self;
+        let Self { applied, output, .. } = self;
         let (reason, message) = match applied.reason {
-            _ if *mode == Mode::Observe => (Reason::ObserveMode, self.why()),
+            _ if self.only_observes() => (Reason::ObserveMode, self.why()),
             Reason::Pending | Reason::Applied => {
                 (Reason::Pending, format!("{output} is being written").into())
             }
@@ -106,9 +111,9 @@ impl OutputTarget<'_> {
 
     /// Returns the reason why the desired text is not in the output.
     fn why(&self) -> Arc<str> {
-        let Self { mode, applied, output, .. } = self;
+        let Self { applied, output, .. } = self;
         match applied.reason {
-            _ if *mode == Mode::Observe => "nothing is written in mode Observe".into(),
+            _ if self.only_observes() => "nothing is written in mode Observe".into(),
             Reason::Applied => format!("{output} is being written").into(),
             _ => applied.message.clone(),
         }
@@ -169,9 +174,9 @@ fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
 
 /// The output that objects are written to, called `output` in messages.
 pub(crate) fn target<'a>(evaluation: &'a Evaluation<'_>, output: &'a str) -> OutputTarget<'a> {
-    let ReadState { spec, loaded, uncertain, .. } = &evaluation.context.read;
+    let ReadState { loaded, uncertain, .. } = &evaluation.context.read;
     let loaded = uncertain.as_ref().unwrap_or(&loaded.finding);
-    OutputTarget { mode: spec.mode, applied: &evaluation.output.applied, output, loaded }
+    OutputTarget { context: &evaluation.context, applied: &evaluation.output.applied, output, loaded }
 }
 
 /// The text in force, as messages name it.
