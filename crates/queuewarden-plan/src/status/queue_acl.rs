@@ -16,8 +16,8 @@ use crate::effective::{
 use crate::grants::attribution::left;
 use crate::grants::combine::decide;
 use crate::grants::{
-    Attribution, Contribution, ObjectRefusal, Resolved, contribution, dropped, grant_acl,
-    people, push, push_people, redundant,
+    Attribution, Contribution, ObjectRefusal, Resolved, contribution, dropped, grant_acl, people, push,
+    push_people, redundant,
 };
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce, ResourceKind};
