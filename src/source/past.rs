@@ -7,7 +7,7 @@ use crate::source::history;
 use crate::source::session::{Session, Source, SourceArgs};
 use crate::source::times::clock;
 use queuewarden_plan::history::is_put_back;
-use queuewarden_plan::past::{Recorded, Unknown, in_force};
+use queuewarden_plan::history::{Recorded, Unknown, in_force};
 use queuewarden_plan::release::Release;
 
 /// Options for the source of a configuration, which may be that of a time in the past.

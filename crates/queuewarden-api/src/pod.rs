@@ -43,8 +43,8 @@ pub struct Decoded {
     status: Option<Status>,
 }
 
-/// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server stores
-/// a megabyte that a client writes there, and decoded it takes fifteen times as much.
+/// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server
+/// stores a megabyte that a client writes there, and decoded it takes fifteen times as much.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {

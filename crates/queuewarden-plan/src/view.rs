@@ -5,13 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::grants::attribution::{self, Attribution};
+use crate::grants::{Attribution, attribution};
 use go_compat::diag::Span;
-use yunikorn::acl;
-use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
-use yunikorn::right::Right;
-use yunikorn::version::Version;
+use yunikorn::{Config, Right, Version, acl};
 use yunikorn_access::alias::{self, Aliased};
 use yunikorn_access::expect::{Check, Expectations, World, run};
 use yunikorn_access::tree::NotActive;

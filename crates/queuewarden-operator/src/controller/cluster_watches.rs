@@ -26,7 +26,7 @@ use super::watch::{FORBIDDEN_FOR, Problem, Progress, Watch};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN, check, webhooks};
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
+use queuewarden_api::{config_map, convert, v1alpha1 as crd};
 use queuewarden_client::objects::api;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::{self, Type};
@@ -401,7 +401,7 @@ fn config_to_cached(object: DynamicObject) -> Cached<CachedObject<ConfigEntry>> 
 }
 
 fn access_test_to_cached(object: DynamicObject) -> CachedEntry<AccessTestSpec, ()> {
-    to_cached::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
+    to_cached::<_, _, crd::QueueAccessTestStatus>(object, convert::access_test)
 }
 
 /// Converts a ConfigMap. Every change matters, including a change of an owner.

@@ -37,7 +37,7 @@ use crate::memory::{Budget, Full, Held, MIB};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::envelope::{AdmissionRequest, response};
 use queuewarden_api::review::{codes, part};
-use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, limits};
+use queuewarden_api::{GROUP, VERSION, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Promise, Response, Versions};
 
 /// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
@@ -304,7 +304,7 @@ fn change(request: &AdmissionRequest) -> Result<Change, Response> {
         "QueueAcl" => Change::QueueAcl(versions(old, new, |object| Arc::new(convert::queue_acl(object)))),
         "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
         "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
-        "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),
+        "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, convert::access_test))),
         kind => return Err(refused(DOUBT, &format!("kind {kind} is not decided here"))),
     })
 }
