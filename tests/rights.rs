@@ -64,12 +64,12 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "get,update leases queuewarden",
-        uses: &[("controller/leader/mod.rs", &["api.get_opt(", "api.replace("])],
+        uses: &[("controller/leader.rs", &["api.get_opt(", "api.replace("])],
     },
     Use {
         manifest: "rbac.yaml",
         right: "create leases",
-        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process/mod.rs", &["Api<Lease>"])],
+        uses: &[("controller/leader.rs", &["api.create("]), ("process/mod.rs", &["Api<Lease>"])],
     },
     Use {
         manifest: "rbac.yaml",

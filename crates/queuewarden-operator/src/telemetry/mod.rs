@@ -1,11 +1,11 @@
 //! Logs on standard error, as text for people and as JSON for machines, and traces (feature `otel`), which go
 //! to an OpenTelemetry collector.
 //!
-//! On top of the filter that the process was started with, queuewarden's own lines have a level that can change
-//! while the process runs. It comes from an annotation of the `YuniKornConfig`. Whoever may write that object
-//! already decides about far more than logs, every replica sees the change at once, and nothing has to be
-//! mounted or exposed. It affects only lines of this crate. Lines of libraries can contain request data, so only
-//! the person who starts the process can enable them.
+//! On top of the filter that the process was started with, queuewarden's own lines have a level that can
+//! change while the process runs. It comes from an annotation of the `YuniKornConfig`. Whoever may write that
+//! object already decides about far more than logs, every replica sees the change at once, and nothing has to
+//! be mounted or exposed. It affects only lines of this crate. Lines of libraries can contain request data,
+//! so only the person who starts the process can enable them.
 
 #[cfg(feature = "otel")]
 mod traces;
