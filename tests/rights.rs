@@ -167,19 +167,19 @@ const USES: &[Use] = &[
         right: "get,list,watch mutatingwebhookconfigurations yunikorn-admission-controller-mutations",
         uses: &[
             ("server/lookups.rs", &["objects.get_metadata_opt("]),
-            ("controller/identity_webhook.rs", &["YUNIKORN, \"mutating"]),
+            ("controller/cluster_watches.rs", &["YUNIKORN, \"mutating"]),
             WATCH,
         ],
     },
     Use {
         manifest: "user-info/rbac.yaml",
         right: "list,watch mutatingwebhookconfigurations zz-queuewarden-user-info",
-        uses: &[("controller/identity_webhook.rs", &["MUTATING, \"mutating"]), WATCH],
+        uses: &[("controller/cluster_watches.rs", &["MUTATING, \"mutating"]), WATCH],
     },
     Use {
         manifest: "user-info/rbac.yaml",
         right: "list,watch validatingwebhookconfigurations queuewarden-user-info",
-        uses: &[("controller/identity_webhook.rs", &["VALIDATING, \"validating"]), WATCH],
+        uses: &[("controller/cluster_watches.rs", &["VALIDATING, \"validating"]), WATCH],
     },
     Use {
         manifest: "applications/rbac.yaml",

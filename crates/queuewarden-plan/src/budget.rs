@@ -4,9 +4,9 @@
 //! rewrite is a reload of the scheduler. The first repairs come at once, so that a mistake is repaired before
 //! anyone notices; then they slow down.
 //!
-//! A [`Backoff`] is the wait before a failed action is tried again. Other actions do not wait. A change of what is
-//! desired is tried at once; other changes wait, because otherwise two writers would overwrite each other without
-//! end.
+//! A [`Backoff`] is the wait before a failed action is tried again. Other actions do not wait. A change of
+//! what is desired is tried at once; other changes wait, because otherwise two writers would overwrite each
+//! other without end.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Answers about other times: looks ahead to what the passing of time alone brings, at the moments at which
-//! grants begin or end, and compares two snapshots over time, with the access in force from each of these moments
-//! on.
+//! grants begin or end, and compares two snapshots over time, with the access in force from each of these
+//! moments on.
 //!
 //! A plan is made for each moment, because more than the windows of the objects depends on time: delegated
 //! objects count while their writers administer their queues, and an object that became invalid ends, too.

@@ -1,5 +1,5 @@
-//! `QueueAcl`: the right to submit to one queue, and the right to administer it, and the holders of a right: the
-//! same shape for `submit` and `admin`.
+//! `QueueAcl`: the right to submit to one queue, and the right to administer it, and the holders of a right:
+//! the same shape for `submit` and `admin`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};

@@ -219,8 +219,8 @@ pub enum YuniKornVersion {
     V1_9,
 }
 
-/// A capability that is off unless it is asked for. The values are not Off and On, because kubectl reads those
-/// as false and true.
+/// A capability that is off unless it is asked for. The values are not Off and On, because kubectl reads
+/// those as false and true.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Switch {

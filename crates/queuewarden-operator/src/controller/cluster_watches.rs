@@ -412,9 +412,9 @@ fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
 }
 
 /// The watches of the registration of the user-info webhook, by which the plan knows whether pods get their
-/// aliases. The rights to it come with manifests/user-info. So it is watched only while an `AdmissionPolicy` says
-/// that names are enforced; the configurations are watched one by one, because the shipped `ClusterRole` allows no
-/// more.
+/// aliases. The rights to it come with manifests/user-info. So it is watched only while an `AdmissionPolicy`
+/// says that names are enforced; the configurations are watched one by one, because the shipped `ClusterRole`
+/// allows no more.
 struct IdentityWebhookWatches([(Watch<Vec<Webhook>>, &'static str); 3]);
 
 impl IdentityWebhookWatches {

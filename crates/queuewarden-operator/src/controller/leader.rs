@@ -6,11 +6,11 @@
 //! sure that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
 //!
 //! `kube` has no election, and other crates rely on the times that other replicas have written. This one
-//! relies on its own clock. [`Election`] decides, without I/O, by client-go's rules (`tools/leaderelection`). A
-//! lease expires when the duration in it has passed since this process *saw* it change last, measured by a
-//! monotonic clock, so that wall clocks that disagree do no harm; the times in the Lease are for people. A leader
-//! stops [`DEADLINE`] after it *sent* its last successful renewal, which is before anyone else may see the lease
-//! expire.
+//! relies on its own clock. [`Election`] decides, without I/O, by client-go's rules (`tools/leaderelection`).
+//! A lease expires when the duration in it has passed since this process *saw* it change last, measured by a
+//! monotonic clock, so that wall clocks that disagree do no harm; the times in the Lease are for people. A
+//! leader stops [`DEADLINE`] after it *sent* its last successful renewal, which is before anyone else may see
+//! the lease expire.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -53,7 +53,8 @@ impl Published {
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = SchedulerText::new(&flat, &snapshot);
-        // The plan knows the objects that wrote each ACL of its own text; of any other the statuses name them.
+        // The plan knows the objects that wrote each ACL of its own text; of any other the statuses name
+        // them.
         let attributions = match &plan.rendered {
             Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
             _ => attribution::in_force(&snapshot.queue_acls),

@@ -143,8 +143,8 @@ impl Running {
     }
 }
 
-/// Returns the text of the filter `at_start`, with another level for lines of this crate: of several directives
-/// for one target the last one counts.
+/// Returns the text of the filter `at_start`, with another level for lines of this crate: of several
+/// directives for one target the last one counts.
 fn directives(at_start: &str, level: Option<&str>) -> String {
     // We log problems of the watches ourselves, once each.
     let text = format!("kube_runtime::watcher=off,{at_start}");

@@ -1,9 +1,9 @@
 //! Both ConfigMaps of `YuniKorn`, merged as the shim merges them, the key with the queue tree, and the owners
 //! of the output's keys.
 //!
-//! `managedFields` alone does not tell who owns a key: one `kubectl edit` moves a key to another manager. So the
-//! keys that we wrote are recorded in an annotation next to them, and in the status of the `YuniKornConfig`
-//! together with the ConfigMap's uid.
+//! `managedFields` alone does not tell who owns a key: one `kubectl edit` moves a key to another manager. So
+//! the keys that we wrote are recorded in an annotation next to them, and in the status of the
+//! `YuniKornConfig` together with the ConfigMap's uid.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Reads the snapshot: the configuration in force, the base, the texts that were written and run, and condition
-//! `Loaded`.
+//! Reads the snapshot: the configuration in force, the base, the texts that were written and run, and
+//! condition `Loaded`.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Names the users and groups of an ACL in words, and attributes each ACL of the text to the objects that write
-//! it, to show where a grant comes from.
+//! Names the users and groups of an ACL in words, and attributes each ACL of the text to the objects that
+//! write it, to show where a grant comes from.
 //!
 //! Two texts can be queried: the desired text of a plan ([`desired`]), and the current text in the output,
 //! whose contributions the objects' statuses record ([`in_force`]).

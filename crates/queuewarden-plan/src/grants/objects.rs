@@ -1,5 +1,5 @@
-//! Resolves all objects of a snapshot, combines them, and renders the decided ACLs into the base text, with the
-//! proof that nothing else changed.
+//! Resolves all objects of a snapshot, combines them, and renders the decided ACLs into the base text, with
+//! the proof that nothing else changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

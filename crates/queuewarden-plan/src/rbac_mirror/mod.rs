@@ -14,10 +14,10 @@
 //!   run grants too. A scheduler that does not answer, and was never known to run any, is assumed to follow
 //!   the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
 //!
-//! The next writes towards the [`desired`] objects never grant more on the way than before or afterwards. A role
-//! and its binding are two objects, and nothing changes both at once. So subjects are removed from the binding
-//! before the role changes, and added afterwards: at each moment the pair grants at most what it granted before,
-//! or at most what it should grant.
+//! The next writes towards the [`desired`] objects never grant more on the way than before or afterwards. A
+//! role and its binding are two objects, and nothing changes both at once. So subjects are removed from the
+//! binding before the role changes, and added afterwards: at each moment the pair grants at most what it
+//! granted before, or at most what it should grant.
 
 mod desired;
 #[cfg(test)]

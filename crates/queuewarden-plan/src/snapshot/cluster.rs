@@ -1,5 +1,5 @@
-//! The cluster beside our objects: ConfigMaps, the roles and bindings of the RBAC mirror, and what the operator
-//! remembers and observes.
+//! The cluster beside our objects: ConfigMaps, the roles and bindings of the RBAC mirror, and what the
+//! operator remembers and observes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

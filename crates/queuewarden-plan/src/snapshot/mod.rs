@@ -5,8 +5,8 @@
 //!
 //! * [`release`]: the version of the scheduler.
 //! * [`objects`]: the objects of ours.
-//! * [`cluster`]: the ConfigMaps and the mirror as they are in the cluster, and what the operator remembers and
-//!   observes.
+//! * [`cluster`]: the ConfigMaps and the mirror as they are in the cluster, and what the operator observes
+//!   and remembers.
 
 pub mod release;
 

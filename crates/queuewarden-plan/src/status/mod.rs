@@ -1,5 +1,5 @@
-//! The conditions and statuses of all objects, derived from the decisions of the plan, and the events: one for
-//! each transition of a condition, none when nothing changed.
+//! The conditions and statuses of all objects, derived from the decisions of the plan, and the events: one
+//! for each transition of a condition, none when nothing changed.
 
 pub(crate) mod config;
 pub(crate) mod policy;

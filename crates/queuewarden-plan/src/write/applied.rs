@@ -1,5 +1,5 @@
-//! The context of the decision about the output ConfigMap, and condition `Applied`: what keeps the output from
-//! being written, in words.
+//! The context of the decision about the output ConfigMap, and condition `Applied`: what keeps the output
+//! from being written, in words.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Finds reasons to hold the full text back. While one applies, the withdrawals alone are applied: the current
-//! text without the access that the desired text does not grant.
+//! Finds reasons to hold the full text back. While one applies, the withdrawals alone are applied: the
+//! current text without the access that the desired text does not grant.
 //!
 //! This text is written where the desired text cannot be: an end, a deletion or a narrowed grant must not
 //! wait for a broken base, for space in the ConfigMap or for a scheduler that refuses the desired text. An

@@ -1,8 +1,8 @@
 //! Answers access questions in the form of Kubernetes: a `SubjectAccessReview`, and the answer of an
 //! authorizer.
 //!
-//! [`request`] has the request, all the spellings of it that `kubectl auth can-i` sends, and the answer to it.
-//! [`answer`](answer()) decides.
+//! [`request`] has the request, all the spellings of it that `kubectl auth can-i` sends, and the answer to
+//! it. [`answer`](answer()) decides.
 //!
 //! | resource | verbs | answered by |
 //! |---|---|---|

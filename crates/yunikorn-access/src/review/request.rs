@@ -6,9 +6,9 @@
 //! (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
 //! asks the same by path.
 //!
-//! The short answer is for users who ask about themselves and may not read the queue. It depends on the request,
-//! on the user, and on the entry that names the user. It contains nothing else of the configuration, and a missing
-//! object gets the same answer as a denial, so that names cannot be tried out.
+//! The short answer is for users who ask about themselves and may not read the queue. It depends on the
+//! request, on the user, and on the entry that names the user. It contains nothing else of the configuration,
+//! and a missing object gets the same answer as a denial, so that names cannot be tried out.
 
 use serde::Deserialize;
 

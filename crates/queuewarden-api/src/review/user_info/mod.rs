@@ -84,8 +84,8 @@ impl UserInfoContent {
 /// Reads the names that an object states.
 ///
 /// # Errors
-/// [`super::codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations, or when
-/// templates are known of its kind and none of its version.
+/// [`super::codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations,
+/// or when templates are known of its kind and none of its version.
 pub fn read(request: &AdmissionRequest, templates: &[Template]) -> Result<UserInfoContent, Diagnostic> {
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
