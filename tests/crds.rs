@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env, fs, path::Path};
 
 use go_compat::diag::Diagnostic;
 use kube::core::DynamicObject;
-use queuewarden_api::{API_VERSION, access_test, convert, crd_yaml, crds};
+use queuewarden_api::{API_VERSION, convert, crd_yaml, crds};
 use queuewarden_plan::ResourceKind;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn conversion_agrees_with_the_api_server() {
         ("queueacls", |object| convert::queue_acl(object).spec.map(drop)),
         ("admissionpolicies", |object| convert::admission_policy(object).spec.map(drop)),
         ("yunikornconfigs", |object| convert::yunikorn_config(object).spec.map(drop)),
-        ("queueaccesstests", |object| access_test::access_test(object).spec.map(drop)),
+        ("queueaccesstests", |object| convert::access_test(object).spec.map(drop)),
     ];
     let between_fields = [
         "acl stands alone",

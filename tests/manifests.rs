@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use kube::core::DynamicObject;
+use queuewarden_api::convert;
 use queuewarden_api::registration;
-use queuewarden_api::{access_test, convert};
 use queuewarden_operator::server::Endpoint;
 use serde_json::{Value, json};
 use yunikorn::admission::request::{DECIDING_ANNOTATIONS, DECIDING_LABELS};
@@ -229,7 +229,7 @@ fn examples_are_valid() {
                 "QueueAcl" => convert::queue_acl(&object).spec.map(drop),
                 "AdmissionPolicy" => convert::admission_policy(&object).spec.map(drop),
                 "YuniKornConfig" => convert::yunikorn_config(&object).spec.map(drop),
-                "QueueAccessTest" => access_test::access_test(&object).spec.map(drop),
+                "QueueAccessTest" => convert::access_test(&object).spec.map(drop),
                 "ConfigMap" | "ClusterRole" | "ClusterRoleBinding" => Ok(()),
                 other => panic!("{path}: a {other} among the examples"),
             };

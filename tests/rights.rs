@@ -64,12 +64,12 @@ const USES: &[Use] = &[
     Use {
         manifest: "rbac.yaml",
         right: "get,update leases queuewarden",
-        uses: &[("controller/leader/mod.rs", &["api.get_opt(", "api.replace("])],
+        uses: &[("controller/leader.rs", &["api.get_opt(", "api.replace("])],
     },
     Use {
         manifest: "rbac.yaml",
         right: "create leases",
-        uses: &[("controller/leader/mod.rs", &["api.create("]), ("process/mod.rs", &["Api<Lease>"])],
+        uses: &[("controller/leader.rs", &["api.create("]), ("process/mod.rs", &["Api<Lease>"])],
     },
     Use {
         manifest: "rbac.yaml",
@@ -167,19 +167,19 @@ const USES: &[Use] = &[
         right: "get,list,watch mutatingwebhookconfigurations yunikorn-admission-controller-mutations",
         uses: &[
             ("server/lookups.rs", &["objects.get_metadata_opt("]),
-            ("controller/identity_webhook.rs", &["YUNIKORN, \"mutating"]),
+            ("controller/cluster_watches.rs", &["YUNIKORN, \"mutating"]),
             WATCH,
         ],
     },
     Use {
         manifest: "user-info/rbac.yaml",
         right: "list,watch mutatingwebhookconfigurations zz-queuewarden-user-info",
-        uses: &[("controller/identity_webhook.rs", &["MUTATING, \"mutating"]), WATCH],
+        uses: &[("controller/cluster_watches.rs", &["MUTATING, \"mutating"]), WATCH],
     },
     Use {
         manifest: "user-info/rbac.yaml",
         right: "list,watch validatingwebhookconfigurations queuewarden-user-info",
-        uses: &[("controller/identity_webhook.rs", &["VALIDATING, \"validating"]), WATCH],
+        uses: &[("controller/cluster_watches.rs", &["VALIDATING, \"validating"]), WATCH],
     },
     Use {
         manifest: "applications/rbac.yaml",

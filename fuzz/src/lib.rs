@@ -26,7 +26,7 @@ use yunikorn::admission::evaluate::evaluate;
 use yunikorn::admission::request::Surroundings;
 use yunikorn::application::Reading;
 use yunikorn::config::verdict;
-use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::decide::{decide, explain};
@@ -134,7 +134,7 @@ pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
     let config = verdict(QUEUES, &[], Version::V1_8).config.expect("these are queues");
     let tree = Tree::new(&config.partitions[0]).expect("and they are active");
-    let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
+    let scheduler = Scheduler { tree: &tree, resolver: &ResolverKind::None, version: Version::V1_8 };
     let caller = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
     let Ok(review) = access::SubjectAccessReview::read(&body) else { return };
     for kind in [ReviewKind::Subject, ReviewKind::Local, ReviewKind::Own] {

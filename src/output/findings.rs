@@ -15,7 +15,7 @@ use crate::output::text::{Source, SourceDiagnostic};
 pub use go_compat::diag::plural;
 use go_compat::diag::{Code, Diagnostic, Severity, Span};
 use queuewarden_api::answer::VERSION;
-use queuewarden_plan::ahead::Ahead;
+use queuewarden_plan::time::Ahead;
 use yunikorn::right::AclKey;
 
 /// More was found in the file than is listed of one.

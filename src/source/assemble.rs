@@ -15,7 +15,7 @@ use super::input::{Inputs, ours, source};
 use crate::output::Failure;
 use crate::output::text::SourceDiagnostic;
 use go_compat::diag::{Code, Diagnostic, quoted};
-use queuewarden_api::{access_test, config_map, convert, v1alpha1};
+use queuewarden_api::{config_map, convert, v1alpha1};
 use queuewarden_plan::snapshot::{
     ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS,
 };
@@ -147,7 +147,7 @@ pub fn assemble(inputs: &Inputs, now: Timestamp) -> Assembled {
         config: Some(config),
         queue_acls: queue_acls.iter().map(convert::queue_acl).map(Arc::new).collect(),
         policies: policies.iter().map(convert::admission_policy).collect(),
-        access_tests: access_tests.iter().map(access_test::access_test).collect(),
+        access_tests: access_tests.iter().map(convert::access_test).collect(),
         defaults: state(YUNIKORN_DEFAULTS),
         base: state(&spec.base_config_map),
         output: state(&spec.output_config_map),

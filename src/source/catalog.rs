@@ -32,7 +32,6 @@ pub fn all() -> Vec<Code> {
         yunikorn_access::lint::CODES,
         #[cfg(feature = "import")]
         queuewarden_import::CODES,
-        queuewarden_api::access_test::CODES,
         queuewarden_api::convert::CODES,
         queuewarden_api::review::CODES,
         queuewarden_api::config_map::CODES,

@@ -18,7 +18,7 @@ use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_plan::conditions::{Reason, Status, Type, find};
 use queuewarden_plan::simulate::{Settled, enforced, settle};
 use queuewarden_plan::snapshot::{ConfigSpec, Mode, PolicyEntry, QueueAclEntry, Snapshot};
-use queuewarden_plan::timeline::Later;
+use queuewarden_plan::time::Later;
 use queuewarden_plan::view::{AccessView, Locate, Writers};
 use queuewarden_plan::{ObjectRef, ParseCache, ResourceKind, config_map_of, grants, merged_alone};
 use yunikorn::config::{BUILT_IN, Config, Flattened};

@@ -35,10 +35,10 @@ impl GroupsArgs {
         own: ResolverKind,
         console: Console,
     ) -> Result<Box<dyn GroupResolver + Sync>, Failure> {
-        let Some(path) = &self.groups_from else { return Ok(Box::new(own.here())) };
+        let Some(path) = &self.groups_from else { return Ok(Box::new(own)) };
         // A file of that name is `./os`.
         if path.as_os_str() == "os" {
-            return Ok(Box::new(os_groups::resolver()));
+            return Ok(Box::new(os_groups::OsAccounts));
         }
         let file = source::read_one(path)?;
         let print = |found: &_| console.err(&diagnostic::draw(found, Some(&file), None, console.look_err()));

@@ -8,12 +8,7 @@ use std::ffi::CString;
 
 use nix::unistd::{Gid, Group, User, getgrouplist};
 
-use yunikorn::identity::{AccountGroups, Accounts};
-
-/// Returns the resolver for the accounts of this machine.
-pub fn resolver() -> AccountGroups<OsAccounts> {
-    AccountGroups(OsAccounts)
-}
+use yunikorn::identity::Accounts;
 
 /// The accounts of this machine, as Go's `os/user` looks them up.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,11 +41,11 @@ mod tests {
     #[test]
     fn root_has_its_group_first_and_the_unknown_fail() {
         let primary = Group::from_gid(User::from_name("root").unwrap().unwrap().gid).unwrap().unwrap().name;
-        let groups = resolver().resolve("root").unwrap();
+        let groups = OsAccounts.resolve("root").unwrap();
         assert_eq!(groups[0], primary);
         assert_eq!(groups.iter().filter(|group| **group == primary).count(), 1);
         for user in ["no-such-user-here", "a\0b"] {
-            assert!(matches!(resolver().resolve(user), Err(Refusal::Unresolved(_))), "{user:?}");
+            assert!(matches!(OsAccounts.resolve(user), Err(Refusal::Unresolved(_))), "{user:?}");
         }
     }
 

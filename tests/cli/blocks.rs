@@ -81,7 +81,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
             "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root",
         ],
     ),
-    ("docs/install.md", "sha256sum --check", "e2e/tests/release.rs", &["SHA256SUMS"]),
+    ("docs/install.md", "cosign verify-blob", "e2e/tests/release.rs", &["SHA256SUMS"]),
     (
         "docs/identity.md",
         "$ kubectl create -f deployment.yaml --as=alice",

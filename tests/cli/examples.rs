@@ -66,7 +66,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 5401,
         when: "Never expected: the last look before a text is written. Please report it.",
-        file: "crates/queuewarden-plan/src/grants/render.rs",
+        file: "crates/queuewarden-plan/src/grants/objects.rs",
         test: "a_text_that_is_not_as_meant_is_refused",
     },
     Elsewhere {

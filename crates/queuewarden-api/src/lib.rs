@@ -9,7 +9,6 @@
 //! * [`convert`]: objects of an API server or a file, as the plan's input; nothing in there can fail, a bad
 //!   object becomes an entry that lists its errors.
 //! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
-//! * [`access_test`]: a `QueueAccessTest` as the plan's input.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
 //! * [`identity_webhook`]: the registration of the user-info webhook, and whether all pods get their aliases.
 //! * [`registration`]: the objects that make the API server call the endpoints.
@@ -23,7 +22,6 @@
 //! The API server checks structure (lengths, names, what excludes what). It is never the only check: objects
 //! may be older than a rule or come from a file, so the conversion checks again and the plan checks meaning.
 
-pub mod access_test;
 pub mod aggregated_api;
 pub mod answer;
 pub mod config_map;

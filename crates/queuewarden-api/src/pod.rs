@@ -2,13 +2,12 @@
 //!
 //! What is kept of a pod is bounded: everyone who may create pods decides how much they hold.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use kube::core::Resource;
+use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
 use yunikorn::admission::request::{
@@ -34,42 +33,14 @@ const MAX_OWNERS: usize = 16;
 
 /// A pod with the fields that are read. The others are not decoded: everyone who may create pods decides how
 /// large they are.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Resource)]
+#[resource(inherit = "core::Pod")]
 pub struct Decoded {
     #[serde(deserialize_with = "metadata")]
     metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
     status: Option<Status>,
-}
-
-impl Resource for Decoded {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Pod".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "pods".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }
 
 /// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server
@@ -88,25 +59,16 @@ struct Metadata {
 }
 
 fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let Metadata {
-        name,
-        namespace,
-        uid,
-        resource_version,
-        creation_timestamp,
-        labels,
-        annotations,
-        owner_references,
-    } = Metadata::deserialize(deserializer)?;
+    let read = Metadata::deserialize(deserializer)?;
     Ok(ObjectMeta {
-        name,
-        namespace,
-        uid,
-        resource_version,
-        creation_timestamp,
-        labels,
-        annotations,
-        owner_references,
+        name: read.name,
+        namespace: read.namespace,
+        uid: read.uid,
+        resource_version: read.resource_version,
+        creation_timestamp: read.creation_timestamp,
+        labels: read.labels,
+        annotations: read.annotations,
+        owner_references: read.owner_references,
         ..ObjectMeta::default()
     })
 }

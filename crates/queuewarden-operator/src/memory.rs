@@ -99,11 +99,6 @@ impl Budget {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Returns all bytes.
-    pub fn all(&self) -> usize {
-        self.all
-    }
-
     /// Returns a future that completes once bytes of this budget, or of any other part of the same whole, are
     /// freed after its first poll or `enable`.
     pub fn freed(&self) -> Notified<'_> {
@@ -240,10 +235,10 @@ mod tests {
                 for (number, budget) in parts.iter().enumerate() {
                     let sum: usize = all.iter().filter(|(of, _)| *of == number).map(|(_, held)| held.bytes()).sum();
                     prop_assert_eq!(budget.held(), sum);
-                    prop_assert!(sum <= budget.all());
+                    prop_assert!(sum <= budget.all);
                 }
                 prop_assert_eq!(whole.held(), all.iter().map(|(_, held)| held.bytes()).sum::<usize>());
-                prop_assert!(whole.held() <= whole.all());
+                prop_assert!(whole.held() <= whole.all);
             }
             drop(all);
             prop_assert_eq!(whole.held(), 0);

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
 use crate::grants::joined;
-use crate::object::ResourceKind;
-use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, Snapshot};
-use crate::status::{AccessTestStatus, Event, ObjectStatus, events};
+use crate::snapshot::{AccessTestEntry, AccessTestSpec, Enforcement, ResourceKind, Snapshot};
+use crate::status::{AccessTestStatus, Event, ObjectStatus, transitions};
 use crate::view::AccessView;
 use go_compat::diag::cut;
-use yunikorn::config::Config;
-use yunikorn::version::Version;
+use yunikorn::{Config, Version};
 use yunikorn_access::expect::{Check, CheckOutcome, Expectations, Tally};
 
 /// Most failures that a status lists.
@@ -34,7 +32,7 @@ pub(super) fn statuses(
         let meta = &entry.meta;
         let (findings, rest) = report(entry, view);
         let object = ResourceKind::QueueAccessTest.object(meta.name.clone());
-        events.extend(events::transitions(&object, &meta.conditions, &findings));
+        events.extend(transitions(&object, &meta.conditions, &findings));
         (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
     };
     snapshot.access_tests.iter().map(status).collect()

@@ -218,6 +218,15 @@ vocabulary! {
     }
 }
 
+impl Reason {
+    /// Returns the reason of a lasting refusal. A refusal by an admission webhook is recognised by the words
+    /// that the API server puts before the webhook's own (apiserver `plugin/webhook/errors/statuserror.go`).
+    pub(super) fn of_rejection(message: &str) -> Self {
+        let webhook = message.contains("admission webhook") && message.contains("denied the request");
+        if webhook { Self::RejectedByAdmission } else { Self::Rejected }
+    }
+}
+
 /// One condition of one object, as read from or written to its status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {

@@ -8,7 +8,6 @@ mod planted;
 
 mod budget;
 pub mod conditions;
-mod object;
 
 pub mod snapshot;
 
@@ -18,21 +17,16 @@ mod grants;
 
 pub mod view;
 
-mod write;
-
 pub mod rbac_mirror;
 
-mod evaluation;
+mod write;
 
 mod status;
 
 pub mod access_tests;
 mod plan;
-mod waiting;
 
-mod decide;
-
-mod time;
+pub mod time;
 
 pub mod admit;
 pub mod simulate;
@@ -46,25 +40,21 @@ mod tests;
 
 use go_compat::diag::Code;
 
-pub use decide::{plan, plan_again};
 pub use effective::base::base_tree;
-pub use effective::claim::managed_keys;
-pub use effective::merged::{config_map_of, merged, merged_alone, text_in_force};
+pub use effective::config::SchedulerText;
+pub use effective::merged::{config_map_of, managed_keys, merged, merged_alone, text_in_force};
 pub use effective::parse_cache::{ParseCache, ParsedConfig};
-pub use effective::scheduler::SchedulerText;
 pub use grants::policy::{
-    Trust, admission_keys, admission_settings, field_of, risks, settings, shared_application, submission,
-    trusts, user_info,
+    FieldFinding, admission_keys, admission_settings, field_of, risks, settings, shared_application,
+    submission, trusts, user_info,
 };
 pub use grants::resolve::{grant_acl, grants, no_names};
 pub use grants::{attribution, entries};
-pub use object::{ObjectRef, ResourceKind};
-pub use plan::Plan;
-pub use snapshot::{ConfigStatus, OutputRef, release};
+pub use plan::{Plan, plan, plan_again};
+pub use snapshot::{ConfigStatus, ObjectRef, OutputRef, ResourceKind, release};
 pub use status::replacement::OutputReplacement;
 pub use status::{AccessTestStatus, AdmissionPolicyStatus, Event, ObjectStatus, QueueAclStatus};
-pub use time::{ahead, past, timeline};
-pub use write::size::{MAX_BYTES, WARN_BYTES, size_after};
+pub use write::change::{MAX_BYTES, WARN_BYTES, size_after};
 pub use write::{NewConfigMap, Write, history};
 
 /// All codes of this module.
@@ -74,5 +64,5 @@ pub const CODES: &[Code] = &[
     grants::resolve::SHARED_QUEUE,
     grants::resolve::REPLACES_FOR_A_TIME,
     grants::resolve::NO_NAMES,
-    grants::render::NOT_AS_MEANT,
+    grants::objects::NOT_AS_MEANT,
 ];

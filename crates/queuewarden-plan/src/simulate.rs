@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use crate::conditions::{Condition, Reason, Status, Type, find};
-use crate::decide::plan_again;
 use crate::effective::{ParseCache, text_in_force};
-use crate::plan::Plan;
+use crate::plan::{Plan, plan_again};
 use crate::snapshot::{
     ConfigMapState, FIELD_MANAGER, KeyOwner, Mode, OutputText, ReadBack, Snapshot, YUNIKORN_DEFAULTS,
 };

@@ -5,13 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::grants::attribution::{self, Attribution};
+use crate::grants::{Attribution, attribution};
 use go_compat::diag::Span;
-use yunikorn::acl;
-use yunikorn::config::Config;
 use yunikorn::identity::ResolverKind;
-use yunikorn::right::Right;
-use yunikorn::version::Version;
+use yunikorn::{Config, Right, Version, acl};
 use yunikorn_access::alias::{self, Aliased};
 use yunikorn_access::expect::{Check, Expectations, World, run};
 use yunikorn_access::tree::NotActive;
@@ -89,7 +86,7 @@ impl AccessView {
 
     /// Runs the checks of a test, and returns each with its result.
     pub(super) fn run<'e>(&'e self, expectations: &'e Expectations) -> Vec<Check<'e>> {
-        let resolver = self.resolver.here();
+        let resolver = &self.resolver;
         run(expectations, World { trees: &self.trees, resolver, version: self.version, explain: &sentence })
     }
 }

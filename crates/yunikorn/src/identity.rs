@@ -68,16 +68,10 @@ pub trait GroupResolver {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal>;
 }
 
-impl<R: GroupResolver + ?Sized> GroupResolver for &R {
-    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
-        (**self).resolve(user)
-    }
-}
-
 /// A kind of resolver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ResolverKind {
-    /// No resolver: a user is in the group of their own name.
+    /// No resolver (`usergroup_no_resolver.go`): a user is in the group of their own name, and in no other.
     #[default]
     None,
     /// The accounts of the operating system that the scheduler runs on: those of its container image.
@@ -106,41 +100,20 @@ impl ResolverKind {
         let first = config.partitions.first();
         first.map_or(Self::None, |first| Self::parse(first.user_group_resolver.kind.as_str()))
     }
-
-    /// The resolver as far as it can work here, without the machines it would query.
-    pub fn here(self) -> &'static (dyn GroupResolver + Sync) {
-        match self {
-            Self::None => &NoResolver,
-            Self::Os => &Elsewhere { name: "the accounts of the scheduler's container" },
-            Self::Ldap => &Elsewhere { name: "LDAP" },
-            Self::Test => &AccountGroups(TestAccounts),
-        }
-    }
 }
 
-/// No resolver (`usergroup_no_resolver.go`): a user is in the group of their own name, and in no other.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoResolver;
-
-impl GroupResolver for NoResolver {
+/// Resolves as far as it is possible here, without the machines that `YuniKorn` would query.
+impl GroupResolver for ResolverKind {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
-        Ok(vec![user.to_owned()])
-    }
-}
-
-/// A resolver that cannot be used here, such as a directory service.
-#[derive(Debug, Clone)]
-pub struct Elsewhere {
-    /// The resolver's name, for the message.
-    pub name: &'static str,
-}
-
-impl GroupResolver for Elsewhere {
-    fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
+        let source = match self {
+            Self::None => return Ok(vec![user.to_owned()]),
+            Self::Test => return TestAccounts.resolve(user),
+            Self::Os => "the accounts of the scheduler's container",
+            Self::Ldap => "LDAP",
+        };
         let user = quoted(user);
-        let name = self.name;
         Err(Refusal::Undecided(format!(
-            "YuniKorn takes the groups of {user} from {name}, which queuewarden does not query"
+            "YuniKorn takes the groups of {user} from {source}, which queuewarden does not query"
         )))
     }
 }
@@ -160,17 +133,14 @@ pub trait Accounts {
     fn group_name(&self, gid: &str) -> Option<String>;
 }
 
-/// The resolver over accounts (`usergroup.go:255-287`): the primary group first, then the others; a number
+/// Resolves over accounts (`usergroup.go:255-287`): the primary group first, then the others; a number
 /// without a name stays a number.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AccountGroups<A>(pub A);
-
-impl<A: Accounts> GroupResolver for AccountGroups<A> {
+impl<A: Accounts> GroupResolver for A {
     fn resolve(&self, user: &str) -> Result<Vec<String>, Refusal> {
-        let (primary, mut gids) = self.0.group_ids(user).map_err(Refusal::Unresolved)?;
+        let (primary, mut gids) = self.group_ids(user).map_err(Refusal::Unresolved)?;
         gids.retain(|gid| *gid != primary);
         gids.insert(0, primary);
-        Ok(gids.into_iter().map(|gid| self.0.group_name(&gid).unwrap_or(gid)).collect())
+        Ok(gids.into_iter().map(|gid| self.group_name(&gid).unwrap_or(gid)).collect())
     }
 }
 
@@ -537,7 +507,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_is_not_decided() {
-        let Err(Refusal::Undecided(why)) = (Elsewhere { name: "LDAP" }).resolve("sue") else { panic!() };
+        let Err(Refusal::Undecided(why)) = ResolverKind::Ldap.resolve("sue") else { panic!() };
         assert_eq!(why, "YuniKorn takes the groups of `sue` from LDAP, which queuewarden does not query");
     }
 
@@ -550,11 +520,11 @@ mod tests {
             ("testuser4", &["901", "902"]),
         ] {
             let groups = groups.iter().map(ToString::to_string).collect();
-            assert_eq!(AccountGroups(TestAccounts).resolve(user), Ok(groups), "{user}");
+            assert_eq!(TestAccounts.resolve(user), Ok(groups), "{user}");
         }
         for user in ["testuser5", "invalid-gid-user", "sue"] {
             let message = format!("lookup failed for user: {user}");
-            assert_eq!(AccountGroups(TestAccounts).resolve(user), Err(Refusal::Unresolved(message)));
+            assert_eq!(TestAccounts.resolve(user), Err(Refusal::Unresolved(message)));
         }
     }
 
@@ -627,7 +597,7 @@ mod tests {
         for line in include_str!("../../../tests/vectors/yunikorn-user-cache.jsonl").lines() {
             let row: serde_json::Value = serde_json::from_str(line).unwrap();
             let test = row["asked"]["resolver"] == "test";
-            let resolver: &dyn GroupResolver = if test { &AccountGroups(TestAccounts) } else { &NoResolver };
+            let resolver: &dyn GroupResolver = if test { &TestAccounts } else { &ResolverKind::None };
             let mut cache = cache(Version::V1_8);
             let claims = row["asked"]["claims"].as_array().unwrap();
             for (claim, answer) in claims.iter().zip(row["answers"].as_array().unwrap()) {
@@ -657,7 +627,7 @@ mod tests {
             let mut cache = cache(version);
             assert_eq!(groups(&mut cache, "first", 0), Ok("first".into()));
             let given = ["devs".to_owned(), "devs".to_owned()];
-            cache.identify(Claim::new("sue", &given), &NoResolver, at(1)).unwrap();
+            cache.identify(Claim::new("sue", &given), &ResolverKind::None, at(1)).unwrap();
             assert_eq!(groups(&mut cache, "second", 2), Ok("devs,devs".into()));
         }
     }
@@ -717,7 +687,7 @@ mod tests {
 
     #[test]
     fn names_are_checked_without_groups_only_after_1_9() {
-        let identify = |version| super::identify(Claim::new("bad user", &[]), &NoResolver, version);
+        let identify = |version| super::identify(Claim::new("bad user", &[]), &ResolverKind::None, version);
         assert_eq!(identify(Version::V1_9).unwrap().groups, ["bad user"]);
         assert_eq!(identify(Version::V1_10), Err(Refusal::InvalidUser));
     }
@@ -725,7 +695,7 @@ mod tests {
     #[test]
     fn what_cannot_be_known_is_reported_and_not_remembered() {
         let mut cache = cache(Version::V1_8);
-        let ldap = Elsewhere { name: "LDAP" };
+        let ldap = ResolverKind::Ldap;
         for forced in [false, true] {
             let claim = Claim { user: "sue", groups: &[], forced };
             assert!(matches!(cache.identify(claim, &ldap, at(0)), Err(Refusal::Undecided(_))));
@@ -742,10 +712,11 @@ mod tests {
         let mut cache = UserCache { limit: 2, ..cache(Version::V1_8) };
         let given = |group: &str| [group.to_owned()];
         for (user, group) in [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")] {
-            cache.identify(Claim::new(user, &given(group)), &NoResolver, at(0)).unwrap();
+            cache.identify(Claim::new(user, &given(group)), &ResolverKind::None, at(0)).unwrap();
         }
         assert_eq!(cache.entries.len(), 2);
-        let mut seen = |user| cache.identify(Claim::new(user, &[]), &NoResolver, at(0)).unwrap().groups;
+        let mut seen =
+            |user| cache.identify(Claim::new(user, &[]), &ResolverKind::None, at(0)).unwrap().groups;
         assert_eq!((seen("a"), seen("c")), (vec!["3".to_owned()], vec!["4".to_owned()]));
         assert_eq!(seen("b"), ["b"]);
     }

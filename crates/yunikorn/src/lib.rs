@@ -13,6 +13,13 @@ pub mod testing;
 pub mod text_map;
 pub mod version;
 
+pub use acl::Acl;
+pub use config::Config;
+pub use identity::Identity;
+pub use queue::QueuePath;
+pub use right::Right;
+pub use version::Version;
+
 /// The example of the README, which compiles and runs as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -10,7 +10,7 @@ use crate::output::manifest::DEFAULT_PARTITION;
 use crate::source::configuration::{Configuration, ObjectChange};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, VERSION};
-use queuewarden_plan::timeline::Course;
+use queuewarden_plan::time::Course;
 use queuewarden_plan::{admission_keys, merged, risks};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;

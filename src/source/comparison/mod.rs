@@ -10,7 +10,7 @@ use crate::output::format::{Format, FormatArgs, Table, UNTIL, code, visible};
 use crate::output::{Console, Failure};
 use answer::{ChangedSetting, Compared, DiffAnswer, UnmovedRight};
 use go_compat::diag::{listed, plural, quoted};
-use queuewarden_plan::timeline::unknown;
+use queuewarden_plan::time::unknown;
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn_access::Origin;

@@ -10,9 +10,9 @@ use crate::source::input::Inputs;
 use crate::source::input::object::Object;
 use crate::source::schema;
 use go_compat::diag::{Diagnostic, Severity};
-use queuewarden_api::{access_test, convert};
+use queuewarden_api::convert;
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
-use queuewarden_plan::{self, ResourceKind, Trust, field_of as setting_of};
+use queuewarden_plan::{self, FieldFinding, ResourceKind, field_of as setting_of};
 use yunikorn::acl;
 use yunikorn::admission;
 use yunikorn::queue::QueuePath;
@@ -60,7 +60,7 @@ fn converted(
             convert::admission_policy(dynamic).spec.map(|spec| trusting(inputs, object, &spec))
         }
         ResourceKind::YuniKornConfig => convert::yunikorn_config(dynamic).spec.map(|_| Vec::new()),
-        ResourceKind::QueueAccessTest => access_test::access_test(dynamic).spec.map(|_| Vec::new()),
+        ResourceKind::QueueAccessTest => convert::access_test(dynamic).spec.map(|_| Vec::new()),
     }
 }
 
@@ -134,7 +134,7 @@ fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic>
 
 /// Returns findings on settings that trust more people than they name.
 fn trusting(inputs: &Inputs, object: &Object, spec: &AdmissionPolicySpec) -> Vec<Diagnostic> {
-    let placed = |Trust { field, index, found }| {
+    let placed = |FieldFinding { field, index, found }| {
         let index = index.map(|index| format!("/{index}")).unwrap_or_default();
         within(inputs, &object.document, &format!("/spec/{field}{index}"), [found])
     };

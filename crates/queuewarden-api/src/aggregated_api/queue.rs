@@ -11,7 +11,7 @@ use yunikorn::right::Right;
 use yunikorn_access::decide::Denial;
 use yunikorn_access::placement::Live;
 use yunikorn_access::subject::Subject;
-use yunikorn_access::tree::{Located, Node, QueueId, Tree};
+use yunikorn_access::tree::{Located, QueueId, Tree};
 use yunikorn_access::who_can;
 use yunikorn_access::who_can::Grantee;
 
@@ -105,23 +105,16 @@ pub struct CurrentQueue<'a> {
     pub dynamic: bool,
 }
 
-impl<'a> CurrentQueue<'a> {
-    /// Returns a queue of the configuration.
-    pub fn configured(id: QueueId, node: &'a Node) -> Self {
-        Self { path: node.path.as_str(), decides: id, leaf: node.is_leaf, dynamic: false }
-    }
-
-    /// Returns the path of the queue above.
-    pub fn parent(&self) -> Option<&'a str> {
-        self.path.rsplit_once('.').map(|(parent, _)| parent)
-    }
-}
-
 /// Returns all current queues of a partition, each before those below it: those of the configuration, and
 /// those that placement rules have created. A queue that was removed from the configuration is not among
 /// them, because its former ACLs are no longer known.
 pub fn live_queues<'a>(tree: &'a Tree, live: &'a Live) -> Vec<CurrentQueue<'a>> {
-    let configured = tree.queues().map(|(id, node)| CurrentQueue::configured(id, node));
+    let configured = tree.queues().map(|(decides, node)| CurrentQueue {
+        path: node.path.as_str(),
+        decides,
+        leaf: node.is_leaf,
+        dynamic: false,
+    });
     let dynamic = live.iter().filter(|(_, queue)| !queue.draining).filter_map(|(path, queue)| {
         let Located::Below(decides) = tree.locate_existing(path) else { return None };
         Some(CurrentQueue { path, decides, leaf: queue.leaf, dynamic: true })
@@ -147,7 +140,7 @@ fn queue(answers: &Answers<'_>, standing: &CurrentQueue<'_>, room: usize) -> Que
         metadata: Metadata { name: standing.path.to_owned() },
         status: QueueStatus {
             partition: answers.tree.partition().to_owned(),
-            parent: standing.parent().map(str::to_owned),
+            parent: standing.path.rsplit_once('.').map(|(parent, _)| parent.to_owned()),
             leaf: standing.leaf,
             dynamic: standing.dynamic,
             submit: effective(answers, standing, Right::Submit, room),

@@ -175,7 +175,13 @@ pub fn read(kind: QueueAccessReviewKind, document: &Value) -> Result<ReviewReque
     let Value::Object(fields) = document else {
         return Err(InvalidReview::Malformed(format!("a {} is an object", kind.name())));
     };
-    is_of(kind, fields)?;
+    for (field, expected) in [("apiVersion", API_VERSION), ("kind", kind.name())] {
+        let found = fields.get(field);
+        if found.and_then(Value::as_str) != Some(expected) {
+            let found = found.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+            return Err(InvalidReview::Malformed(format!("{field} is {found}, and here it is {expected}")));
+        }
+    }
     let Some(Value::Object(spec)) = fields.get("spec").cloned() else {
         return Err(InvalidReview::Invalid(
             "spec",
@@ -193,32 +199,13 @@ pub fn read(kind: QueueAccessReviewKind, document: &Value) -> Result<ReviewReque
     request(kind, spec, unknown)
 }
 
-fn is_of(kind: QueueAccessReviewKind, fields: &Map<String, Value>) -> Result<(), InvalidReview> {
-    for (field, expected) in [("apiVersion", API_VERSION), ("kind", kind.name())] {
-        match fields.get(field) {
-            Some(Value::String(text)) if text == expected => {}
-            found => {
-                let found = found.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-                return Err(InvalidReview::Malformed(format!(
-                    "{field} is {found}, and here it is {expected}"
-                )));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Returns the paths of unknown fields, which may be misspelt; a status is ignored, as in all reviews.
 fn unknown(fields: &Map<String, Value>, strange: &Map<String, Value>) -> Vec<String> {
     const MOST: usize = 16;
     let own = ["apiVersion", "kind", "metadata", "spec", "status"];
-    let outside = fields.keys().filter(|name| !own.contains(&name.as_str()));
-    let outside = outside.map(|name| quoted_path("", name));
-    outside.chain(strange.keys().map(|name| quoted_path("spec.", name))).take(MOST).collect()
-}
-
-fn quoted_path(above: &str, name: &str) -> String {
-    format!("{above}{}", name.chars().take(64).collect::<String>())
+    let outside = fields.keys().filter(|name| !own.contains(&name.as_str())).map(|name| ("", name));
+    let paths = outside.chain(strange.keys().map(|name| ("spec.", name))).take(MOST);
+    paths.map(|(above, name)| format!("{above}{}", name.chars().take(64).collect::<String>())).collect()
 }
 
 fn request(

@@ -71,8 +71,8 @@ fn row(queue: &Queue, api_version: &str, include: Include) -> Value {
         status.leaf,
         status.dynamic,
         status.partition,
-        cell(&status.submit.acl),
-        cell(&status.admin.acl),
+        cut(&status.submit.acl, MAX_CELL),
+        cut(&status.admin.acl, MAX_CELL),
         written_in(status.submit.subjects.iter().chain(&status.admin.subjects)),
     ]});
     let object = match include {
@@ -136,10 +136,6 @@ fn written_in<'a>(subjects: impl Iterator<Item = &'a Grantee>) -> String {
     places.sort_unstable();
     places.dedup();
     listed(places, 0)
-}
-
-fn cell(text: &str) -> String {
-    cut(text, MAX_CELL).into_owned()
 }
 
 #[cfg(test)]

@@ -116,8 +116,7 @@ impl SubjectAccessReview {
         kind: ReviewKind,
         caller: Option<&'a Identity>,
     ) -> Result<&'a Identity, Diagnostic> {
-        let user =
-            self.user.as_ref().ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no spec"))?;
+        let user = self.user.as_ref().ok_or_else(|| malformed("the review has no spec"))?;
         if kind == ReviewKind::Local {
             self.check_namespace()?;
         }
@@ -125,7 +124,7 @@ impl SubjectAccessReview {
             (ReviewKind::Own, Some(caller)) => Ok(caller),
             (ReviewKind::Own, None) => {
                 let message = "a SelfSubjectAccessReview asks about whoever sends it, and nobody is said to";
-                Err(malformed(codes::REVIEW_BY_NOBODY, message)
+                Err(Diagnostic::error(codes::REVIEW_BY_NOBODY, message)
                     .help("name the user: --as USER [--as-group GROUP]..."))
             }
             _ => Ok(user),
@@ -145,7 +144,7 @@ impl SubjectAccessReview {
     fn check_namespace(&self) -> Result<(), Diagnostic> {
         let Some(resource) = &self.resource else {
             let message = "a LocalSubjectAccessReview asks about a resource: it has no resourceAttributes";
-            return Err(malformed(codes::MALFORMED_REVIEW, message));
+            return Err(malformed(message));
         };
         if resource.namespace == self.namespace {
             return Ok(());
@@ -155,7 +154,7 @@ impl SubjectAccessReview {
             quoted(&self.namespace),
             quoted(&resource.namespace)
         );
-        Err(malformed(codes::MALFORMED_REVIEW, message).help("write the same namespace in both"))
+        Err(malformed(message).help("write the same namespace in both"))
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::envelope::{AdmissionRequest, AdmissionResponse, JsonPatch};
 use super::part::{at, decode_part, named_texts};
-use super::{codes, malformed, nullable_object};
+use super::{codes, nullable_object};
 use crate::extended;
 use go_compat::diag::Diagnostic;
 use go_compat::go_json::{self, nullable};
@@ -53,7 +53,7 @@ pub fn read(request: &AdmissionRequest) -> Result<Request, Diagnostic> {
     if request.group.is_empty() && request.kind == "ConfigMap" {
         let message = "the admission controller asks the scheduler about ConfigMaps";
         let help = "`queuewarden validate -f FILE` says what it answers";
-        return Err(malformed(codes::DECIDED_ELSEWHERE, message).help(help));
+        return Err(Diagnostic::error(codes::DECIDED_ELSEWHERE, message).help(help));
     }
     Ok(Request {
         operation: Operation::parse(&request.operation),
@@ -66,18 +66,24 @@ pub fn read(request: &AdmissionRequest) -> Result<Request, Diagnostic> {
     })
 }
 
+/// Returns the path of the pod template in objects of a kind; empty for a pod, `None` for other kinds.
+pub(super) fn template_path(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Pod => Some(""),
+        Kind::Workload(Workload::CronJob) => Some("spec.jobTemplate.spec.template"),
+        Kind::Workload(_) => Some("spec.template"),
+        Kind::Other(_) => None,
+    }
+}
+
 /// Returns the pod that an object is, or the template of those that it creates.
 pub(super) fn template<'o>(
     object: Option<&'o RawValue>,
     kind: &Kind,
 ) -> Result<Option<&'o RawValue>, Diagnostic> {
-    let way: &[&str] = match kind {
-        Kind::Pod => &[],
-        Kind::Workload(Workload::CronJob) => &["spec", "jobTemplate", "spec", "template"],
-        Kind::Workload(_) => &["spec", "template"],
-        Kind::Other(_) => return Ok(None),
-    };
-    object.map_or(Ok(None), |object| at(object, way))
+    let Some((object, path)) = object.zip(template_path(kind)) else { return Ok(None) };
+    let way: Vec<&str> = path.split('.').filter(|name| !name.is_empty()).collect();
+    at(object, &way)
 }
 
 fn pod(object: Option<&RawValue>, kind: &Kind) -> Result<Pod, Diagnostic> {

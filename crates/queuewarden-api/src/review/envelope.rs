@@ -13,8 +13,8 @@ use serde::{Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::malformed;
 use super::part::{MAX_ENTRIES, entries, member, text, text_at, texts, type_of, unread};
-use super::{codes, malformed};
 use go_compat::diag::Diagnostic;
 use yunikorn::identity::Identity;
 use yunikorn_access::running::joins::BoundPod;
@@ -79,7 +79,7 @@ impl AdmissionRequest {
     /// Reads the body of a review.
     ///
     /// # Errors
-    /// [`codes::MALFORMED_REVIEW`].
+    /// [`super::codes::MALFORMED_REVIEW`].
     pub fn read(body: &[u8]) -> Result<Self, Box<Unreadable>> {
         let mut request = None;
         let mut reader = serde_json::Deserializer::from_slice(body);
@@ -87,7 +87,7 @@ impl AdmissionRequest {
         let read = fields.deserialize(&mut reader).and_then(|()| reader.end());
         let why = match (read, &request) {
             (Err(error), _) => unread(error),
-            (Ok(()), None) => malformed(codes::MALFORMED_REVIEW, "the review has no request"),
+            (Ok(()), None) => malformed("the review has no request"),
             (Ok(()), Some(_)) => return Ok(request.unwrap_or_default()),
         };
         Err(Box::new(Unreadable { request: request.unwrap_or_default(), why }))
@@ -138,7 +138,7 @@ impl AdmissionRequest {
             count = count.saturating_add(values.len());
             if count > MAX_ENTRIES {
                 let message = format!("the review has more than {MAX_ENTRIES} values in userInfo.extra");
-                return Err(malformed(codes::MALFORMED_REVIEW, message));
+                return Err(malformed(message));
             }
             self.extra.insert(name.into_owned(), values);
         }

@@ -32,7 +32,7 @@ use serde_json::Value;
 
 pub use codes::CODES;
 
-use go_compat::diag::{Code, Diagnostic, quoted};
+use go_compat::diag::{Diagnostic, quoted};
 
 /// The kinds of reviews that are read here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,17 +107,17 @@ fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Diagnostic> {
 }
 
 fn no_object() -> Diagnostic {
-    malformed(codes::MALFORMED_REVIEW, "the review, or a template of pods in it, is no object")
+    malformed("the review, or a template of pods in it, is no object")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn unread_at(error: serde_path_to_error::Error<serde_json::Error>) -> Diagnostic {
     let message = format!("the review cannot be read at {}: {}", error.path(), error.inner());
-    malformed(codes::MALFORMED_REVIEW, message)
+    malformed(message)
 }
 
-fn malformed(code: Code, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(code, message)
+fn malformed(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(codes::MALFORMED_REVIEW, message)
 }
 
 /// Reads an object, or nothing.

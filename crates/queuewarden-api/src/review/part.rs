@@ -94,12 +94,12 @@ pub(super) fn entries<'p>(part: Option<&'p RawValue>, expected: &str) -> Result<
     let Some(part) = part.filter(|part| type_of(part) != "null") else { return Ok(Vec::new()) };
     if type_of(part) != expected {
         let message = format!("the review has {} where {expected} is due", type_of(part));
-        return Err(malformed(codes::MALFORMED_REVIEW, message));
+        return Err(malformed(message));
     }
     let entries = some_entries(part, MAX_ENTRIES)?;
     if entries.len() > MAX_ENTRIES {
         let message = format!("the review has {expected} with more than {MAX_ENTRIES} entries");
-        return Err(malformed(codes::MALFORMED_REVIEW, message));
+        return Err(malformed(message));
     }
     Ok(entries)
 }
@@ -195,7 +195,7 @@ pub(super) fn type_of(part: &RawValue) -> &'static str {
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(super) fn unread(error: serde_json::Error) -> Diagnostic {
-    malformed(codes::MALFORMED_REVIEW, format!("the review cannot be read: {error}"))
+    malformed(format!("the review cannot be read: {error}"))
 }
 
 fn reader(part: &RawValue) -> serde_json::Deserializer<serde_json::de::StrRead<'_>> {

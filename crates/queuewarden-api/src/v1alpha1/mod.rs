@@ -17,21 +17,19 @@
 #![expect(unreachable_pub, reason = "kube's derive repeats each struct inside a function body")]
 
 mod admission_policy;
-mod grant;
 mod queue_access_test;
 mod queue_acl;
 mod schema;
 mod yunikorn_config;
 
 pub use admission_policy::{AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus};
-pub use grant::{Grant, ServiceAccount};
 pub use queue_access_test::{
     AccessCase, AccessSubject, ExpectedPlacement, QueueAccessTest, QueueAccessTestSpec, QueueAccessTestStatus,
 };
-pub use queue_acl::{QueueAcl, QueueAclSpec, QueueAclStatus};
+pub use queue_acl::{Grant, QueueAcl, QueueAclSpec, QueueAclStatus, ServiceAccount};
 pub use schema::MAX_NAMES;
 pub use yunikorn_config::{
-    BaseConfigMap, OutputConfigMap, RbacMirror, YuniKornConfig, YuniKornConfigSpec, YuniKornConfigStatus,
+    BaseConfigMap, OutputConfigMap, Switch, YuniKornConfig, YuniKornConfigSpec, YuniKornConfigStatus,
     YuniKornVersion,
 };
 

@@ -1,13 +1,16 @@
-//! `QueueAcl`: the right to submit to one queue, and the right to administer it.
+//! `QueueAcl`: the right to submit to one queue, and the right to administer it, and the holders of a right:
+//! the same shape for `submit` and `admin`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{grant::Grant, schema};
+use crate::v1alpha1::schema;
+use queuewarden_plan::entries::Names;
 use queuewarden_plan::snapshot::{BaseAcl, TEMPORARY_ONLY_ADDS, delegated_by};
-use yunikorn::identity::Identity;
+use yunikorn::{Acl, Identity, acl};
+use yunikorn_access::alias::SERVICE_ACCOUNT;
 
 /// One queue, the rights in it, and the time for which they count.
 ///
@@ -125,4 +128,198 @@ pub struct QueueAclStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// Holders of the right: lists of users, groups and service accounts, or everyone, or nobody, or YuniKorn's
+/// own ACL text.
+/// Exactly one of these four forms is allowed. An empty object means nobody, with a warning: write nobody:
+/// true.
+///
+/// The object is atomic, so that server-side apply can change between the forms. Of an object that is not
+/// atomic, the API server makes null when its last field is removed.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+#[x_kube(
+    validation = Rule::new(
+        "!has(self.nobody) || !(has(self.users) || has(self.groups) || has(self.serviceAccounts) || \
+         has(self.everyone) || has(self.acl))"
+    )
+    .message(
+        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, \
+         serviceAccounts, everyone and acl"
+    ),
+    validation = Rule::new(
+        "!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.serviceAccounts) || \
+         has(self.everyone))"
+    )
+    .message(
+        "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users, groups \
+         and serviceAccounts, or everyone"
+    ),
+    validation = Rule::new(
+        "!has(self.everyone) || !(has(self.users) || has(self.groups) || has(self.serviceAccounts))"
+    )
+    .message(
+        "everyone stands alone: YuniKorn ignores users and groups beside '*'. Remove the lists, or remove \
+         everyone"
+    )
+)]
+pub struct Grant {
+    /// Users by exact, case-sensitive name, as Kubernetes authenticates them, e.g. ["sue",
+    /// "https://issuer.example.com#1234"]. A name that YuniKorn's ACLs cannot hold (a letter or _ first, then
+    /// letters, digits, _ . @ -, and at most one $ at the end) is granted by an alias, which needs the
+    /// user-info webhook. Left out: no users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::user_names")]
+    pub users: Vec<String>,
+
+    /// Groups by exact, case-sensitive name, as Kubernetes authenticates them, e.g. ["devs",
+    /// "team.a@example.com"]. A name that YuniKorn's ACLs cannot hold (a letter or _ first, then letters,
+    /// digits, _ and -) is granted by an alias, which needs the user-info webhook. Left out: no groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::group_names")]
+    pub groups: Vec<String>,
+
+    /// Service accounts, e.g. [{namespace: spark, name: driver}], or without a name all of a namespace. They
+    /// are granted by aliases, which need the user-info webhook. Left out: no service accounts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = schema::MAX_NAMES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub service_accounts: Vec<ServiceAccount>,
+
+    /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. There is
+    /// no false: to grant nobody, write nobody: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(
+        validation = Rule::new("self")
+            .message("everyone can only be true: to give the right to nobody write nobody: true")
+    )]
+    pub everyone: Option<bool>,
+
+    /// true gives the right to nobody by this object. There is no false: to give it to somebody, write users,
+    /// groups or everyone; to leave the right as it is, leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(
+        validation = Rule::new("self").message(
+            "nobody can only be true: to give the right to somebody write users, groups or everyone: true \
+             instead"
+        )
+    )]
+    pub nobody: Option<bool>,
+
+    /// The whole ACL in YuniKorn's own syntax, for copy and paste: users separated by commas, one space,
+    /// groups separated by commas; e.g. "sue,bob devs", " devs" (a group only), "*" (everyone), "" (nobody).
+    /// A name that YuniKorn would drop makes the object Invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = schema::MAX_RAW_ACL_LENGTH))]
+    #[x_kube(
+        validation = Rule::new(r"!self.matches('[\\x00-\\x1f\\x7f]')").message(
+            "tabs, line breaks and other control characters are not allowed in an ACL: YuniKorn takes them \
+             for a part of a name and drops it. Separate users from groups with one space"
+        ),
+        validation = Rule::new("self.split(' ').size() <= 2").message(
+            "more than one space in an ACL: YuniKorn refuses it when the configuration becomes active. Write \
+             users separated by commas, one space, groups separated by commas, and no space after a comma"
+        )
+    )]
+    pub acl: Option<String>,
+}
+
+/// A service account, or all of a namespace.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ServiceAccount {
+    /// The namespace, e.g. "spark".
+    #[schemars(length(max = 63), pattern("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub namespace: String,
+    /// The name, e.g. "driver". Left out: all service accounts of the namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253), pattern(r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$"))]
+    pub name: Option<String>,
+}
+
+impl ServiceAccount {
+    /// Returns the user name, or the group of all of the namespace.
+    pub fn subject(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{SERVICE_ACCOUNT}{}:{name}", self.namespace),
+            None => format!("system:serviceaccounts:{}", self.namespace),
+        }
+    }
+}
+
+impl Grant {
+    /// Returns it without these users and groups. If it names no others, nobody has the right.
+    #[must_use]
+    pub fn without(mut self, names: &Names) -> Self {
+        if let Some(acl) = self.acl.as_deref().and_then(|text| acl::parse(text).ok()) {
+            let left = names.taken_from(&acl);
+            return if left == acl { self } else { Self::from(&left) };
+        }
+        let before = self.clone();
+        self.users.retain(|user| !names.users.contains(user));
+        self.groups.retain(|group| !names.groups.contains(group));
+        self.service_accounts.retain(|account| {
+            let of_kind = if account.name.is_some() { &names.users } else { &names.groups };
+            !of_kind.contains(&account.subject())
+        });
+        if self != before && self == Self::default() {
+            self.nobody = Some(true);
+        }
+        self
+    }
+}
+
+impl From<&Acl> for Grant {
+    /// Makes the form with lists, or that for everyone or for nobody.
+    fn from(acl: &Acl) -> Self {
+        let names = |names: &yunikorn::acl::Names| names.iter().map(str::to_owned).collect();
+        Self {
+            users: names(acl.users()),
+            groups: names(acl.groups()),
+            service_accounts: Vec::new(),
+            everyone: acl.is_everyone().then_some(true),
+            nobody: acl.is_nobody().then_some(true),
+            acl: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn what_is_left_of_a_grant_keeps_its_form() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names = Names {
+            users: set(&["bob", "system:serviceaccount:spark:driver", "a:b"]),
+            groups: set(&["qa", "system:serviceaccounts:dev"]),
+        };
+        let cases: [(Value, Value); 11] = [
+            (
+                json!({"users": ["ann", "bob"], "groups": ["bob"]}),
+                json!({"users": ["ann"], "groups": ["bob"]}),
+            ),
+            (json!({"users": ["bob", "a:b"], "groups": ["qa"]}), json!({"nobody": true})),
+            (json!({"users": ["ann"]}), json!({"users": ["ann"]})),
+            (json!({"users": ["Bob"]}), json!({"users": ["Bob"]})),
+            (
+                json!({"serviceAccounts": [{"namespace": "spark", "name": "driver"}, {"namespace": "spark"}]}),
+                json!({"serviceAccounts": [{"namespace": "spark"}]}),
+            ),
+            (json!({"serviceAccounts": [{"namespace": "dev"}]}), json!({"nobody": true})),
+            (json!({"acl": "ann,bob qa,devs"}), json!({"users": ["ann"], "groups": ["devs"]})),
+            (json!({"acl": "bob qa"}), json!({"nobody": true})),
+            (json!({"acl": "ann devs"}), json!({"acl": "ann devs"})),
+            (json!({"everyone": true}), json!({"everyone": true})),
+            (json!({}), json!({})),
+        ];
+        for (before, after) in cases {
+            let grant: Grant = serde_json::from_value(before.clone()).unwrap();
+            assert_eq!(json!(grant.without(&names)), after, "{before}");
+        }
+    }
 }

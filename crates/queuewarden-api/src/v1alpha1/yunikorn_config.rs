@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
-use queuewarden_plan::snapshot::{Adoption, Delegation, Mode, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{Adoption, Mode, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// The source of the base configuration, the target of the result, and the conditions for writing it.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -117,14 +117,14 @@ pub struct YuniKornConfigSpec {
     /// The mirror never grants more than the ACLs. It is kept up in both modes, and removed when this becomes
     /// Disabled. It needs the rights in manifests/rbac-mirror. Default: Disabled.
     #[serde(default)]
-    pub rbac_mirror: RbacMirror,
+    pub rbac_mirror: Switch,
 
     /// Enabled: administrators of a queue may write QueueAcls of that queue and those below it, never of
     /// root, with spec.delegatedBy. It also needs the manifests in manifests/delegation, which let them write
     /// and keep them from writing anything else. Disabled: objects with spec.delegatedBy grant nothing.
     /// Default: Disabled.
     #[serde(default)]
-    pub delegation: Delegation,
+    pub delegation: Switch,
 
     /// true: FailOpen=True does not keep this object from being Ready while YuniKorn reads the text that
     /// queuewarden wrote in full, and the base, or a QueueAcl with everyone for root, opens root there. It
@@ -219,15 +219,15 @@ pub enum YuniKornVersion {
     V1_9,
 }
 
-/// A copy of the ACLs in Kubernetes' RBAC. The values are not Off and On, because kubectl reads those as
-/// false and true.
+/// A capability that is off unless it is asked for. The values are not Off and On, because kubectl reads
+/// those as false and true.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
-pub enum RbacMirror {
-    /// No copy.
+pub enum Switch {
+    /// It is off.
     #[default]
     Disabled,
-    /// A copy, kept up to date.
+    /// It is on.
     Enabled,
 }
 

@@ -43,9 +43,10 @@ impl Spark {
             return None;
         }
         let read = files.iter().enumerate().map(|(file, text)| {
-            read_one(text).map_err(|diagnostic| FileDiagnostic { file: Some(file), diagnostic })
+            let refused = |diagnostic| findings.push(FileDiagnostic { file: Some(file), diagnostic });
+            read_one(text).map_err(refused).ok()
         });
-        let read = read.collect::<Result<_, _>>().map_err(|refused| findings.push(refused)).ok()?;
+        let read = read.collect::<Option<_>>()?;
         let settings = last_ones(read, findings);
         for (key, (value, location)) in &settings {
             let (key, is_empty) = (key.as_str(), value.is_empty());

@@ -1,13 +1,14 @@
 //! Writes ConfigMaps while our kinds are served, and interprets refusals.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ObjectMeta, Patch};
 use kube::{Api, Client};
 use serde_json::json;
 
 use queuewarden_api::API_VERSION;
 use queuewarden_api::config_map::annotations;
 use queuewarden_client::call::{CallError, WRITE, call, call_within};
+use queuewarden_client::objects::{patch_params, post_params};
 use queuewarden_plan::machine::WriteOutcome;
 use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
 use queuewarden_plan::{NewConfigMap, ResourceKind, Write};
@@ -36,11 +37,12 @@ pub async fn create(
         data: Some(new.data.clone()),
         ..ConfigMap::default()
     };
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-    match call_within(WRITE, maps(client, namespace).create(&params, &map)).await {
+    match call_within(WRITE, maps(client, namespace).create(&post_params(), &map)).await {
         Ok(map) => Ok(Some(map)),
         Err(error) if error.is_conflict() => Ok(None),
-        Err(error) if error.is_not_found() => Err(no_namespace(namespace)),
+        Err(error) if error.is_not_found() => Err(WriteFailure::Transient(format!(
+            "namespace `{namespace}` does not exist; create it, or correct `spec.namespace` of the YuniKornConfig"
+        ))),
         Err(error) => Err(failure(&error)),
     }
 }
@@ -59,8 +61,7 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
         metadata.insert("annotations".into(), json!(annotations));
     }
     let patch = Patch::Merge(json!({"metadata": metadata, "data": write.data}));
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-    let done = call_within(WRITE, maps(client, namespace).patch(&write.name, &params, &patch)).await;
+    let done = call_within(WRITE, maps(client, namespace).patch(&write.name, &patch_params(), &patch)).await;
     done.map_err(|error| match error {
         // Deleted or changed since.
         error if error.is_conflict() || error.is_not_found() => WriteOutcome::Conflict,
@@ -114,12 +115,6 @@ async fn check_kinds(client: &Client) -> Result<(), WriteFailure> {
 
 fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), namespace)
-}
-
-fn no_namespace(namespace: &str) -> WriteFailure {
-    WriteFailure::Transient(format!(
-        "namespace `{namespace}` does not exist; create it, or correct `spec.namespace` of the YuniKornConfig"
-    ))
 }
 
 /// Separates failures that pass by themselves from lasting ones. The refusal of an admission webhook, or of a

@@ -6,7 +6,10 @@
 //! of each object a second time, also of the running list, and decide all that is decided here. It would also
 //! have to detect what matters to the plan, and sort, because a store has no order.
 
-use std::{cmp::Ordering, collections::BTreeMap, mem, sync::Arc};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::Arc;
 
 use kube::runtime::watcher;
 
@@ -23,14 +26,10 @@ pub struct Cached<T> {
     pub value: Arc<T>,
 }
 
-impl<T> Clone for Cached<T> {
-    fn clone(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            resource_version: self.resource_version.clone(),
-            stamp: self.stamp.clone(),
-            value: Arc::clone(&self.value),
-        }
+impl<T> Cached<T> {
+    /// Returns an object of which every change matters.
+    pub fn by_version(name: String, resource_version: String, value: T) -> Self {
+        Self { name, stamp: resource_version.clone(), resource_version, value: Arc::new(value) }
     }
 }
 
@@ -40,8 +39,8 @@ pub struct Cache<T> {
     objects: BTreeMap<String, Cached<T>>,
     /// The objects that the running list has returned so far, if one is running.
     listing: Option<BTreeMap<String, Cached<T>>>,
-    /// Objects that we wrote since that list began: the list may be older than they are.
-    written: BTreeMap<String, Cached<T>>,
+    /// The names of objects that we wrote since that list began: the list may be older than they are.
+    written: BTreeSet<String>,
     /// The highest resource version that the watch has shown. The watch keeps the order, so every earlier
     /// write is known or was deleted.
     shown: String,
@@ -60,7 +59,7 @@ impl<T> Default for Cache<T> {
         Self {
             objects: BTreeMap::new(),
             listing: None,
-            written: BTreeMap::new(),
+            written: BTreeSet::new(),
             shown: String::new(),
             listed: String::new(),
             lists: 0,
@@ -137,7 +136,7 @@ impl<T> Cache<T> {
             return;
         }
         if self.listing.is_some() {
-            self.written.insert(object.name.clone(), object.clone());
+            self.written.insert(object.name.clone());
         }
         self.put(object);
     }
@@ -170,12 +169,14 @@ impl<T> Cache<T> {
     }
 
     fn relisted(&mut self) -> bool {
-        let before = mem::replace(&mut self.objects, self.listing.take().unwrap_or_default());
+        let mut before = mem::replace(&mut self.objects, self.listing.take().unwrap_or_default());
         self.shown = mem::take(&mut self.listed);
-        for (name, written) in mem::take(&mut self.written) {
+        for name in mem::take(&mut self.written) {
             // An object that is not in the list was deleted, or will arrive by the watch.
-            if self.objects.contains_key(&name) {
-                self.put(written);
+            if let (Some(listed), Some(written)) = (self.objects.get_mut(&name), before.get_mut(&name))
+                && !older(written, listed)
+            {
+                mem::swap(listed, written);
             }
         }
         let first = !self.synced();
@@ -224,11 +225,11 @@ mod tests {
         }
     }
 
-    fn listed(objects: &[Cached<u64>]) -> Cache<u64> {
+    fn listed(objects: impl IntoIterator<Item = Cached<u64>>) -> Cache<u64> {
         let mut cache = Cache::default();
         cache.observe(Event::Init);
         for object in objects {
-            cache.observe(Event::InitApply(object.clone()));
+            cache.observe(Event::InitApply(object));
         }
         assert!(cache.observe(Event::InitDone), "the first list always matters");
         cache
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn only_changes_of_the_stamp_matter_and_deletes_always_do() {
-        let mut cache = listed(&[object("a", 1, "gen1")]);
+        let mut cache = listed([object("a", 1, "gen1")]);
         assert!(!cache.observe(Event::Apply(object("a", 2, "gen1"))), "a status patch");
         assert!(cache.observe(Event::Apply(object("a", 3, "gen2"))));
         assert!(cache.observe(Event::Delete(object("a", 4, "gen2"))), "a delete carries the same generation");
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_list_that_brings_nothing_new_does_not_matter() {
-        let mut cache = listed(&[object("a", 1, "x"), object("b", 1, "x")]);
+        let mut cache = listed([object("a", 1, "x"), object("b", 1, "x")]);
         for (name, version) in [("a", 1), ("b", 9)] {
             cache.observe(Event::InitApply(object(name, version, "x")));
         }
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_lagging_watch_does_not_take_back_what_a_write_returned() {
-        let mut cache = listed(&[object("a", 5, "5")]);
+        let mut cache = listed([object("a", 5, "5")]);
         cache.learn(object("a", 10, "10"), cache.moment());
         assert!(!cache.observe(Event::Apply(object("a", 9, "9"))));
         assert!(!cache.observe(Event::Delete(object("a", 8, "8"))), "deleted before we created it again");
@@ -284,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_list_that_was_read_before_our_write_does_not_take_it_back() {
-        let mut cache = listed(&[object("a", 5, "5")]);
+        let mut cache = listed([object("a", 5, "5")]);
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("a", 5, "5")));
         cache.learn(object("a", 10, "10"), cache.moment());
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_taken_in_after_the_deletion_brings_nothing_back() {
-        let mut cache = listed(&[object("a", 5, "5"), object("b", 6, "6")]);
+        let mut cache = listed([object("a", 5, "5"), object("b", 6, "6")]);
         assert!(cache.observe(Event::Delete(object("a", 11, "5"))));
         cache.learn(object("a", 10, "5"), cache.moment());
         assert_eq!(versions(&cache), [6], "patched at 10, deleted at 11");
@@ -317,7 +318,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_taken_in_after_a_list_without_the_object_brings_nothing_back() {
-        let mut cache = listed(&[object("a", 5, "5"), object("b", 90, "90")]);
+        let mut cache = listed([object("a", 5, "5"), object("b", 90, "90")]);
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("b", 90, "90")));
         assert!(cache.observe(Event::InitDone), "a was patched at 95, and deleted at 100");
@@ -329,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_patched_status_does_not_show_a_change_before_the_watch_does() {
-        let mut cache = listed(&[object("a", 5, "5"), object("b", 6, "6")]);
+        let mut cache = listed([object("a", 5, "5"), object("b", 6, "6")]);
         // While the watch is down, b is deleted at 7 and a is changed at 8; its status is patched at 9.
         cache.learn_status(object("a", 9, "8"));
         assert_eq!(versions(&cache), [5, 6], "there was never a new a together with b");
@@ -341,7 +342,7 @@ mod tests {
 
     #[test]
     fn an_answer_to_a_request_older_than_a_list_without_the_object_is_dropped() {
-        let mut cache = listed(&[object("a", 5, "5")]);
+        let mut cache = listed([object("a", 5, "5")]);
         let moment = cache.moment();
         cache.observe(Event::Init);
         cache.observe(Event::InitDone);

@@ -8,22 +8,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::DynamicObject;
+use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::cache::{Cache, Cached, Moment};
 use super::clock;
 use super::current_object::{CachedObject, CurrentObject, to_cached};
-use super::identity_webhook::IdentityWebhookWatches;
 use super::mirror::MirrorWatches;
-use super::watch::{Progress, Watch};
+use super::watch::{FORBIDDEN_FOR, Problem, Progress, Watch};
 use go_compat::diag::Diagnostic;
+use queuewarden_api::identity_webhook::{MUTATING, VALIDATING, Webhook, YUNIKORN, check, webhooks};
 use queuewarden_api::v1alpha1::SINGLETON;
-use queuewarden_api::{access_test, config_map, convert, v1alpha1 as crd};
+use queuewarden_api::{config_map, convert, v1alpha1 as crd};
 use queuewarden_client::objects::api;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::conditions::{self, Type};
@@ -38,6 +41,7 @@ use yunikorn_access::user_info::Mode;
 const PAGE: u32 = 32;
 
 type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
+type CachedEntry<S, M> = Cached<CachedObject<Entry<S, M>>>;
 
 /// All watches, and those that are about to replace them.
 ///
@@ -132,10 +136,10 @@ impl ClusterWatches {
     pub fn current_object(&self, kind: ResourceKind, name: &str) -> Option<CurrentObject> {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            ResourceKind::QueueAcl => queue_acls.cache().get(name).map(CurrentObject::from_cached),
-            ResourceKind::AdmissionPolicy => policies.cache().get(name).map(CurrentObject::from_cached),
-            ResourceKind::YuniKornConfig => configs.cache().get(name).map(CurrentObject::from_cached),
-            ResourceKind::QueueAccessTest => access_tests.cache().get(name).map(CurrentObject::from_cached),
+            ResourceKind::QueueAcl => queue_acls.store().get(name).map(CurrentObject::from_cached),
+            ResourceKind::AdmissionPolicy => policies.store().get(name).map(CurrentObject::from_cached),
+            ResourceKind::YuniKornConfig => configs.store().get(name).map(CurrentObject::from_cached),
+            ResourceKind::QueueAccessTest => access_tests.store().get(name).map(CurrentObject::from_cached),
         }
     }
 
@@ -143,16 +147,16 @@ impl ClusterWatches {
     pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
-            ResourceKind::QueueAcl => queue_acls.cache().learn_status(queue_acl_to_cached(object)),
-            ResourceKind::AdmissionPolicy => policies.cache().learn_status(policy_to_cached(object)),
-            ResourceKind::YuniKornConfig => configs.cache().learn_status(config_to_cached(object)),
-            ResourceKind::QueueAccessTest => access_tests.cache().learn_status(access_test_to_cached(object)),
+            ResourceKind::QueueAcl => queue_acls.store().learn_status(queue_acl_to_cached(object)),
+            ResourceKind::AdmissionPolicy => policies.store().learn_status(policy_to_cached(object)),
+            ResourceKind::YuniKornConfig => configs.store().learn_status(config_to_cached(object)),
+            ResourceKind::QueueAccessTest => access_tests.store().learn_status(access_test_to_cached(object)),
         }
     }
 
     /// Returns the moment before a request about the ConfigMap `name`; `None` when it is not watched.
     pub fn moment(&self, name: &str) -> Option<Moment> {
-        Some(self.map(name)?.cache().moment())
+        Some(self.map(name)?.store().moment())
     }
 
     /// Returns the current version of the ConfigMap `name`, if it is known.
@@ -164,14 +168,14 @@ impl ClusterWatches {
     pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
         let map = config_map_to_cached(map);
         if let Some((watch, moment)) = self.map(&map.name).zip(moment) {
-            watch.cache().learn(map, moment);
+            watch.store().learn(map, moment);
         }
     }
 
     /// Notes that our request found no ConfigMap `name`.
     pub fn forget_config_map(&self, name: &str) {
         if let Some(watch) = self.map(name) {
-            watch.cache().forget(name);
+            watch.store().forget(name);
         }
     }
 
@@ -219,9 +223,9 @@ impl Watches {
     }
 
     fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
-        if !(self.queue_acls.cache().synced()
-            && self.policies.cache().synced()
-            && self.configs.cache().synced()
+        if !(self.queue_acls.store().synced()
+            && self.policies.store().synced()
+            && self.configs.store().synced()
             && self.knows_access_tests())
         {
             return None;
@@ -249,9 +253,9 @@ impl Watches {
         }
         Some(Snapshot {
             config,
-            queue_acls: shared(&self.queue_acls.cache()),
-            policies: entries(&self.policies.cache()),
-            access_tests: entries(&self.access_tests.cache()),
+            queue_acls: shared(&self.queue_acls.store()),
+            policies: entries(&self.policies.store()),
+            access_tests: entries(&self.access_tests.store()),
             defaults,
             base,
             output,
@@ -263,7 +267,7 @@ impl Watches {
     /// Returns whether the tests were read, or cannot be read because the kind is not installed or the
     /// operator has no right to it. Access is managed without them.
     fn knows_access_tests(&self) -> bool {
-        self.access_tests.cache().synced() || self.access_tests.progress().is_refused()
+        self.access_tests.store().synced() || self.access_tests.progress().is_refused()
     }
 
     /// Watches the ConfigMaps that the `YuniKornConfig` names now.
@@ -294,7 +298,7 @@ impl Watches {
         let enforces = |spec: &AdmissionPolicySpec| {
             spec.user_info.as_ref().is_some_and(|settings| settings.mode == Mode::Enforce)
         };
-        let needed = self.policies.cache().objects().any(|policy| {
+        let needed = self.policies.store().objects().any(|policy| {
             let Entry { spec, in_force, .. } = &*policy.entry;
             spec.as_ref().is_ok_and(enforces) || in_force.as_ref().is_some_and(enforces)
         });
@@ -344,7 +348,7 @@ impl Maps {
     }
 
     fn synced(&self) -> bool {
-        self.watches.values().all(|watch| watch.cache().synced())
+        self.watches.values().all(|watch| watch.store().synced())
     }
 
     fn get(&self, name: &str) -> Option<Arc<ConfigMapState>> {
@@ -388,9 +392,7 @@ fn queue_acl_to_cached(object: DynamicObject) -> Cached<CachedObject<QueueAclEnt
     to_cached::<_, _, crd::QueueAclStatus>(object, convert::queue_acl)
 }
 
-fn policy_to_cached(
-    object: DynamicObject,
-) -> Cached<CachedObject<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
+fn policy_to_cached(object: DynamicObject) -> CachedEntry<AdmissionPolicySpec, AdmissionPolicySpec> {
     to_cached::<_, _, crd::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
@@ -398,18 +400,82 @@ fn config_to_cached(object: DynamicObject) -> Cached<CachedObject<ConfigEntry>> 
     to_cached::<_, _, crd::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
-fn access_test_to_cached(object: DynamicObject) -> Cached<CachedObject<Entry<AccessTestSpec, ()>>> {
-    to_cached::<_, _, crd::QueueAccessTestStatus>(object, access_test::access_test)
+fn access_test_to_cached(object: DynamicObject) -> CachedEntry<AccessTestSpec, ()> {
+    to_cached::<_, _, crd::QueueAccessTestStatus>(object, convert::access_test)
 }
 
 /// Converts a ConfigMap. Every change matters, including a change of an owner.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
-    Cached {
-        name: state.name.clone(),
-        resource_version: state.resource_version.clone(),
-        stamp: state.resource_version.clone(),
-        value: Arc::new(state),
+    Cached::by_version(state.name.clone(), state.resource_version.clone(), state)
+}
+
+/// The watches of the registration of the user-info webhook, by which the plan knows whether pods get their
+/// aliases. The rights to it come with manifests/user-info. So it is watched only while an `AdmissionPolicy`
+/// says that names are enforced; the configurations are watched one by one, because the shipped `ClusterRole`
+/// allows no more.
+struct IdentityWebhookWatches([(Watch<Vec<Webhook>>, &'static str); 3]);
+
+impl IdentityWebhookWatches {
+    /// Starts to watch.
+    fn start(client: &Client, changed: &Arc<Notify>) -> Self {
+        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+        let watch = |kind: &ApiResource, name: &'static str, label: &'static str| {
+            let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+            let api = |client| Api::all_with(client, kind);
+            (Watch::start(client, api, config, webhooks_to_cached, label, changed), name)
+        };
+        Self([
+            watch(&mutating, MUTATING, "mutatingwebhookconfigurations-user-info"),
+            watch(&validating, VALIDATING, "validatingwebhookconfigurations-user-info"),
+            watch(&mutating, YUNIKORN, "mutatingwebhookconfigurations-yunikorn"),
+        ])
     }
+
+    /// Returns whether the configurations are still being read. A watch that is denied, or fails for long,
+    /// does not count, because withdrawals are more important.
+    fn reading(&self, now: Timestamp) -> bool {
+        let waits =
+            |problem: Problem| problem.code != Some(403) && now.duration_since(problem.since) < FORBIDDEN_FOR;
+        let is_read =
+            |watch: &Watch<_>| watch.store().synced() || !watch.progress().problem().is_none_or(waits);
+        !self.0.iter().all(|(watch, _)| is_read(watch))
+    }
+
+    /// Checks that pods get their aliases. `left_alone` are `YuniKorn`'s namespace and queuewarden's. While a
+    /// watch fails that has worked, the last state counts, unless it is denied for long.
+    ///
+    /// # Errors
+    /// The reason why they do not, and what to do.
+    fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
+        for (watch, name) in &self.0 {
+            let synced = watch.store().synced();
+            let problem = watch.progress().problem();
+            if let Some(problem) = problem.filter(|problem| !synced || problem.is_denied(now)) {
+                return Err(format!(
+                    "queuewarden cannot read the webhook configuration {name}; install manifests/user-info, \
+                     whose ClusterRole lets it: {}",
+                    problem.message
+                ));
+            }
+        }
+        let [mutating, validating, yunikorn] = self.0.each_ref().map(|(watch, name)| watch.get(name));
+        let [mutating, validating, yunikorn] =
+            [&mutating, &validating, &yunikorn].map(|webhooks| webhooks.as_deref().map(Vec::as_slice));
+        check(mutating, validating, yunikorn, left_alone)
+    }
+
+    /// Returns the progress of the watches.
+    fn progress(&self) -> [&Arc<Progress>; 3] {
+        self.0.each_ref().map(|(watch, _)| watch.progress())
+    }
+}
+
+/// Converts a configuration for the cache.
+#[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
+fn webhooks_to_cached(object: DynamicObject) -> Cached<Vec<Webhook>> {
+    let version = object.resource_version().unwrap_or_default();
+    Cached::by_version(object.name_any(), version, webhooks(&object.data))
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
-use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::runtime::watcher::DefaultBackoff;
 use kube::{Api, Client};
 use tokio::sync::{mpsc, watch};
@@ -18,9 +18,10 @@ use super::apply;
 use super::health::Health;
 use queuewarden_api::history;
 use queuewarden_client::call::{CallError, WRITE, call, call_within};
+use queuewarden_client::objects::post_params;
 use queuewarden_plan::Plan;
 use queuewarden_plan::history::{HistoryChanges, MAX_REVISIONS, Revision, changes};
-use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot, WriteFailure};
+use queuewarden_plan::snapshot::{Snapshot, WriteFailure};
 use yunikorn::config::checksum;
 
 /// The number of revisions that may wait to be recorded; each has at most 1 MiB.
@@ -153,8 +154,7 @@ impl Task {
         if !create {
             return Ok(());
         }
-        let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-        match call_within(WRITE, api.create(&params, object)).await {
+        match call_within(WRITE, api.create(&post_params(), object)).await {
             Ok(_) => Ok(()),
             // Another replica was faster, or an answer was lost.
             Err(error) if error.is_conflict() => Ok(()),

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ObjectMeta, Patch};
 use kube::{Api, Client};
 use serde_json::json;
 
 use queuewarden_client::call::{CallError, WRITE, call, call_within};
-use queuewarden_plan::snapshot::{FIELD_MANAGER, LastBase};
+use queuewarden_client::objects::{patch_params, post_params};
+use queuewarden_plan::snapshot::LastBase;
 
 /// The name of the ConfigMap.
 pub const NAME: &str = "queuewarden-last-base";
@@ -68,8 +69,7 @@ impl LastBaseStore {
     async fn patch(&self, base: &LastBase) -> Result<(), CallError> {
         let data = json!({KEY: base.text, LOADED: base.loaded});
         let body = json!({"metadata": {"annotations": {SOURCE: base.source}}, "data": data});
-        let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-        call_within(WRITE, self.api.patch(NAME, &params, &Patch::Merge(body))).await.map(drop)
+        call_within(WRITE, self.api.patch(NAME, &patch_params(), &Patch::Merge(body))).await.map(drop)
     }
 
     async fn create(&self, base: &LastBase) -> Result<(), CallError> {
@@ -87,8 +87,7 @@ impl LastBaseStore {
             ),
             ..ConfigMap::default()
         };
-        let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-        call_within(WRITE, self.api.create(&params, &map)).await.map(drop)
+        call_within(WRITE, self.api.create(&post_params(), &map)).await.map(drop)
     }
 
     /// Logs that the right is missing, once, and continues without it; returns every other error.

@@ -328,7 +328,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_page_waits_for_memory_for_a_while() {
         let (watch, memory, limits) = listing(1);
-        let held = memory.hold(memory.all() - 1).unwrap();
+        let held = memory.hold(memory.free() - 1).unwrap();
         let begin = Instant::now();
         let error = watch.list(request(32)).await.unwrap_err();
         assert_eq!((error.to_string(), begin.elapsed()), (Full.to_string(), ROOM));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -18,9 +18,10 @@ use super::cache::{Cached, Moment};
 use super::watch::{Progress, Watch};
 use queuewarden_api::mirror;
 use queuewarden_client::call::call;
+use queuewarden_client::objects::post_params;
 use queuewarden_plan::rbac_mirror::{MirrorAction, MirrorChanges, MirrorStep};
 use queuewarden_plan::snapshot::{
-    FIELD_MANAGER, MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
+    MIRROR_LABEL, MIRROR_VALUE, Mirror, MirrorKind, MirrorObject, WriteFailure,
 };
 
 /// The number of writes that run at the same time.
@@ -28,11 +29,8 @@ const CONCURRENCY: usize = 8;
 
 /// The watches of the mirror. They exist only where the mirror is or was enabled, because the rights to them
 /// are granted with it.
-#[expect(missing_debug_implementations, reason = "kube's client has none")]
-pub struct MirrorWatches {
-    roles: Watch<MirrorObject>,
-    bindings: Watch<MirrorObject>,
-}
+#[derive(Debug)]
+pub struct MirrorWatches(BTreeMap<MirrorKind, Watch<MirrorObject>>);
 
 /// The result of a step that did not fail.
 #[derive(Debug)]
@@ -65,73 +63,62 @@ impl MirrorWatches {
             "clusterrolebindings",
             changed,
         );
-        Self { roles, bindings }
+        Self([(MirrorKind::Role, roles), (MirrorKind::Binding, bindings)].into())
     }
 
     /// Returns the known objects of the mirror.
     pub fn observed(&self) -> Mirror {
-        let forbidden = |watch: &Watch<MirrorObject>| {
-            let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
-            Some(problem.message)
-        };
-        let problem = forbidden(&self.roles).or_else(|| forbidden(&self.bindings));
-        let ((roles, roles_synced), (bindings, bindings_synced)) = (all(&self.roles), all(&self.bindings));
+        let problems = self.0.values().filter_map(|watch| watch.progress().problem());
+        let problem =
+            problems.filter(|problem| problem.code == Some(403)).map(|problem| problem.message).next();
+        let [(roles, roles_synced), (bindings, bindings_synced)] = [MirrorKind::Role, MirrorKind::Binding]
+            .map(|kind| self.0.get(&kind).map(all).unwrap_or_default());
         Mirror { roles, bindings, synced: roles_synced && bindings_synced, problem }
     }
 
     /// Returns whether the objects are still being read. A watch that fails does not count, because the
     /// queues are more important.
     pub fn reading(&self) -> bool {
-        let reading =
-            |watch: &Watch<MirrorObject>| !watch.cache().synced() && watch.progress().problem().is_none();
-        reading(&self.roles) || reading(&self.bindings)
+        self.0.values().any(|watch| !watch.store().synced() && watch.progress().problem().is_none())
     }
 
     /// Returns the progress of the watches.
-    pub fn progress(&self) -> [&Arc<Progress>; 2] {
-        [self.roles.progress(), self.bindings.progress()]
+    pub fn progress(&self) -> impl Iterator<Item = &Arc<Progress>> {
+        self.0.values().map(Watch::progress)
     }
 
     /// Returns the current moment for each kind. Call it before steps are taken.
     pub fn moments(&self) -> BTreeMap<MirrorKind, Moment> {
-        [MirrorKind::Role, MirrorKind::Binding].map(|kind| (kind, self.watch(kind).cache().moment())).into()
+        self.0.iter().map(|(kind, watch)| (*kind, watch.store().moment())).collect()
     }
 
     /// Stores the result of a step that was taken after `moments`, because the watch may lag behind.
     pub fn learn(&self, answer: StepResult, moments: &BTreeMap<MirrorKind, Moment>) {
         match answer {
             StepResult::Written(kind, object) | StepResult::Stale(kind, object) => {
-                if let Some(moment) = moments.get(&kind) {
-                    self.watch(kind).cache().learn(to_cached(object), *moment);
+                if let Some((watch, moment)) = self.0.get(&kind).zip(moments.get(&kind)) {
+                    watch.store().learn(to_cached(object), *moment);
                 }
             }
-            StepResult::Removed(kind, name) => self.watch(kind).cache().forget(&name),
-        }
-    }
-
-    fn watch(&self, kind: MirrorKind) -> &Watch<MirrorObject> {
-        match kind {
-            MirrorKind::Role => &self.roles,
-            MirrorKind::Binding => &self.bindings,
+            StepResult::Removed(kind, name) => {
+                if let Some(watch) = self.0.get(&kind) {
+                    watch.store().forget(&name);
+                }
+            }
         }
     }
 }
 
 /// Returns all objects of a watch, and whether the list is complete. Locks once.
 fn all(watch: &Watch<MirrorObject>) -> (BTreeMap<String, Arc<MirrorObject>>, bool) {
-    let cache = watch.cache();
+    let cache = watch.store();
     let objects = cache.objects().map(|object| (object.name.clone(), Arc::clone(object)));
     (objects.collect(), cache.synced())
 }
 
 /// Converts an object for the cache. Every change matters, because nobody else should write here.
 fn to_cached(object: MirrorObject) -> Cached<MirrorObject> {
-    Cached {
-        name: object.name.clone(),
-        resource_version: object.resource_version.clone(),
-        stamp: object.resource_version.clone(),
-        value: Arc::new(object),
-    }
+    Cached::by_version(object.name.clone(), object.resource_version.clone(), object)
 }
 
 /// Carries the steps out in order, several at a time, while `may_write` holds; returns the result of each
@@ -177,10 +164,9 @@ where
 {
     let MirrorStep { kind, name, last, .. } = step;
     let api = Api::<K>::all(client.clone());
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
     let written = match (object, last.clone()) {
-        (Some(object), None) => call(api.create(&params, &object)).await.map(Some),
-        (Some(object), Some(_)) => call(api.replace(name, &params, &object)).await.map(Some),
+        (Some(object), None) => call(api.create(&post_params(), &object)).await.map(Some),
+        (Some(object), Some(_)) => call(api.replace(name, &post_params(), &object)).await.map(Some),
         (None, last) => {
             let precondition =
                 |(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) };

@@ -3,8 +3,9 @@
 //! * [`clock`]: the time.
 //! * [`cache`], [`metered`], [`watch`], [`current_object`]: the objects of one watch, and the memory they
 //!   take.
-//! * [`identity_webhook`], [`mirror`]: the registration of the user-info webhook, and the RBAC mirror.
-//! * [`cluster_watches`]: all watches, and the snapshot made of them.
+//! * [`mirror`]: the RBAC mirror.
+//! * [`cluster_watches`]: all watches, that of the registration of the user-info webhook among them, and the
+//!   snapshot made of them.
 //! * [`metrics`], [`health`]: the state of the operator.
 //! * [`read_back`]: the configuration that the scheduler runs.
 //! * [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes.
@@ -20,7 +21,6 @@ pub mod metered;
 pub mod watch;
 
 pub mod current_object;
-pub mod identity_webhook;
 
 pub mod apply;
 pub mod mirror;

@@ -53,7 +53,12 @@ impl Published {
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = SchedulerText::new(&flat, &snapshot);
-        let attributions = attributions(&running, &snapshot, plan);
+        // The plan knows the objects that wrote each ACL of its own text; of any other the statuses name
+        // them.
+        let attributions = match &plan.rendered {
+            Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
+            _ => attribution::in_force(&snapshot.queue_acls),
+        };
         let base = base_tree(&snapshot, &flat, known);
         let base = base.as_deref();
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
@@ -83,15 +88,6 @@ impl Published {
         config.is_some_and(|config| config.namespace == namespace)
             || self.own_namespace.as_deref() == Some(namespace)
             || LEFT_ALONE == namespace
-    }
-}
-
-/// Returns the objects that wrote each ACL of the text: for the plan's own text the plan knows them, for
-/// any other the statuses name them.
-fn attributions(running: &SchedulerText<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
-    match &plan.rendered {
-        Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
-        _ => attribution::in_force(&snapshot.queue_acls),
     }
 }
 

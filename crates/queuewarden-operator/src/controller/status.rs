@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use futures::{Stream, StreamExt as _};
 use kube::Client;
-use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::api::{DynamicObject, Patch};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::cluster_watches::ClusterWatches;
 use queuewarden_api::status::{self, Reported};
 use queuewarden_client::call::{CallError, call};
-use queuewarden_client::objects::api;
-use queuewarden_plan::snapshot::{Entry, FIELD_MANAGER, Meta, Snapshot};
+use queuewarden_client::objects::{api, patch_params};
+use queuewarden_plan::snapshot::{Entry, Meta, Snapshot};
 use queuewarden_plan::{ObjectRef, ObjectStatus, Plan, ResourceKind};
 
 /// The number of patches that run at the same time.
@@ -124,8 +124,7 @@ pub fn send(
 async fn send_one(client: &Client, patch: &StatusPatch) -> Result<PatchResult, CallError> {
     let ObjectRef { kind, name } = &patch.object;
     let api = api(*kind, client.clone());
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-    match call(api.patch_status(name, &params, &Patch::Merge(&patch.body))).await {
+    match call(api.patch_status(name, &patch_params(), &Patch::Merge(&patch.body))).await {
         Ok(object) => Ok(PatchResult::Patched(Box::new(object))),
         Err(error) if error.is_not_found() => Ok(PatchResult::Removed),
         // The watch is not enough here: a change of a label, for example, triggers no run.

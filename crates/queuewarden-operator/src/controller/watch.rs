@@ -225,14 +225,9 @@ impl<S: Store> WatchInto<S> {
 }
 
 impl<T: Send + Sync + 'static> Watch<T> {
-    /// Locks and returns the cache.
-    pub fn cache(&self) -> MutexGuard<'_, Cache<T>> {
-        self.store()
-    }
-
     /// Returns one cached object.
     pub fn get(&self, name: &str) -> Option<Arc<T>> {
-        self.cache().get(name).map(|cached| Arc::clone(&cached.value))
+        self.store().get(name).map(|cached| Arc::clone(&cached.value))
     }
 }
 

@@ -1,19 +1,20 @@
 //! The processes that run in a cluster, with their entry points.
 //!
 //! * [`run`]: `queuewarden run`, the operator and the HTTPS endpoints, which answer from what it saw.
-//! * [`certificates`]: `queuewarden certificates`.
-
-mod certificates;
+//! * [`keep_certificates`]: `queuewarden certificates`, which issues and renews the certificate of the HTTPS
+//!   endpoints.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ArgAction;
 use futures::FutureExt as _;
+use jiff::SignedDuration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, Config};
+use rustls::pki_types::ServerName;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,14 +32,14 @@ use crate::controller::read_back::ReadBack;
 use crate::controller::reconcile::{self, Functions, Reconciler, RunCarryover};
 use crate::controller::watch::SILENCE;
 use crate::memory::Budget;
+use crate::server::certificates::keeper::Keeper;
+use crate::server::certificates::material::Terms;
 use crate::server::lookups;
 use crate::server::open::{Https, Open, OpenError, serve_probes};
 use crate::server::tls::ServerCertificate;
 use crate::telemetry::{self, LogFormat, Logging};
 use queuewarden_client::scheduler::Connector;
 use queuewarden_plan::machine::State;
-
-pub use certificates::CertificatesOptions;
 
 /// The name of the Lease.
 const LEASE: &str = "queuewarden";
@@ -119,7 +120,7 @@ pub fn run(options: &RunOptions) -> Result<(), ProcessError> {
 pub fn keep_certificates(options: &CertificatesOptions) -> Result<(), ProcessError> {
     options.check()?;
     let log = (options.log_format, &*options.log_level);
-    process(log, &mut Builder::new_current_thread(), async |_| certificates::keep(options).await)
+    process(log, &mut Builder::new_current_thread(), async |_| keep(options).await)
 }
 
 /// Logs while `work` runs.
@@ -138,6 +139,8 @@ fn process(
 }
 
 async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessError> {
+    // Outside a pod nothing else provides a name.
+    let random_name = || format!("queuewarden-{:08x}", fastrand::u32(..));
     let name = options.identity.clone().unwrap_or_else(random_name);
     let config = config().await?;
     let lookups = lookups::client(config.clone()).map_err(|error| ProcessError::Client(Box::new(error)))?;
@@ -251,7 +254,94 @@ fn elect(client: &Client, options: &RunOptions, name: &str) -> (Leadership, Opti
     (leadership, Some(candidate))
 }
 
-/// Generates a name for a replica outside a pod, where nothing else provides one.
-fn random_name() -> String {
-    format!("queuewarden-{:08x}", fastrand::u32(..))
+/// The Service of `manifests/`.
+const SERVICE: &str = "queuewarden";
+/// Shortest lifetime of a certificate; a shorter one would be renewed all the time.
+const SHORTEST: SignedDuration = SignedDuration::from_secs(6);
+/// Number of certificate lifetimes that an authority must outlive, so that there is time to publish the next
+/// one.
+const OUTLIVES: i32 = 3;
+/// Longest lifetime, within the limits of X.509 and of calendars.
+const LONGEST: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
+
+/// The options of the process: the flags of `queuewarden certificates`.
+#[derive(Debug, clap::Args)]
+pub struct CertificatesOptions {
+    /// Namespace of the Secret and the Service, instead of the kubeconfig's or the pod's
+    #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
+    namespace: Option<String>,
+    /// The Secret of the certificate and its authorities
+    #[arg(long, value_name = "NAME", default_value = "queuewarden-tls")]
+    tls_secret: String,
+    /// Additional name or address for the certificate, besides those of the Service; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    tls_name: Vec<String>,
+    /// Lifetime of a certificate; it is renewed when a third of that is left
+    #[arg(long, value_name = "DURATION", default_value = "168h")]
+    tls_certificate_lifetime: SignedDuration,
+    /// Lifetime of an authority; the next one is published when a third of that is left
+    #[arg(long, value_name = "DURATION", default_value = "17520h")]
+    tls_authority_lifetime: SignedDuration,
+    /// Format of log lines
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: LogFormat,
+    /// Log filter: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
+    log_level: String,
+}
+
+/// Issues and renews the certificate until the process receives a signal to end.
+async fn keep(options: &CertificatesOptions) -> Result<(), ProcessError> {
+    let client = connect(config().await?)?;
+    let stop = terminated().map_err(ProcessError::Signal)?;
+    let namespace = options.namespace.as_deref().unwrap_or(client.default_namespace());
+    let names = service_names(namespace).into_iter().chain(options.tls_name.iter().cloned()).collect();
+    let terms = Terms {
+        authority: options.tls_authority_lifetime,
+        certificate: options.tls_certificate_lifetime,
+        names,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, namespace, secret = options.tls_secret, "Starting");
+    let keeper = Keeper::new(&client, (namespace, &options.tls_secret), terms);
+    tokio::select! {
+        () = keeper.run() => {}
+        () = stop => {}
+    }
+    tracing::info!("Stopped");
+    Ok(())
+}
+
+/// Returns the names of the Service of `manifests/` inside a cluster; the API server requires the first.
+fn service_names(namespace: &str) -> [String; 2] {
+    let name = format!("{SERVICE}.{namespace}.svc");
+    [name.clone(), format!("{name}.cluster.local")]
+}
+
+impl CertificatesOptions {
+    fn check(&self) -> Result<(), ProcessError> {
+        let (certificate, authority) = (self.tls_certificate_lifetime, self.tls_authority_lifetime);
+        if certificate < SHORTEST || certificate > LONGEST {
+            return Err(ProcessError::Usage(format!(
+                "--tls-certificate-lifetime {certificate:#}: at least {SHORTEST:#}, and at most 100 years"
+            )));
+        }
+        if authority > LONGEST || authority / OUTLIVES < certificate {
+            return Err(ProcessError::Usage(format!(
+                "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of \
+                certificates, {certificate:#}, \
+                 and at most 100 years"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Parses a name in the form it has in a certificate.
+fn name(text: &str) -> Result<String, String> {
+    match ServerName::try_from(text) {
+        Ok(ServerName::DnsName(name)) => Ok(name.as_ref().to_lowercase()),
+        Ok(ServerName::IpAddress(address)) => Ok(IpAddr::from(address).to_string()),
+        _ => Err("neither a DNS name nor an IP address".to_owned()),
+    }
 }

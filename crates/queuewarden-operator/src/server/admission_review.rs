@@ -46,24 +46,12 @@ impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
 
 /// Describes why only the first bytes of a review were read.
 fn not_read(cut: Cut) -> Diagnostic {
-    match cut {
-        Cut::TooLarge(most) => {
-            let message = format!("the request and its objects have more than {most} bytes of JSON");
-            Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller")
-        }
-        Cut::Crowded => Diagnostic::error(
-            codes::NOT_READ,
-            "too many large requests are under way, so this one was not read",
-        )
-        .help("try again, or make the object smaller"),
-        Cut::Late => Diagnostic::error(codes::NOT_READ, "the request could not be read and decided in time")
-            .help("try again, or make the object smaller"),
-        Cut::Fault => Diagnostic::error(
-            codes::NOT_READ,
-            "there is a fault in queuewarden, which its log describes, so the request was not read",
-        )
-        .help("report it"),
-    }
+    let (code, help) = match cut {
+        Cut::TooLarge(_) => (codes::TOO_LARGE, "make the object smaller"),
+        Cut::Crowded | Cut::Late => (codes::NOT_READ, "try again, or make the object smaller"),
+        Cut::Fault => (codes::NOT_READ, "report it"),
+    };
+    Diagnostic::error(code, cut.to_string()).help(help)
 }
 
 impl AdmissionReview {

@@ -139,13 +139,8 @@ impl Lines {
 }
 
 tokio::task_local! {
-    /// The address that the request of this task comes from.
-    static PEER: Option<SocketAddr>;
-}
-
-/// Answers a request of this peer; lines that are written meanwhile name it.
-pub(super) async fn from_peer<A>(peer: Option<SocketAddr>, answer: impl Future<Output = A>) -> A {
-    PEER.scope(peer, answer).await
+    /// The address that the request of this task comes from; lines name it.
+    pub(super) static PEER: Option<SocketAddr>;
 }
 
 /// Returns the peer as text; empty where there is none.
@@ -163,7 +158,7 @@ impl Audit {
     pub(super) fn note(&self, health: &Health, decided: &AuditRecord<'_>) {
         let AuditRecord { verb, decision, clause, refused, by, user, queue, object, reason } = *decided;
         health.metrics.decided(verb, decision, clause);
-        let line = self.lines(|lines| lines.decided(Instant::now(), refused, by, object));
+        let line = lock(&self.lines).decided(Instant::now(), refused, by, object);
         let Some(left_out) = line else { return };
         tracing::info!(
             target: "queuewarden::audit",
@@ -189,14 +184,10 @@ impl Audit {
         if !matches!(status, 400 | 408 | 413 | 429) {
             return;
         }
-        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), LineShare::Unread)) else {
+        let Some(left_out) = lock(&self.lines).take(Instant::now(), LineShare::Unread) else {
             return;
         };
         tracing::info!(target: "queuewarden::audit", endpoint, status, peer = peer(), left_out, "Not read");
-    }
-
-    fn lines<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {
-        change(&mut lock(&self.lines))
     }
 }
 

@@ -20,10 +20,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
 use super::api_error::{ApiError, contained};
-use super::audit::{Audit, from_peer};
+use super::audit::{Audit, PEER};
 use super::listener::{Peer, Slot, guest};
-use super::room::{Crowded, Requests, Room, Share};
+use super::room::{Requests, Room, Share};
 use crate::controller::health::Health;
+use crate::memory::Full;
 
 /// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
 pub const BODY: usize = 6 * 1024 * 1024;
@@ -45,15 +46,19 @@ const UNREAD: usize = 32 * 1024;
 const UNREAD_2: usize = 1600 * 1024;
 
 /// The reason why only the first bytes of a review were read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Cut {
     /// It has more bytes than this.
+    #[error("the request and its objects have more than {0} bytes of JSON")]
     TooLarge(usize),
     /// There was no room for it.
+    #[error("too many large requests are under way, so this one was not read")]
     Crowded,
     /// It did not arrive in time, or was not decided in time.
+    #[error("the request could not be read and decided in time")]
     Late,
     /// It could not be decided because of an internal error.
+    #[error("there is a fault in queuewarden, which its log describes, so the request was not read")]
     Fault,
 }
 
@@ -120,7 +125,7 @@ async fn bounded(
         bound.audit.unread(endpoint, answer.status().as_u16());
         answer
     };
-    let answer = from_peer(peer, answer).instrument(span.clone()).await;
+    let answer = PEER.scope(peer, answer).instrument(span.clone()).await;
     let status = answer.status().as_u16();
     span.record("status", status);
     bound.health.metrics.answered(endpoint, status, begin.elapsed());
@@ -236,7 +241,7 @@ impl Bound {
         bytes: usize,
         end: Instant,
         slot: Option<&Slot>,
-    ) -> Result<Share, Crowded> {
+    ) -> Result<Share, Full> {
         let peer = parts.extensions.get::<Peer>();
         let guest = guest(&parts.extensions);
         if let Ok(share) = self.room.take(guest, bytes) {

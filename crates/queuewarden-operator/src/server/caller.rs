@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::api::PostParams;
 use kube::{Api, Client};
 use moka::future::Cache;
@@ -229,7 +229,16 @@ impl Callers {
             let wanted = self.audiences.join(", ");
             return Ok(Err(Unauthenticated::Refused(format!("the token is not for {wanted}"))));
         }
-        Ok(caller_of(status.user.unwrap_or_default()).map(|caller| Arc::new(caller.known())))
+        let user = status.user.unwrap_or_default();
+        let Some(name) = user.username.filter(|name| !name.is_empty()) else {
+            return Ok(Err(Unauthenticated::Refused("the token names nobody".to_owned())));
+        };
+        let caller = Caller {
+            identity: Identity { user: name, groups: user.groups.unwrap_or_default() },
+            uid: user.uid.unwrap_or_default(),
+            extra: user.extra.unwrap_or_default(),
+        };
+        Ok(Ok(Arc::new(caller.known())))
     }
 }
 
@@ -240,18 +249,6 @@ fn token_of(authorization: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}
-
-fn caller_of(user: UserInfo) -> Result<Caller, Unauthenticated> {
-    let name = user.username.filter(|name| !name.is_empty());
-    let Some(name) = name else {
-        return Err(Unauthenticated::Refused("the token names nobody".to_owned()));
-    };
-    Ok(Caller {
-        identity: Identity { user: name, groups: user.groups.unwrap_or_default() },
-        uid: user.uid.unwrap_or_default(),
-        extra: user.extra.unwrap_or_default(),
-    })
 }
 
 /// Authorities whose client certificates count.

@@ -80,7 +80,6 @@ use crate::memory::{Budget, MIB};
 use applications::Applications;
 use bounds::{RequestLimits, bound};
 use caller::{Callers, only_webhook_clients};
-use listener::Peer;
 use lookups::Lookups;
 use permission::Permissions;
 use room::Requests;
@@ -111,11 +110,6 @@ impl ServerState {
     /// Returns the current state; `None` until everything was read once.
     pub fn published(&self) -> Option<Arc<Published>> {
         self.knows.borrow().clone()
-    }
-
-    /// Returns whether a client is an API server that proves it by its certificate.
-    pub fn is_api_server(&self, peer: &Peer) -> bool {
-        self.callers.webhook_client(peer, &self.webhook_clients).is_ok()
     }
 }
 

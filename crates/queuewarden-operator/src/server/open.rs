@@ -9,7 +9,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
 use axum::routing::get;
 use futures::FutureExt as _;
 use kube::Client;
@@ -21,7 +20,7 @@ use tokio::time::sleep;
 use super::applications::{Applications, ApplicationsMode};
 use super::bounds::{RequestLimits, bound};
 use super::caller::Callers;
-use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
+use super::certificates::loader::{CertificateFiles, Follower};
 use super::listener::{ConnectionLimits, Server};
 use super::lookups::Lookups;
 use super::permission::Permissions;
@@ -72,13 +71,9 @@ pub struct Https {
     token_audience: Vec<String>,
 }
 
-/// Returns the names of all endpoints.
-fn names() -> Vec<&'static str> {
-    Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect()
-}
-
 fn endpoint(text: &str) -> Result<Endpoint, String> {
     let endpoint = Endpoint::ALL.iter().find(|endpoint| endpoint.name == text).copied();
+    let names = || Endpoint::ALL.iter().map(|endpoint| endpoint.name).collect::<Vec<_>>();
     endpoint.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }
 
@@ -120,7 +115,6 @@ impl Open {
     ) -> Result<Self, OpenError> {
         let mut keeping = JoinSet::new();
         let pair = https.tls_cert_file.clone().zip(https.tls_private_key_file.clone());
-        let pair = pair.map(|(certificate, key)| CertificatePaths { certificate, key });
         if pair.is_none() {
             let secret = (namespace.unwrap_or(client.default_namespace()), https.tls_secret.as_str());
             keeping.spawn(Follower::new(client, secret, identity.clone(), Arc::clone(health)).run());
@@ -148,7 +142,9 @@ impl Open {
             router,
             limits: ConnectionLimits::DEFAULT,
             requests,
-            is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))),
+            is_api_server: Some(Arc::new(move |peer| {
+                state.callers.webhook_client(peer, &state.webhook_clients).is_ok()
+            })),
             health: Arc::clone(health),
         };
         let listener = TcpListener::bind(address).await.map_err(|error| OpenError::Listen(address, error))?;
@@ -204,16 +200,12 @@ fn probes(health: Arc<Health>, identity: Option<ServerCertificate>) -> Router {
     };
     let ready =
         async move |State(health): State<Arc<Health>>| answer(health.unready().or_else(&without_certificate));
+    let openmetrics = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
     Router::new()
         .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(async move |State(health): State<Arc<Health>>| (openmetrics, health.text())))
         .with_state(health)
-}
-
-async fn metrics(State(health): State<Arc<Health>>) -> impl IntoResponse {
-    let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, openmetrics)], health.text())
 }
 
 fn answer(problem: Option<impl Into<String>>) -> (StatusCode, String) {

@@ -101,8 +101,22 @@ impl Permissions {
             return Ok(reason);
         }
         let ask = async {
-            let review =
-                SubjectAccessReview { spec: spec(caller, permission), ..SubjectAccessReview::default() };
+            let spec = SubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    verb: some(permission.verb),
+                    group: some(permission.group),
+                    version: some(permission.version),
+                    resource: some(permission.resource),
+                    name: some(&permission.name),
+                    ..ResourceAttributes::default()
+                }),
+                user: Some(caller.identity.user.clone()),
+                groups: Some(caller.identity.groups.clone()),
+                uid: some(&caller.uid),
+                extra: (!caller.extra.is_empty()).then(|| caller.extra.clone()),
+                ..SubjectAccessReviewSpec::default()
+            };
+            let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
             let answer = call(self.reviews.create(&PostParams::default(), &review)).await;
             let answer = answer.map_err(|error| error.to_string())?;
             let status = answer.status.unwrap_or_default();
@@ -160,24 +174,6 @@ fn reading(partition: &str, queue: &str) -> Permission {
     let is_named = partition == DEFAULT_PARTITION && !queue.is_empty();
     let (verb, name) = if is_named { ("get", queue) } else { ("list", String::new()) };
     Permission { verb, group: GROUP, version: VERSION, resource: "queues", name }
-}
-
-fn spec(caller: &Caller, permission: &Permission) -> SubjectAccessReviewSpec {
-    SubjectAccessReviewSpec {
-        resource_attributes: Some(ResourceAttributes {
-            verb: some(permission.verb),
-            group: some(permission.group),
-            version: some(permission.version),
-            resource: some(permission.resource),
-            name: some(&permission.name),
-            ..ResourceAttributes::default()
-        }),
-        user: Some(caller.identity.user.clone()),
-        groups: Some(caller.identity.groups.clone()),
-        uid: some(&caller.uid),
-        extra: (!caller.extra.is_empty()).then(|| caller.extra.clone()),
-        ..SubjectAccessReviewSpec::default()
-    }
 }
 
 fn some(text: &str) -> Option<String> {

@@ -66,19 +66,9 @@ pub(super) struct Joint {
     held: Mutex<Weak<Share>>,
 }
 
-/// There are no bytes left for a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Crowded;
-
-impl From<Full> for Crowded {
-    fn from(_: Full) -> Self {
-        Self
-    }
-}
-
-impl From<Crowded> for ApiError {
+impl From<Full> for ApiError {
     /// API servers repeat a request to an authorizer after this status, with growing backoff.
-    fn from(_: Crowded) -> Self {
+    fn from(_: Full) -> Self {
         let message = "too many requests of this client are under way: try again";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
     }
@@ -94,12 +84,12 @@ impl Shares {
     ///
     /// # Errors
     /// When the client would then have more than are left free.
-    pub(super) fn take(self: &Arc<Self>, guest: Guest, bytes: usize, spare: usize) -> Result<Share, Crowded> {
+    pub(super) fn take(self: &Arc<Self>, guest: Guest, bytes: usize, spare: usize) -> Result<Share, Full> {
         let held = match guest {
             Guest::ApiServer => {
                 // Another request may take the spare bytes in between, which it could have done before.
                 if bytes > self.api_servers.free().saturating_sub(spare) {
-                    return Err(Crowded);
+                    return Err(Full);
                 }
                 self.api_servers.hold(bytes)?
             }
@@ -107,7 +97,7 @@ impl Shares {
                 let mut by = lock(&self.by);
                 let of_client = by.get(&address).copied().unwrap_or(0).saturating_add(bytes);
                 if of_client > self.strangers.free().saturating_sub(bytes).saturating_sub(spare) {
-                    return Err(Crowded);
+                    return Err(Full);
                 }
                 let held = self.strangers.hold(bytes)?;
                 by.insert(address, of_client);
@@ -115,11 +105,6 @@ impl Shares {
             }
         };
         Ok(Share { shares: Arc::clone(self), guest, held })
-    }
-
-    /// Returns the bytes that API servers and strangers have each.
-    pub(super) fn all(&self) -> [usize; 2] {
-        [self.api_servers.all(), self.strangers.all()]
     }
 }
 
@@ -154,7 +139,7 @@ impl Joint {
     ///
     /// # Errors
     /// As [`Shares::take`].
-    pub(super) fn hold(&self, bytes: usize) -> Result<Arc<Share>, Crowded> {
+    pub(super) fn hold(&self, bytes: usize) -> Result<Arc<Share>, Full> {
         let mut held = lock(&self.held);
         if let Some(share) = held.upgrade() {
             return Ok(share);
@@ -213,6 +198,7 @@ impl Requests {
     pub(super) fn room(&self, bytes: usize) -> Arc<Room> {
         Arc::new(Room {
             shares: Shares::new(self.api_servers.part(bytes), self.strangers.part(bytes)),
+            spare: bytes / SPARE,
             process: Arc::clone(&self.process),
             waiting: Arc::clone(&self.waiting),
             lines: Mutex::default(),
@@ -229,6 +215,8 @@ type Line = (Guest, bool);
 #[derive(Debug)]
 pub(super) struct Room {
     shares: Arc<Shares>,
+    /// Bytes that only small requests use.
+    spare: usize,
     /// Bytes that are freed anywhere may make room here.
     process: Arc<Budget>,
     waiting: Arc<Mutex<HashMap<Guest, usize>>>,
@@ -247,10 +235,10 @@ struct Place<'r> {
 
 impl Room {
     /// Takes bytes if they are there and nobody waits for them.
-    pub(super) fn take(&self, guest: Guest, bytes: usize) -> Result<Share, Crowded> {
+    pub(super) fn take(&self, guest: Guest, bytes: usize) -> Result<Share, Full> {
         let line = (guest, bytes <= SMALL);
         if lock(&self.lines).contains_key(&line) {
-            return Err(Crowded);
+            return Err(Full);
         }
         self.try_take(line, bytes)
     }
@@ -259,7 +247,7 @@ impl Room {
     ///
     /// # Errors
     /// When too many wait already, or it takes until `end`.
-    pub(super) async fn wait(&self, guest: Guest, bytes: usize, end: Instant) -> Result<Share, Crowded> {
+    pub(super) async fn wait(&self, guest: Guest, bytes: usize, end: Instant) -> Result<Share, Full> {
         let place = self.line_up((guest, bytes <= SMALL))?;
         loop {
             let (freed, moved) = (self.process.freed(), self.moved.notified());
@@ -278,24 +266,22 @@ impl Room {
                     () = moved => {}
                 }
             };
-            timeout_at(end, change).await.map_err(|_| Crowded)?;
+            timeout_at(end, change).await.map_err(|_| Full)?;
         }
     }
 
-    fn try_take(&self, (guest, small): Line, bytes: usize) -> Result<Share, Crowded> {
-        let [api_servers, strangers] = self.shares.all();
-        let all = if guest == Guest::ApiServer { api_servers } else { strangers };
-        self.shares.take(guest, bytes, if small { 0 } else { all / SPARE })
+    fn try_take(&self, (guest, small): Line, bytes: usize) -> Result<Share, Full> {
+        self.shares.take(guest, bytes, if small { 0 } else { self.spare })
     }
 
     /// Takes the last place in a line.
-    fn line_up(&self, line: Line) -> Result<Place<'_>, Crowded> {
+    fn line_up(&self, line: Line) -> Result<Place<'_>, Full> {
         let mut waiting = lock(&self.waiting);
         let strangers = waiting.iter().filter(|(guest, _)| **guest != Guest::ApiServer);
         let strangers: usize = strangers.map(|(_, count)| *count).sum();
         let of_client = waiting.entry(line.0).or_default();
         if *of_client >= WAITING || (line.0 != Guest::ApiServer && strangers >= STRANGERS) {
-            return Err(Crowded);
+            return Err(Full);
         }
         *of_client = of_client.saturating_add(1);
         drop(waiting);

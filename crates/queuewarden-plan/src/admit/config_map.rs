@@ -7,18 +7,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ACTIVATION, Response, one_line};
-use crate::effective::merged::merged;
+use crate::admit::{ACTIVATION, Response, one_line};
 use crate::effective::{
-    EffectiveConfig, ParseCache, TextSource, base, config_map_of, text_in, text_in_force,
+    EffectiveConfig, ParseCache, TextSource, base, config_map_of, merged, text_in, text_in_force,
 };
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
 use go_compat::yaml::within;
+use yunikorn::Version;
 use yunikorn::config::codes::{DEFAULT_CONFIG, SETTING};
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::{keys, verdict};
-use yunikorn::version::Version;
 
 /// Most nodes of a text that a change brings. One of 10,000 queues has 60,000.
 const MAX_NODES: usize = 150_000;

@@ -6,10 +6,7 @@
 //! round.
 
 pub mod config_map;
-mod delegation;
 mod queue_acl;
-
-pub use crate::grants::delegation::Promise;
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -17,18 +14,20 @@ use std::sync::Arc;
 
 use crate::access_tests;
 use crate::conditions::{Finding, Reason, Status};
-use crate::decide::evaluate;
 use crate::effective::ParseCache;
-use crate::evaluation::Evaluation;
 use crate::grants::{Keys, attribution, joined, policy};
+use crate::plan::evaluate;
 use crate::snapshot::{
     AccessTestEntry, AdmissionPolicySpec, ConfigEntry, Entry, PolicyEntry, QueueAclEntry, Snapshot,
 };
-use crate::time::timeline::{self, Course, Later};
+use crate::time::{Course, Later, unknown};
+use crate::write::decide::Evaluation;
 use go_compat::diag::{Diagnostic, cut};
-use yunikorn::identity::Identity;
+use yunikorn::Identity;
 use yunikorn_access::diff::{Direction, Timeline, between_for, impact};
 use yunikorn_access::user_info;
+
+pub use crate::grants::delegation::Promise;
 
 /// Most warnings of one answer.
 const MAX_WARNINGS: usize = 8;
@@ -167,7 +166,7 @@ pub fn depends_on_who(kind: &str) -> bool {
 /// Answers a change. `snapshot` is the current state.
 pub fn admit(snapshot: &Snapshot, review: &Review) -> Response {
     if let (Change::QueueAcl(versions), false) = (&review.change, review.may_escalate)
-        && let Err(why) = delegation::permit(snapshot, versions, &review.by)
+        && let Err(why) = queue_acl::permit(snapshot, versions, &review.by)
     {
         return Response::refused(DELEGATION, why);
     }
@@ -329,7 +328,7 @@ fn access_changed(
         |decided: &Evaluation<'_>| attribution::trees(decided.queues(), &decided.context.resolved.aliased);
     let (was_now, is_now) = (was.map(now).unwrap_or_default(), now(is));
     let course = Course::new(was.map(|_| before), Some(after));
-    let unknown = course.unknown_from.map(|from| format!("; {}", timeline::unknown(from)));
+    let unknown = course.unknown_from.map(|from| format!("; {}", unknown(from)));
     let [old, new] =
         [course.old, course.new].map(|later| later.into_iter().map(Later::into_step).collect::<Vec<_>>());
     let old = Timeline { now: &was_now, later: &old };

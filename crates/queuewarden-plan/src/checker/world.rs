@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
-use crate::effective::claim::claim;
+use crate::effective::merged::claim;
 use crate::effective::merged::merged;
 use crate::effective::{KeyClaim, ParseCache, text_in_force};
 use crate::machine::{Action, Event, State, WriteOutcome, step};
@@ -864,11 +864,8 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
         Arc::new(ConfigMapState { name: YUNIKORN_DEFAULTS.into(), data, ..ConfigMapState::default() })
     });
     let (in_force, conditions) = held.config.clone();
-    let spec = ConfigSpec {
-        scheduler: Some("http://scheduler".into()),
-        delegation: Delegation::Enabled,
-        ..ConfigSpec::default()
-    };
+    let spec =
+        ConfigSpec { scheduler: Some("http://scheduler".into()), delegation: true, ..ConfigSpec::default() };
     let meta =
         Meta { name: "default".into(), uid: "config".into(), generation: 1, conditions, ..Meta::default() };
     let objects = held.objects.iter().enumerate().filter_map(|(slot, object)| {

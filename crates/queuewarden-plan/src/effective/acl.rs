@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use yunikorn::acl::{self, Acl};
-use yunikorn::config::{Config, Queue};
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::config::Queue;
+use yunikorn::{Acl, Config, QueuePath, Right, acl};
 
 /// The key of an ACL: partition name, queue, right.
 pub(crate) type AclLocation = (Arc<str>, QueuePath, Right);

@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::managed_keys;
-use crate::effective::config::EffectiveConfig;
-use crate::effective::header;
-use crate::effective::merged::{is_queues_key, queues_key, text_in};
-use crate::effective::parse_cache::{ParseCache, ParsedConfig};
+use crate::effective::merged::queues_key;
+use crate::effective::{
+    EffectiveConfig, ParseCache, ParsedConfig, header, is_queues_key, managed_keys, text_in,
+};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::diag::Diagnostic;
-use yunikorn::config::{BUILT_IN, Config, Flattened, contains_checksum_marker};
+use yunikorn::Config;
+use yunikorn::config::{BUILT_IN, Flattened, contains_checksum_marker};
 use yunikorn_access::alias;
 
 /// The most diagnostics of a base that a condition shows.

@@ -1,16 +1,80 @@
-//! The configuration as `YuniKorn` reads it now: both of its ConfigMaps merged as the shim merges them, and
-//! the source of the queue tree in force.
+//! The configuration as `YuniKorn` reads it now: both of its ConfigMaps merged as the shim merges them, the
+//! source of the queue tree in force, and the text by which the scheduler decides.
+//!
+//! Usually the ConfigMaps hold that text. A scheduler that loads no new text, or refuses one, continues
+//! with the previous text, and reports about access must take that into account. The checksum that the
+//! scheduler reports decides; nothing is assumed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
+
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::merged::{merged, queues_key};
-use crate::effective::parse_cache::ParseCache;
-use crate::effective::scheduler::SchedulerText;
+use crate::effective::ParseCache;
+use crate::effective::merged::{merged, queues_key, queues_text};
 use crate::snapshot::Snapshot;
+use yunikorn::Config;
 use yunikorn::config::flatten::{self, Flattened};
-use yunikorn::config::{BUILT_IN, Config, checksum};
+use yunikorn::config::{BUILT_IN, checksum};
+
+/// The time during which a scheduler that reports another text counts as loading the new one; normally it
+/// takes a moment.
+pub(crate) const LOADING: SignedDuration = SignedDuration::from_secs(5);
+
+/// The message where the scheduler runs a text that nobody has observed.
+pub(crate) const UNSEEN: &str =
+    "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which";
+
+/// The text by which the scheduler decides, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub struct SchedulerText<'s> {
+    /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and
+    /// nobody knows which.
+    pub text: Result<&'s str, &'static str>,
+    /// The text that it was last observed to run.
+    pub proven: Option<&'s str>,
+}
+
+impl<'s> SchedulerText<'s> {
+    /// Takes the text from the snapshot; `flat` is [`crate::merged`] of it. A scheduler that cannot be
+    /// queried, or is not, is assumed to follow the ConfigMaps, because it reads them when it starts.
+    pub fn new(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
+        Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
+    }
+
+    /// Reads the text, or, where a running scheduler does not load that text, the one that it was last
+    /// observed to run.
+    ///
+    /// # Errors
+    /// When nobody knows the text, or when `read` takes neither.
+    pub fn read<T>(&self, mut read: impl FnMut(&str) -> Result<T, String>) -> Result<T, String> {
+        let text = self.text?;
+        read(text).or_else(|refused| {
+            self.proven.and_then(|proven| read(proven).ok()).ok_or_else(|| {
+                format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
+            })
+        })
+    }
+}
+
+fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'static str> {
+    let text = queues_text(snapshot, flat);
+    let observed = &snapshot.observed;
+    let Some(reported) = observed.reported() else { return Ok(text) };
+    if loading(snapshot, flat) || *reported == checksum(text) {
+        return Ok(text);
+    }
+    observed.loaded_text.as_deref().filter(|_| observed.reports_loaded_text()).ok_or(UNSEEN)
+}
+
+/// Returns whether a scheduler that reports another text than the written one may still be loading that one.
+pub(crate) fn loading(snapshot: &Snapshot, flat: &Flattened) -> bool {
+    let observed = &snapshot.observed;
+    let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
+    // If the text was written again, it was not loaded the first time.
+    flat.hot_refresh() && soon && observed.reasserts == 0
+}
 
 /// The source of the queue tree in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,4 +174,82 @@ pub(crate) fn missing_partition(tree: &Config, env: &EffectiveConfig) -> Option<
         missing.join(", ")
     );
     Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effective::merged::merged;
+    use crate::snapshot::{ConfigMapState, NoChecksum, ReadBack};
+    use std::sync::Arc;
+
+    const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
+    const NEW: &str = "partitions: [{name: default, queues: [{name: root, submitacl: sue}]}]";
+
+    /// Returns a cluster whose ConfigMaps hold `NEW` while the scheduler has reported another checksum for so
+    /// many seconds.
+    fn behind(seconds: i64, reported: Result<&str, &str>) -> Snapshot {
+        let now = "2026-06-01T00:00:00Z".parse().unwrap();
+        let mut snapshot = Snapshot::empty(now);
+        let output =
+            ConfigMapState { data: [("queues.yaml".into(), NEW.into())].into(), ..ConfigMapState::default() };
+        snapshot.output = Some(Arc::new(output));
+        let checksum = reported.map(checksum).map_err(NoChecksum::unreachable);
+        snapshot.observed.read_back = Some(ReadBack { at: now, checksum });
+        snapshot.observed.pending_since = now.checked_sub(SignedDuration::from_secs(seconds)).ok();
+        snapshot.observed.loaded_text = Some(OLD.into());
+        snapshot
+    }
+
+    fn refreshing(mut snapshot: Snapshot, on: bool) -> Snapshot {
+        let output = Arc::make_mut(snapshot.output.as_mut().unwrap());
+        output.data.insert("service.enableConfigHotRefresh".into(), on.to_string());
+        snapshot
+    }
+
+    fn runs(snapshot: &Snapshot) -> Result<String, &'static str> {
+        text(&merged(snapshot), snapshot).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_scheduler_that_reports_another_text_is_believed_once_it_had_time_to_load() {
+        assert_eq!(runs(&behind(4, Ok(OLD))).as_deref(), Ok(NEW));
+        assert_eq!(runs(&behind(5, Ok(OLD))).as_deref(), Ok(OLD));
+        assert_eq!(runs(&behind(5, Ok(NEW))).as_deref(), Ok(NEW));
+        assert_eq!(runs(&refreshing(behind(0, Ok(OLD)), false)).as_deref(), Ok(OLD));
+        assert_eq!(runs(&refreshing(behind(0, Ok(OLD)), true)).as_deref(), Ok(NEW));
+        let mut again = behind(0, Ok(OLD));
+        again.observed.reasserts = 1;
+        assert_eq!(runs(&again).as_deref(), Ok(OLD));
+    }
+
+    #[test]
+    fn a_text_that_nobody_has_seen_is_not_guessed() {
+        assert!(runs(&behind(5, Ok("something else"))).unwrap_err().contains("nobody has seen which"));
+        let mut unseen = behind(5, Ok(OLD));
+        unseen.observed.loaded_text = None;
+        assert!(runs(&unseen).is_err());
+        assert!(SchedulerText::new(&merged(&unseen), &unseen).read(|text| Ok(text.to_owned())).is_err());
+    }
+
+    #[test]
+    fn a_scheduler_that_is_not_asked_or_does_not_answer_follows_the_config_maps() {
+        assert_eq!(runs(&behind(60, Err("connection refused"))).as_deref(), Ok(NEW));
+        let mut unasked = behind(60, Ok(OLD));
+        unasked.observed.read_back = None;
+        assert_eq!(runs(&unasked).as_deref(), Ok(NEW));
+    }
+
+    #[test]
+    fn what_was_seen_to_run_counts_where_the_text_is_refused() {
+        let read = |text: &str, proven: Option<&str>| {
+            let running = SchedulerText { text: Ok(text), proven };
+            running.read(|text| if text.contains("  ") { Err(text.to_owned()) } else { Ok(text.to_owned()) })
+        };
+        assert_eq!(read("sue", None).as_deref(), Ok("sue"));
+        assert_eq!(read("a  b", Some("bob")).as_deref(), Ok("bob"));
+        for proven in [None, Some("c  d")] {
+            assert!(read("a  b", proven).unwrap_err().ends_with("is not known: a  b"));
+        }
+    }
 }

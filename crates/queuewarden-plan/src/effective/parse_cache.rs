@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::effective::acl::AclDecisions;
-use crate::effective::header;
+use crate::effective::{AclDecisions, header};
 use go_compat::diag::Diagnostic;
 use go_compat::yaml::NodeIn;
 use go_compat::yaml::edit::{self, Edit};
-use yunikorn::config::{Assessment, Config, verdict, verdict_of};
-use yunikorn::version::Version;
+use yunikorn::config::{Assessment, verdict, verdict_of};
+use yunikorn::{Config, Version};
 
 /// The result of reading one text as `YuniKorn` does.
 #[derive(Debug)]

@@ -1,16 +1,160 @@
-//! Reads the snapshot: the configuration in force, the base, and the texts that were written and run.
+//! Reads the snapshot: the configuration in force, the base, the texts that were written and run, and
+//! condition `Loaded`.
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use super::base::{self, Base};
-use super::config::{EffectiveConfig, TextSource, missing_partition};
-use super::loaded::{self, LoadedCondition, SchedulerQueues};
-use super::parse_cache::{ParseCache, ParsedConfig};
-use crate::conditions::{Finding, Reason, Type};
-use crate::snapshot::{ConfigEntry, ConfigSpec, Mode, Snapshot};
-use yunikorn::config::Config;
+use crate::budget::doubled;
+use crate::conditions::{Finding, Reason, Status, Type};
+use crate::effective::config::loading;
+use crate::effective::{
+    Base, EffectiveConfig, ParseCache, ParsedConfig, TextSource, base, missing_partition,
+};
+use crate::snapshot::{
+    ConfigEntry, ConfigSpec, Mode, NoChecksum, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+};
+use yunikorn::Config;
+
+/// The longest time that a reload may take before it counts as failed.
+pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+/// Most unreadable settings that a message names.
+const SHOWN: usize = 3;
+/// The longest time between two attempts to make the scheduler take the text.
+const LONGEST: SignedDuration = SignedDuration::from_mins(10);
+
+/// The message where no scheduler is queried.
+const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.schedulerUrl of YuniKornConfig `default` lets \
+                            queuewarden compare";
+
+/// The result of the comparison.
+pub(crate) struct LoadedCondition {
+    /// Condition `Loaded`.
+    pub finding: Finding,
+    /// The time to write the text again under a new revision, if it is not loaded until then.
+    pub reassert_at: Option<Timestamp>,
+}
+
+/// Compares what the scheduler reports with `expected`, the checksum of the text that it should run.
+/// `ignored` is why a running scheduler loads no text from the ConfigMaps, where that is known.
+pub(crate) fn loaded(
+    has_url: bool,
+    expected: &str,
+    ignored: Option<(Reason, String)>,
+    observed: &Observed,
+    now: Timestamp,
+) -> LoadedCondition {
+    let checksum = observed.read_back.as_ref().map(|read_back| &read_back.checksum);
+    let finding = match (checksum, ignored) {
+        (_, Some((reason, why))) if !has_url => {
+            Finding::no(Type::Loaded, reason, format!("the scheduler takes no new configuration: {why}"))
+        }
+        _ if !has_url => Finding::unknown(Type::Loaded, Reason::NotVerified, NOT_VERIFIED),
+        (None, _) => {
+            Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet")
+        }
+        (Some(Err(NoChecksum { reason, message })), _) => {
+            Finding::unknown(Type::Loaded, *reason, message.clone())
+        }
+        (Some(Ok(actual)), _) if actual == expected => {
+            let message = "the scheduler runs the configuration of the ConfigMaps";
+            Finding::yes(Type::Loaded, Reason::Loaded, message)
+        }
+        (Some(Ok(_)), Some((reason, why))) => {
+            let message = format!("the scheduler runs another configuration and takes no new one: {why}");
+            Finding::no(Type::Loaded, reason, message)
+        }
+        (Some(Ok(_)), None) => return not_taken(observed, now),
+    };
+    LoadedCondition { finding, reassert_at: None }
+}
+
+/// The text that the scheduler runs.
+#[derive(Debug, Clone)]
+pub(crate) enum SchedulerQueues {
+    /// The text in force, as far as is known.
+    InForce,
+    /// Another text.
+    Other {
+        /// Its queues.
+        tree: Arc<Config>,
+        /// True if the scheduler reported it last, or may have taken over another one since.
+        reported: bool,
+    },
+    /// It is unknown.
+    Unknown,
+}
+
+/// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
+pub(crate) fn runs(
+    snapshot: &Snapshot,
+    env: &EffectiveConfig,
+    loaded: &Finding,
+    cache: &mut ParseCache,
+) -> SchedulerQueues {
+    if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
+        return SchedulerQueues::InForce;
+    }
+    let observed = &snapshot.observed;
+    // A scheduler that cannot be queried is assumed to run the text that it was last observed to run.
+    let assumed = loaded.status == Status::Unknown && snapshot.loaded_hash() == Some(&env.checksum);
+    let (text, reported) = if assumed {
+        (Some(&env.text), true)
+    } else {
+        (observed.loaded_text.as_ref(), observed.reports_loaded_text())
+    };
+    let text = text.filter(|_| reported || observed.reported().is_none() || loading(snapshot, &env.flat));
+    let tree = text.and_then(|text| cache.parse_live(text).tree.clone());
+    tree.map_or(SchedulerQueues::Unknown, |tree| SchedulerQueues::Other { tree, reported })
+}
+
+/// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
+/// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
+pub(crate) fn ignored(snapshot: &Snapshot, env: &EffectiveConfig) -> Option<(Reason, String)> {
+    let spec = snapshot.spec()?;
+    if !env.flat.hot_refresh() {
+        let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
+        return Some((Reason::HotRefreshDisabled, why.into()));
+    }
+    let unreadable = env.flat.unreadable(snapshot.version()).take(SHOWN);
+    let unreadable: Vec<_> = unreadable.map(|(key, _)| format!("`{key}`")).collect();
+    let why = if spec.output_config_map != YUNIKORN_CONFIGS {
+        format!(
+            "YuniKorn reads ConfigMaps {YUNIKORN_DEFAULTS} and {YUNIKORN_CONFIGS}, and spec.output names `{}`",
+            spec.output_config_map
+        )
+    } else if !unreadable.is_empty() {
+        let keys = unreadable.join(", ");
+        format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
+    } else if let Some(next) = env.next_key.as_ref().filter(|_| spec.scheduler.is_none()) {
+        format!(
+            "`service.policyGroup` names key `{next}`, which YuniKorn reads once it is restarted, and key `{}` is kept up",
+            env.key
+        )
+    } else {
+        format!("YuniKorn refuses the text: {}", env.refusal.as_ref()?)
+    };
+    Some((Reason::NotRead, why))
+}
+
+/// Returns the result for a scheduler that runs another text although it should have loaded the new one.
+fn not_taken(observed: &Observed, now: Timestamp) -> LoadedCondition {
+    let since = observed.pending_since.unwrap_or(now);
+    let reassert_at = since.checked_add(doubled(PATIENCE, observed.reasserts, LONGEST)).ok();
+    let patient =
+        observed.reasserts == 0 || (observed.reasserts == 1 && now.duration_since(since) < PATIENCE);
+    let finding = if patient {
+        Finding::no(Type::Loaded, Reason::LoadPending, "written, and not yet loaded by the scheduler")
+    } else {
+        Finding::no(
+            Type::Loaded,
+            Reason::SchedulerRejected,
+            "the scheduler keeps running another configuration: it refused this one (its log says why, \
+             \"reload configuration failed\"), or hot refresh was off when it started, or the URL leads to another scheduler",
+        )
+    };
+    LoadedCondition { finding, reassert_at }
+}
 
 /// What was read of a snapshot, before any object is resolved.
 pub(crate) struct ReadState<'a> {
@@ -51,9 +195,9 @@ pub(crate) fn read<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
     let written = parse(written.map(|written| &written.text));
     let proven = parse(snapshot.observed.loaded_text.as_ref());
-    let (has_url, ignored) = (spec.scheduler.is_some(), loaded::ignored(snapshot, &env));
-    let loaded = loaded::loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
-    let mut runs = loaded::runs(snapshot, &env, &loaded.finding, cache);
+    let (has_url, ignored) = (spec.scheduler.is_some(), ignored(snapshot, &env));
+    let loaded = loaded(has_url, &env.checksum, ignored, &snapshot.observed, snapshot.now);
+    let mut runs = runs(snapshot, &env, &loaded.finding, cache);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && snapshot.is_fenced() && matches!(runs, SchedulerQueues::InForce) {
         let message =
@@ -96,5 +240,54 @@ impl ReadState<'_> {
     /// Returns the queues of the text in the output.
     pub(crate) fn current_tree(&self) -> Option<&Config> {
         self.current.as_ref()?.tree.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::ReadBack;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + second).unwrap()
+    }
+
+    fn ask(observed: &Observed, hot_refresh: bool, second: i64) -> (Status, Reason, Option<i64>) {
+        let ignored = (!hot_refresh).then(|| (Reason::HotRefreshDisabled, "it is off".to_owned()));
+        let found = loaded(true, "AA", ignored, observed, at(second));
+        let due = found.reassert_at.map(|due| due.duration_since(at(0)).as_secs());
+        (found.finding.status, found.finding.reason, due)
+    }
+
+    fn seen(checksum: Result<&str, &str>) -> Observed {
+        let checksum = checksum.map(Into::into).map_err(NoChecksum::unreachable);
+        Observed {
+            read_back: Some(ReadBack { at: at(0), checksum }),
+            pending_since: Some(at(0)),
+            ..Observed::default()
+        }
+    }
+
+    #[test]
+    fn only_the_same_checksum_is_loaded() {
+        assert_eq!(ask(&Observed::default(), true, 0), (Status::Unknown, Reason::LoadPending, None));
+        assert_eq!(
+            ask(&seen(Err("connection refused")), true, 0),
+            (Status::Unknown, Reason::SchedulerUnreachable, None)
+        );
+        assert_eq!(ask(&seen(Ok("AA")), true, 0), (Status::True, Reason::Loaded, None));
+        assert_eq!(ask(&seen(Ok("AA")), false, 0), (Status::True, Reason::Loaded, None));
+        assert_eq!(ask(&seen(Ok("BB")), false, 0), (Status::False, Reason::HotRefreshDisabled, None));
+        assert_eq!(ask(&seen(Ok("BB")), true, 5), (Status::False, Reason::LoadPending, Some(30)));
+    }
+
+    #[test]
+    fn one_reassertion_is_waited_for_and_then_it_is_a_refusal() {
+        let mut observed = seen(Ok("BB"));
+        observed.reasserts = 1;
+        assert_eq!(ask(&observed, true, 29), (Status::False, Reason::LoadPending, Some(60)));
+        assert_eq!(ask(&observed, true, 30), (Status::False, Reason::SchedulerRejected, Some(60)));
+        observed.reasserts = 40;
+        assert_eq!(ask(&observed, true, 0), (Status::False, Reason::SchedulerRejected, Some(600)));
     }
 }

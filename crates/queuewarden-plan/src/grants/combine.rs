@@ -7,12 +7,9 @@
 use std::sync::Arc;
 
 use crate::effective::{AclDecision, AclDecisions, acl_of};
-use crate::grants::contribution::{Contribution, Resolved};
+use crate::grants::{Contribution, Resolved};
 use crate::snapshot::BaseAcl;
-use yunikorn::acl::Acl;
-use yunikorn::config::Config;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::{Acl, Config, QueuePath, Right};
 
 /// The indexes in the grants at which each object takes part, in the order of the objects: at most one for
 /// each right.

@@ -1,19 +1,25 @@
-//! One `QueueAcl` after it was resolved: the ACLs that it contributes, or why it is refused.
+//! One `QueueAcl` after it was resolved: the ACLs that it contributes, or why it is refused; and which ACLs
+//! change no decision: access only adds up towards the root, so a wildcard above makes the others redundant.
+//!
+//! An object that becomes invalid keeps its last valid version. Its status records that version, but a status
+//! is written after the text, may be late for long, and may be lost. So a written text carries the grants of
+//! the objects whose status does not record them yet. Nothing that stays in force exceeds the text that was
+//! written last: withdrawn access does not come back.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::conditions::Reason;
-use crate::effective::acl_of;
+use crate::effective::{acl_of, text_of};
 use crate::planted::{PlantedFault, is_planted};
-use crate::snapshot::{BaseAcl, QueueAclEntry, QueueAclInForce};
+use crate::snapshot::{BaseAcl, ConfigMapState, QueueAclEntry, QueueAclInForce};
 use go_compat::diag::Diagnostic;
-use yunikorn::acl::Acl;
-use yunikorn::config::{Config, Queue};
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::config::Queue;
+use yunikorn::{Acl, Config, Identity, QueuePath, Right};
 use yunikorn_access::alias;
 
 /// The ACLs that an object sets, by right as in [`Right::ALL`].
@@ -172,12 +178,164 @@ impl Resolved<'_> {
     }
 }
 
+impl ObjectRefusal {
+    /// Makes the refusal for a reason.
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
 /// Refuses an object because of these errors in it.
 pub(crate) fn invalid(diagnostics: &[Diagnostic]) -> ObjectRefusal {
-    ObjectRefusal { reason: Reason::Invalid, message: joined(diagnostics) }
+    ObjectRefusal::new(Reason::Invalid, joined(diagnostics))
 }
 
 /// Returns the diagnostics as one message.
 pub(crate) fn joined<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
     diagnostics.into_iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the queue and the ACL because of which `right` on the contribution's queue changes nothing in
+/// `tree`: an ACL above, or another one of the queue itself, admits everyone. `adminacl` grants submit as
+/// well (yunikorn-core `queue.go:798-822`).
+pub(crate) fn redundant(
+    tree: &Config,
+    contribution: &Contribution,
+    right: Right,
+) -> Option<(QueuePath, Right)> {
+    let partition = tree.partition(&contribution.partition)?;
+    let Contribution { position, queue: path, .. } = contribution;
+    let nearest = partition.queue_near(*position, path).unwrap_or_else(|| partition.nearest(path));
+    let own_everyone = contribution.grant(right).is_some_and(yunikorn::acl::Acl::is_everyone);
+    let lineage = iter::successors(Some(nearest), |queue| partition.parent(queue));
+    lineage.into_iter().find_map(|queue| {
+        right
+            .acls()
+            .iter()
+            .copied()
+            .filter(|by| !(own_everyone && queue.path == contribution.queue && *by == right))
+            .find(|by| everyone(queue, *by))
+            .map(|through| (queue.path.clone(), through))
+    })
+}
+
+fn everyone(queue: &Queue, right: Right) -> bool {
+    // Nearly no ACL admits everyone, and this check avoids parsing the others.
+    text_of(queue, right).is_some_and(|text| text.contains('*')) && acl_of(queue, right).is_everyone()
+}
+
+/// Returns the first partition whose root admits everyone, and through which ACL.
+pub(crate) fn open_root(tree: &Config) -> Option<(&str, Right)> {
+    tree.partitions.iter().find_map(|partition| {
+        let right = Right::ALL.into_iter().find(|right| everyone(partition.root(), *right))?;
+        Some((&*partition.name, right))
+    })
+}
+
+/// Most bytes of ACLs and names that are noted: the annotations of an object have 256 KiB together. Of the
+/// other objects, only the access that their status and the text both grant stays in force.
+const MAX_BYTES: usize = 96 * 1024;
+
+/// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
+type Notes = BTreeMap<String, Option<QueueAclInForce>>;
+
+/// The text that was written last, and the notes beside it.
+#[derive(Debug)]
+pub(crate) struct InForceRecord<'a> {
+    /// The output, which has the notes.
+    pub output: Option<&'a ConfigMapState>,
+    /// The queues of the text.
+    pub tree: Option<&'a Config>,
+}
+
+impl InForceRecord<'_> {
+    /// Returns the version of an object that is in force, by the output or else by the object's status.
+    pub(crate) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
+        match noted(self.output, entry) {
+            Some(noted) => noted.as_ref(),
+            None => entry.in_force.as_deref(),
+        }
+    }
+
+    /// Returns whether a text grants something else of an object than is in force. A partial text adds
+    /// nothing.
+    pub(crate) fn differs(&self, partial: Option<&Config>, object: &Resolved<'_>) -> bool {
+        let was = self.in_force(object.entry);
+        (partial.is_none() || was.is_some()) && !remembers(was, granted(partial, object).as_deref())
+    }
+}
+
+/// Returns what the output notes about an object. Objects from files have no uid, and so share one note.
+pub(crate) fn noted<'o>(
+    output: Option<&'o ConfigMapState>,
+    entry: &QueueAclEntry,
+) -> Option<&'o Option<QueueAclInForce>> {
+    let output = output.filter(|_| !is_planted(PlantedFault::KeptByStatusAlone))?;
+    output.in_force.get(&*entry.meta.uid).filter(|_| !entry.meta.uid.is_empty())
+}
+
+/// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
+/// that already. A full text grants all that they contribute, a `partial` one what its queues contain.
+pub(crate) fn changed(
+    partial: Option<&Config>,
+    objects: &[Resolved<'_>],
+    output: Option<&ConfigMapState>,
+) -> Option<Notes> {
+    let noted = objects.iter().filter_map(|object| {
+        let granted = granted(partial, object);
+        let granted = granted.as_deref();
+        let noted = || (object.entry.meta.uid.to_string(), granted.map(Contribution::in_force));
+        (!remembers(object.entry.in_force.as_deref(), granted)).then(noted)
+    });
+    let mut bytes = 0_usize;
+    let fits = |(uid, granted): &(String, Option<QueueAclInForce>)| {
+        bytes = bytes.saturating_add(uid.len()).saturating_add(granted.as_ref().map_or(0, size));
+        bytes <= MAX_BYTES
+    };
+    let noted: Notes = noted.take_while(fits).collect();
+    let before = output.map(|output| &output.in_force);
+    (before.map_or(!noted.is_empty(), |before| *before != noted)).then_some(noted)
+}
+
+/// Returns new notes if one of them is no longer true although the text stays: an object gave up access that
+/// another one, or the base, still grants. That access must not come back through this object.
+pub(crate) fn corrected(
+    partial: Option<&Config>,
+    objects: &[Resolved<'_>],
+    output: &ConfigMapState,
+) -> Option<Notes> {
+    let untrue = |object: &Resolved<'_>| {
+        let noted = noted(Some(output), object.entry);
+        noted.is_some_and(|noted| !remembers(noted.as_ref(), granted(partial, object).as_deref()))
+    };
+    objects.iter().any(untrue).then(|| changed(partial, objects, Some(output))).flatten()
+}
+
+/// Returns what a text grants of an object.
+fn granted<'o>(partial: Option<&Config>, object: &'o Resolved<'_>) -> Option<Cow<'o, Contribution>> {
+    let contribution = object.contribution()?;
+    Some(match partial {
+        None => Cow::Borrowed(contribution),
+        Some(_) => Cow::Owned(contribution.clone().limited_to(partial)),
+    })
+}
+
+/// Returns whether `memory` records exactly this grant.
+fn remembers(memory: Option<&QueueAclInForce>, granted: Option<&Contribution>) -> bool {
+    match (memory, granted) {
+        (Some(memory), Some(granted)) => granted.is(memory),
+        (memory, granted) => memory.is_none() && granted.is_none(),
+    }
+}
+
+/// Returns roughly the bytes that one object takes.
+fn size(granted: &QueueAclInForce) -> usize {
+    let acls = [&granted.submit, &granted.admin].into_iter().flatten().map(String::len);
+    let by = granted.delegated_by.iter().flat_map(|by| by.groups.iter().chain([&by.user]).map(String::len));
+    [granted.partition.len(), granted.queue.len()]
+        .into_iter()
+        .chain(acls)
+        .chain(by)
+        .sum::<usize>()
+        .saturating_add(128)
 }

@@ -10,16 +10,12 @@ use std::collections::BTreeMap;
 
 use crate::conditions::Reason;
 use crate::effective::{AclDecisions, acl_of};
-use crate::grants::combine;
-use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved};
+use crate::grants::contribution::Acls;
+use crate::grants::{Contribution, ObjectRefusal, Resolved, combine};
 use crate::planted::{PlantedFault, is_planted};
-use crate::snapshot::{BaseAcl, Delegation};
+use crate::snapshot::BaseAcl;
 use go_compat::diag::quoted;
-use yunikorn::acl::Acl;
-use yunikorn::config::Config;
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::{Acl, Config, Identity, QueuePath, Right};
 use yunikorn_access::alias;
 
 /// The longest chain of administrators, each made by an object of the one before.
@@ -94,7 +90,7 @@ impl<'a> Administrators<'a> {
 }
 
 /// Refuses the objects that do not count. Without any object, `room` bytes of the ConfigMap are left.
-pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree: &Config, room: usize) {
+pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: bool, tree: &Config, room: usize) {
     if objects.iter().all(|object| claim(object).is_none()) {
         return;
     }
@@ -111,7 +107,7 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree
             refuse(object, Reason::NotDelegated, why);
         }
     }
-    if delegation == Delegation::Disabled {
+    if !delegation {
         return;
     }
     let mut counting: Vec<&Resolved<'_>> = others.into_iter().map(|object| &*object).collect();
@@ -131,7 +127,7 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: Delegation, tree
             let stored = object.entry.meta.stored;
             if let Some(message) = claim(object).and_then(|(by, ..)| room.count(&by.user, stored)) {
                 // Even if it was refused for another reason.
-                object.refuse(ObjectRefusal { reason: Reason::TooLarge, message });
+                object.refuse(ObjectRefusal::new(Reason::TooLarge, message));
             } else if let Some(why) = object.contribution().and_then(|it| room.take(it)) {
                 refuse(object, Reason::TooLarge, why);
             } else {
@@ -212,8 +208,8 @@ fn claim<'o>(object: &'o Resolved<'_>) -> Option<(&'o Identity, &'o str, QueuePa
 }
 
 /// Returns why an object does not count, regardless of who administers what.
-fn never(contribution: &Contribution, delegation: Delegation, deleting: bool) -> Option<String> {
-    if delegation == Delegation::Disabled {
+fn never(contribution: &Contribution, delegation: bool, deleting: bool) -> Option<String> {
+    if !delegation {
         return Some(
             "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Disabled"
                 .to_owned(),
@@ -272,7 +268,7 @@ pub(crate) fn shown(by: &Identity) -> String {
 fn refuse(object: &mut Resolved<'_>, reason: Reason, message: String) {
     object.last_valid = None;
     if object.outcome.is_ok() {
-        object.refuse(ObjectRefusal { reason, message });
+        object.refuse(ObjectRefusal::new(reason, message));
     }
 }
 

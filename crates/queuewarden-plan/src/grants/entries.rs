@@ -6,22 +6,17 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::conditions::{Status, Type, find as condition};
-use crate::effective::acl_of;
-use crate::effective::merged::merged;
-use crate::grants::attribution;
-use crate::grants::contribution::joined;
-use crate::grants::policy;
-use crate::grants::resolve::{grant_acl, read};
+use crate::effective::{acl_of, merged};
+use crate::grants::resolve::diagnostics;
+use crate::grants::{attribution, grant_acl, joined, policy};
 use crate::snapshot::{
     AdmissionPolicySpec, Grant, Phase, PolicyEntry, QueueAclEntry, QueueAclSpec, Snapshot,
 };
 use go_compat::diag::Span;
 use go_compat::go_regex::GoRegex;
-use yunikorn::acl::{Acl, Match};
+use yunikorn::acl::Match;
 use yunikorn::admission::{EXTERNAL_GROUPS, PatternList};
-use yunikorn::config::Config;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use yunikorn::{Acl, Config, QueuePath, Right};
 use yunikorn_access::Origin;
 use yunikorn_access::alias::{self, Kind};
 use yunikorn_access::subject::Subject;
@@ -206,16 +201,13 @@ pub fn find(snapshot: &Snapshot, base: Option<&Config>, live: Option<&Config>, n
     });
     accounted.extend(by_objects.collect::<Vec<_>>());
     for (of, _, acl) in live.into_iter().flat_map(acls) {
-        let others: Vec<_> =
-            names.in_acl(&acl).filter(|subject| !accounted.contains(&key(&of, subject))).collect();
-        found.extend(others.into_iter().map(|subject| Entry {
-            subject,
-            place: Place::Text(of.clone()),
-            state: State::InForce,
-            until: None,
-        }));
+        let others = names.in_acl(&acl).filter(|subject| !accounted.contains(&key(&of, subject)));
+        let place = Place::Text(of.clone());
+        let entry = |subject| Entry { subject, place: place.clone(), state: State::InForce, until: None };
+        found.extend(others.map(entry));
     }
-    found.extend(in_policies(snapshot, names));
+    let counting = policy::resolve(snapshot).counting;
+    found.extend(snapshot.policies.iter().flat_map(|entry| in_policy(entry, counting.as_deref(), names)));
     found.extend(in_config_maps(snapshot, names));
     found
 }
@@ -240,11 +232,8 @@ fn acls(config: &Config) -> impl Iterator<Item = (OfQueue, Option<Span>, Acl)> {
 
 fn in_queue_acl(entry: &QueueAclEntry, now: Timestamp, names: &Names) -> Vec<Entry> {
     // Without the name an invalid object could become valid, and others would gain access by it.
-    let wrong = match &entry.spec {
-        Ok(spec) => read(spec).err(),
-        Err(problems) => Some(problems.clone()),
-    };
-    let wrong = wrong.map(|problems| joined(&problems));
+    let problems = diagnostics(entry);
+    let wrong = (!problems.is_empty()).then(|| joined(&problems));
     let found = |subject, of: &OfQueue, state: State, until| Entry {
         subject,
         place: Place::QueueAcl {
@@ -272,11 +261,7 @@ fn in_queue_acl(entry: &QueueAclEntry, now: Timestamp, names: &Names) -> Vec<Ent
         let of = OfQueue { partition: spec.partition.clone(), queue: queue.clone(), right };
         let state = wrong.clone().map_or_else(|| state(entry, spec, now), State::NotInForce);
         let subjects = grant.iter().flat_map(|grant| subjects(grant, names));
-        let new = subjects.map(|subject| found(subject, &of, state.clone(), spec.expires_at));
-        let known =
-            |new: &Entry| all.iter().any(|old| (&old.subject, &old.place) == (&new.subject, &new.place));
-        let new: Vec<Entry> = new.filter(|new| !known(new)).collect();
-        all.extend(new);
+        add_new(&mut all, subjects.map(|subject| found(subject, &of, state.clone(), spec.expires_at)));
     }
     all
 }
@@ -311,9 +296,12 @@ fn state(entry: &QueueAclEntry, spec: &QueueAclSpec, now: Timestamp) -> State {
     }
 }
 
-fn in_policies(snapshot: &Snapshot, names: &Names) -> Vec<Entry> {
-    let counting = policy::resolve(snapshot).counting;
-    snapshot.policies.iter().flat_map(|entry| in_policy(entry, counting.as_deref(), names)).collect()
+/// Adds the entries that are not known from the version in force.
+fn add_new(all: &mut Vec<Entry>, new: impl Iterator<Item = Entry>) {
+    let is_new =
+        |new: &Entry| !all.iter().any(|old| (&old.subject, &old.place) == (&new.subject, &new.place));
+    let new: Vec<Entry> = new.filter(is_new).collect();
+    all.extend(new);
 }
 
 fn in_policy(entry: &PolicyEntry, counting: Option<&str>, names: &Names) -> Vec<Entry> {
@@ -328,16 +316,11 @@ fn in_policy(entry: &PolicyEntry, counting: Option<&str>, names: &Names) -> Vec<
         Ok(spec) => in_lists(name, spec, &counts, None, names),
         Err(problems) => {
             let wrong = joined(&problems);
+            let found = |spec, state| in_lists(name, spec, &state, Some(&wrong), names);
             let old = entry.in_force.iter();
-            let old = old.flat_map(|spec| in_lists(name, spec, &counts, Some(&wrong), names));
-            let mut all: Vec<Entry> = old.collect();
-            let state = State::NotInForce(wrong.clone());
+            let mut all: Vec<Entry> = old.flat_map(|spec| found(spec, counts.clone())).collect();
             let new = entry.spec.iter();
-            let new = new.flat_map(|spec| in_lists(name, spec, &state, Some(&wrong), names));
-            let new: Vec<Entry> = new
-                .filter(|new| !all.iter().any(|old| (&old.subject, &old.place) == (&new.subject, &new.place)))
-                .collect();
-            all.extend(new);
+            add_new(&mut all, new.flat_map(|spec| found(spec, State::NotInForce(wrong.clone()))));
             all
         }
     }

@@ -9,11 +9,10 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::merged::merged;
-use crate::effective::{KeyClaim, config_map_of};
-use crate::grants::contribution::{ObjectRefusal, invalid};
-use crate::snapshot::ConfigStatus;
-use crate::snapshot::{self, AdmissionPolicySpec, PolicyEntry, Snapshot};
+use crate::effective::{KeyClaim, config_map_of, merged};
+use crate::grants::ObjectRefusal;
+use crate::grants::contribution::invalid;
+use crate::snapshot::{self, AdmissionPolicySpec, ConfigStatus, PolicyEntry, Snapshot};
 use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
 use yunikorn::admission::codes::SHARED_APPLICATION;
@@ -143,7 +142,7 @@ pub(crate) fn resolve(snapshot: &Snapshot) -> Policies {
         policy.last_valid = None;
         if policy.outcome.is_ok() {
             let message = conflict(counting.as_deref(), named, missing.as_deref(), count);
-            policy.outcome = Err(ObjectRefusal { reason: Reason::Conflicted, message });
+            policy.outcome = Err(ObjectRefusal::new(Reason::Conflicted, message));
         }
     }
     Policies { objects, counting, keys, missing }
@@ -201,14 +200,11 @@ fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, 
 
 /// Resolves one object, regardless of the others.
 fn alone(entry: &PolicyEntry) -> ResolvedPolicy {
-    let name = entry.meta.name.to_string();
-    match entry.spec.as_ref().map_err(Clone::clone).and_then(keys) {
-        Ok((keys, warnings)) => ResolvedPolicy { name, outcome: Ok(keys), last_valid: None, warnings },
-        Err(errors) => {
-            let kept = former(entry.in_force.as_ref());
-            ResolvedPolicy { name, outcome: Err(invalid(&errors)), last_valid: kept, warnings: Vec::new() }
-        }
-    }
+    let (outcome, last_valid, warnings) = match entry.spec.as_ref().map_err(Clone::clone).and_then(keys) {
+        Ok((keys, warnings)) => (Ok(keys), None, warnings),
+        Err(errors) => (Err(invalid(&errors)), former(entry.in_force.as_ref()), Vec::new()),
+    };
+    ResolvedPolicy { name: entry.meta.name.to_string(), outcome, last_valid, warnings }
 }
 
 /// Returns the keys of the version that a status remembers.
@@ -219,16 +215,13 @@ pub(crate) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
 /// Returns the keys that a spec sets, and the warnings about them; all errors if there is one.
 pub(crate) fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (keys, found) = rendered(spec);
-    let found = found.into_iter().map(|(.., found)| found);
+    let found = found.into_iter().map(|it| it.found);
     let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
 }
 
-/// A finding with its field and, for a setting that trusts others, with the number of the element.
-type InField = (&'static str, Option<usize>, Diagnostic);
-
 /// Returns the keys that a spec sets, and all findings about them.
-fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<InField>) {
+fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<FieldFinding>) {
     // A further field has to be rendered here, be one of the lists, or be named as one that is no key of
     // YuniKorn.
     let AdmissionPolicySpec {
@@ -247,13 +240,14 @@ fn rendered(spec: &AdmissionPolicySpec) -> (Keys, Vec<InField>) {
     for (key, list) in spec.lists() {
         let Some(list) = list else { continue };
         let (text, of_list) = admission::render_list(list);
-        found.extend(of_list.into_iter().map(|finding| (field_of(key), None, finding)));
+        let field = field_of(key);
+        found.extend(of_list.into_iter().map(|found| FieldFinding { field, index: None, found }));
         if let Some(text) = text {
             keys.insert(key, text);
         }
     }
-    found.extend(trusts(spec).into_iter().map(|Trust { field, index, found }| (field, index, found)));
-    let of_field = |(field, index, finding): (_, _, Diagnostic)| (field, index, finding.of_field(field));
+    found.extend(trusts(spec));
+    let of_field = |it: FieldFinding| FieldFinding { found: it.found.of_field(it.field), ..it };
     (keys, found.into_iter().map(of_field).collect())
 }
 
@@ -324,36 +318,36 @@ pub fn risks(snapshot: &Snapshot) -> Vec<(Origin, Diagnostic)> {
     let flat = merged(snapshot);
     let origins = settings_with_origins(snapshot, &flat);
     let spec = AdmissionPolicySpec { user_info: Some(user_info(snapshot)), ..settings(&flat) };
-    let placed = |(field, index, finding): InField| {
+    let placed = |FieldFinding { field, index, found }| {
         let (_, text, origin) = origins.iter().find(|(key, ..)| field_of(key) == field)?;
         let span = index.and_then(|index| PatternList::spans(text).nth(index));
-        Some((origin.clone(), finding.at(span)))
+        Some((origin.clone(), found.at(span)))
     };
     rendered(&spec).1.into_iter().filter_map(placed).collect()
 }
 
-/// A setting that trusts more people than it names.
+/// A finding about a field of an `AdmissionPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trust {
+pub struct FieldFinding {
     /// The field.
     pub field: &'static str,
-    /// The number of the element of a list, from 0.
+    /// The number of the element of a list, from 0, for a setting that trusts others.
     pub index: Option<usize>,
-    /// The warning; its location is within the element.
+    /// The finding; its location is within the element.
     pub found: Diagnostic,
 }
 
 /// Returns the settings by which people submit as anyone who are on no list. With `bypassAuth` everyone does,
 /// and the lists make no difference.
-pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
+pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<FieldFinding> {
     if spec.bypass_auth == Some(true) {
-        return vec![Trust { field: "bypassAuth", index: None, found: bypass_auth() }];
+        return vec![FieldFinding { field: "bypassAuth", index: None, found: bypass_auth() }];
     }
     let strict = spec.user_info.as_ref().filter(|settings| is_strict(settings));
     let operators = strict.map_or(&[][..], |settings| &settings.operators);
     let mut found = Vec::new();
     if spec.trust_controllers == Some(true) && spec.system_users.is_none() && strict.is_none() {
-        found.push(Trust { field: "trustControllers", index: None, found: unchecked_copies() });
+        found.push(FieldFinding { field: "trustControllers", index: None, found: unchecked_copies() });
     }
     for (key, list) in spec.lists() {
         if key == admission::SYSTEM_USERS && spec.trust_controllers == Some(false) {
@@ -367,7 +361,7 @@ pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
         let elements = list.into_iter().flatten().take(admission::MAX_EXPRESSIONS).enumerate();
         found.extend(elements.flat_map(|(index, element)| {
             let found = check(element).into_iter().flatten();
-            found.map(move |found| Trust { field, index: Some(index), found })
+            found.map(move |found| FieldFinding { field, index: Some(index), found })
         }));
     }
     found

@@ -10,20 +10,18 @@ use jiff::Timestamp;
 
 use crate::conditions::Reason;
 use crate::effective::AclLocation;
-use crate::grants::contribution::{Acls, Contribution, ObjectRefusal, Resolved, invalid};
-use crate::grants::record::InForceRecord;
+use crate::grants::contribution::{Acls, invalid};
+use crate::grants::{Contribution, InForceRecord, ObjectRefusal, Resolved};
 use crate::planted::{PlantedFault, is_planted};
 use crate::snapshot::{
     BaseAcl, Grant, Phase, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS,
 };
 use go_compat::diag::{Code, Diagnostic};
-use yunikorn::acl::{self, Acl, Analysis};
-use yunikorn::config::{Config, Partition, Queue};
-use yunikorn::identity::Identity;
-use yunikorn::queue::{self, QueuePath};
-use yunikorn::right::Right;
+use yunikorn::acl::{self, Analysis};
+use yunikorn::config::{Partition, Queue};
+use yunikorn::{Acl, Config, Identity, QueuePath, Right, queue};
 use yunikorn_access::alias::{self, Aliased, Kind};
-use yunikorn_access::decide::in_words;
+use yunikorn_access::in_words;
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
 pub(crate) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
@@ -172,20 +170,14 @@ pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclLoca
 /// content.
 pub(crate) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolved<'a> {
     let errors = diagnostics(entry);
-    let refusal = if errors.is_empty() {
-        ObjectRefusal { reason: Reason::ConfigNotReady, message: why.to_owned() }
-    } else {
-        invalid(&errors)
-    };
+    let refusal =
+        if errors.is_empty() { ObjectRefusal::new(Reason::ConfigNotReady, why) } else { invalid(&errors) };
     Resolved { entry, outcome: Err(refusal), last_valid: None, lapsed: None, warnings: Vec::new() }
 }
 
 /// Returns every error in the object's own content, and the names that `YuniKorn` would drop.
 pub(crate) fn diagnostics(entry: &QueueAclEntry) -> Vec<Diagnostic> {
-    match &entry.spec {
-        Err(diagnostics) => diagnostics.clone(),
-        Ok(spec) => read(spec).err().unwrap_or_default(),
-    }
+    entry.spec.as_ref().map_or_else(Clone::clone, |spec| read(spec).err().unwrap_or_default())
 }
 
 /// Returns whether an object that is refused for this reason keeps its last valid version in force. A mistake
@@ -273,18 +265,17 @@ pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
     match (spec.phase(now), spec.not_before, spec.expires_at) {
         (Phase::Expired, _, Some(end)) => {
-            Err(ObjectRefusal { reason: Reason::Expired, message: format!("expired at {}", in_words(end)) })
+            Err(ObjectRefusal::new(Reason::Expired, format!("expired at {}", in_words(end))))
         }
-        (Phase::Planned, Some(start), _) => Err(ObjectRefusal {
-            reason: Reason::NotYetValid,
-            message: format!("not valid before {}", in_words(start)),
-        }),
+        (Phase::Planned, Some(start), _) => {
+            Err(ObjectRefusal::new(Reason::NotYetValid, format!("not valid before {}", in_words(start))))
+        }
         (Phase::Suspended, ..) => {
             let message = match spec.base_acl {
                 BaseAcl::Extend => "suspended",
                 BaseAcl::Replace => "suspended, and still replaces the base's own ACL of the queue",
             };
-            Err(ObjectRefusal { reason: Reason::Suspended, message: message.to_owned() })
+            Err(ObjectRefusal::new(Reason::Suspended, message))
         }
         _ => Ok(()),
     }
@@ -304,7 +295,7 @@ fn locate(
             spec.partition,
             if names.is_empty() { "none".into() } else { names.join(", ") }
         );
-        return Err(ObjectRefusal { reason: Reason::PartitionNotFound, message });
+        return Err(ObjectRefusal::new(Reason::PartitionNotFound, message));
     };
     match partition.queue(&intent.queue) {
         Some(queue) if queue.inserted() => Err(not_written(&intent.queue)),
@@ -339,13 +330,11 @@ fn is_shared(queue: &Queue) -> bool {
 /// Refuses the root that `YuniKorn` adds above a tree without one: it cannot carry an ACL, because the text
 /// does not contain it.
 fn not_written(queue: &QueuePath) -> ObjectRefusal {
-    ObjectRefusal {
-        reason: Reason::QueueNotFound,
-        message: format!(
-            "the base does not write queue `{queue}`: YuniKorn adds it above the queues it finds, with no ACL; \
-             write `- name: root` in the base and put its queues below it"
-        ),
-    }
+    let message = format!(
+        "the base does not write queue `{queue}`: YuniKorn adds it above the queues it finds, with no ACL; \
+         write `- name: root` in the base and put its queues below it"
+    );
+    ObjectRefusal::new(Reason::QueueNotFound, message)
 }
 
 fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> ObjectRefusal {
@@ -362,7 +351,7 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> ObjectR
         format!("until it is added there, the ACL of `{ancestor}` decides about it")
     };
     let message = format!("partition `{}` has no queue `{queue}` in the base; {help}", partition.name);
-    ObjectRefusal { reason: Reason::QueueNotFound, message }
+    ObjectRefusal::new(Reason::QueueNotFound, message)
 }
 
 /// Returns the last valid version of an object that has become invalid, if its queue still exists and its

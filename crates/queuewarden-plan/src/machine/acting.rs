@@ -6,16 +6,14 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::protocol::{Action, WriteOutcome};
-use super::{Doing, Pending, Role, Stage, State, after, whole_second};
 use crate::conditions::Reason;
-use crate::decide::plan_again;
 use crate::effective::{ParseCache, text_in_force};
-use crate::plan::Plan;
+use crate::machine::{Action, Doing, Pending, Role, Stage, State, WriteOutcome, after, whole_second};
+use crate::plan::{Plan, plan_again};
 use crate::rbac_mirror::target_states;
 use crate::snapshot::{Snapshot, WriteFailure};
 use crate::write::NewConfigMap;
-use crate::write::size::MAX_BYTES;
+use crate::write::change::MAX_BYTES;
 use yunikorn::config::checksum;
 
 /// The interval between plans without any cause.

@@ -13,8 +13,8 @@ use crate::snapshot::{
     WriteFailure,
 };
 use crate::write::Write;
+use yunikorn::Version;
 use yunikorn::config::checksum;
-use yunikorn::version::Version;
 
 /// Times of repairs, and of widenings, that are remembered; the plan needs no more for its limits.
 pub(super) const MAX_TIMES: usize = 64;

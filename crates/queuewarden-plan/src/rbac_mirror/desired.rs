@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::snapshot::{MirrorContent, MirrorRule, MirrorSubject};
+use yunikorn::Right;
 use yunikorn::acl::Match;
 use yunikorn::config::checksum;
-use yunikorn::right::Right;
 use yunikorn_access::reach::{granted_on, reached_by};
 use yunikorn_access::review::{ACCESS_GROUP, GROUP};
 use yunikorn_access::{Node, QueueId, QueueSet, Tree};

@@ -14,27 +14,27 @@
 //!   run grants too. A scheduler that does not answer, and was never known to run any, is assumed to follow
 //!   the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
 //!
-//! * [`desired`]: the desired objects.
-//! * [`steps`]: the next writes, chosen so that no moment grants more than before or after.
+//! The next writes towards the [`desired`] objects never grant more on the way than before or afterwards. A
+//! role and its binding are two objects, and nothing changes both at once. So subjects are removed from the
+//! binding before the role changes, and added afterwards: at each moment the pair grants at most what it
+//! granted before, or at most what it should grant.
 
 mod desired;
-mod steps;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-
-use desired::Desired;
 
 use crate::conditions::{Finding, Reason, Type, find};
 use crate::effective::{EffectiveConfig, ParseCache, ReadState, UNSEEN};
-use crate::snapshot::{Mirror, MirrorObject, Snapshot, WriteFailure};
-use crate::write::rejection;
+use crate::snapshot::{
+    Mirror, MirrorContent, MirrorKind, MirrorObject, MirrorRule, MirrorSubject, Snapshot, WriteFailure,
+};
+use desired::{Desired, RolePair};
 use go_compat::diag::plural;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::Aliased;
-
-pub use steps::{MirrorAction, MirrorStep, TargetState, target_states};
 
 /// Instructions for removing a mirror that queuewarden may not remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
@@ -64,7 +64,7 @@ pub(crate) fn plan(
     let desired =
         if spec.rbac_mirror { desired(snapshot, env, aliased, cache) } else { Ok(Desired::default()) };
     let steps = match &desired {
-        Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),
+        Ok(desired) if mirror.is_known() => next(mirror, desired, &owner),
         _ => Vec::new(),
     };
     let reports = spec.rbac_mirror || find(&config.meta.conditions, Type::Mirrored).is_some();
@@ -131,7 +131,7 @@ fn finding(
             let hint = if on { "apply manifests/rbac-mirror" } else { BY_HAND };
             return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
         }
-        Some(WriteFailure::Rejected(message)) => return no(rejection(message), message.clone()),
+        Some(WriteFailure::Rejected(message)) => return no(Reason::of_rejection(message), message.clone()),
         Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
         None => {}
     }
@@ -172,4 +172,118 @@ fn queues(text: &str, cache: &mut ParseCache) -> Result<Option<Tree>, String> {
 /// on anything.
 fn is_ours(object: &MirrorObject) -> bool {
     object.name.starts_with(desired::PREFIX)
+}
+
+/// The maximal number of steps before everything is read again, so that a new ACL does not wait for a large
+/// mirror.
+const MAX_STEPS: usize = 64;
+
+/// One write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MirrorStep {
+    /// The kind of the object.
+    pub kind: MirrorKind,
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid` and `metadata.resourceVersion` of the observed object: the precondition. `None`: there
+    /// was no object.
+    pub last: Option<(String, String)>,
+    /// The change to make.
+    pub action: MirrorAction,
+}
+
+/// The state that a step is to lead to, whatever was observed before.
+pub type TargetState = (MirrorKind, String, MirrorAction);
+
+/// Returns the states that the steps are to lead to.
+pub fn target_states(changes: &MirrorChanges) -> Vec<TargetState> {
+    changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
+}
+
+/// A change of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum MirrorAction {
+    /// Creates the object, or replaces its content by this.
+    Rules(Vec<MirrorRule>),
+    /// Creates the object, or replaces its content by this.
+    Subjects(BTreeSet<MirrorSubject>),
+    /// Removes the object.
+    Delete,
+}
+
+/// The order of the steps: those that take access away come before those that grant it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum When {
+    Shrink,
+    Change,
+    Tidy,
+    Grow,
+}
+
+/// Returns the next steps.
+fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<MirrorStep> {
+    let names: BTreeSet<&String> =
+        mirror.roles.keys().chain(mirror.bindings.keys()).chain(desired.pairs.keys()).collect();
+    let mut steps: Vec<(When, MirrorStep)> = names
+        .into_iter()
+        .filter_map(|name| {
+            let [role, binding] = [&mirror.roles, &mirror.bindings]
+                .map(|of| of.get(name).map(AsRef::as_ref).filter(|current| is_ours(current)));
+            step(name, role, binding, desired.pairs.get(name), owner)
+        })
+        .collect();
+    // Stable: by name among those of one kind.
+    steps.sort_by_key(|(when, _)| *when);
+    steps.into_iter().take(MAX_STEPS).map(|(_, step)| step).collect()
+}
+
+/// Returns the next step of one pair.
+fn step(
+    name: &str,
+    role: Option<&MirrorObject>,
+    binding: Option<&MirrorObject>,
+    pair: Option<&RolePair>,
+    owner: &str,
+) -> Option<(When, MirrorStep)> {
+    let step = |when, kind, current: Option<&MirrorObject>, action| {
+        let seen = current.map(|current| (current.uid.clone(), current.resource_version.clone()));
+        Some((when, MirrorStep { kind, name: name.to_owned(), last: seen, action }))
+    };
+    let Some(pair) = pair else {
+        return match (binding, role) {
+            (Some(_), _) => step(When::Shrink, MirrorKind::Binding, binding, MirrorAction::Delete),
+            (None, Some(_)) => step(When::Tidy, MirrorKind::Role, role, MirrorAction::Delete),
+            (None, None) => None,
+        };
+    };
+    let bound = match binding.map(|binding| &binding.content) {
+        Some(MirrorContent::Binding(subjects)) => Some(subjects),
+        // The access it grants is not known to be right, and a binding to another role cannot be changed.
+        Some(_) => return step(When::Shrink, MirrorKind::Binding, binding, MirrorAction::Delete),
+        None => None,
+    };
+    // Subjects beyond the desired ones.
+    let surplus = bound.filter(|bound| !bound.is_subset(&pair.subjects));
+    let is = |current: Option<&MirrorObject>, content: &MirrorContent| {
+        current.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
+    };
+    if is(role, &MirrorContent::Role(pair.rules.clone())) {
+        if is(binding, &MirrorContent::Binding(pair.subjects.clone())) {
+            return None;
+        }
+        let when = if surplus.is_some() { When::Shrink } else { When::Grow };
+        return step(when, MirrorKind::Binding, binding, MirrorAction::Subjects(pair.subjects.clone()));
+    }
+    match surplus {
+        None => step(When::Change, MirrorKind::Role, role, MirrorAction::Rules(pair.rules.clone())),
+        Some(bound) => {
+            let stay: BTreeSet<_> = bound.intersection(&pair.subjects).cloned().collect();
+            // The API server lets only those write a binding who hold all that its role allows; deleting one
+            // needs no such rights.
+            let held = role.is_some_and(|role| desired::wrote(&role.content));
+            let action =
+                if stay.is_empty() || !held { MirrorAction::Delete } else { MirrorAction::Subjects(stay) };
+            step(When::Shrink, MirrorKind::Binding, binding, action)
+        }
+    }
 }

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 
 use super::desired::{self, Desired, RolePair};
 use super::finding;
-use super::steps::{MAX_STEPS, MirrorAction, MirrorStep, next};
+use super::{MAX_STEPS, MirrorAction, MirrorStep, next};
 use crate::conditions::Condition;
-use crate::decide::plan;
 use crate::plan::Plan;
+use crate::plan::plan;
 use crate::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS};
 use crate::snapshot::{Mirror, MirrorContent, MirrorKind, MirrorObject, MirrorRule, MirrorSubject};
 use yunikorn::identity::Identity;

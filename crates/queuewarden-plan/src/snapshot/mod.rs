@@ -3,39 +3,28 @@
 //! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a
 //! Kubernetes type, and the clock is a field, so that the same snapshot always gives the same plan.
 //!
-//! * [`spec`]: the specs of our kinds; [`status`]: what the status of the `YuniKornConfig` remembers.
-//! * [`entry`]: one object with its metadata.
-//! * [`config_map`] and [`mirror`]: what is written, as it is in the cluster.
-//! * [`observed`]: what the operator remembers and observes.
 //! * [`release`]: the version of the scheduler.
+//! * [`objects`]: the objects of ours.
+//! * [`cluster`]: the ConfigMaps and the mirror as they are in the cluster, and what the operator observes
+//!   and remembers.
 
-mod names;
 pub mod release;
-mod spec;
-mod status;
 
-mod entry;
+mod objects;
 
-mod config_map;
-mod mirror;
-mod observed;
+mod cluster;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use release::Release;
 
 use crate::conditions::{self, Reason, Type};
-use yunikorn::version::Version;
+use release::Release;
+use yunikorn::Version;
 use yunikorn_access::alias::Aliased;
 
-pub use config_map::*;
-pub use entry::*;
-pub use mirror::*;
-pub use names::*;
-pub use observed::*;
-pub use spec::*;
-pub use status::*;
+pub use cluster::*;
+pub use objects::*;
 
 /// Everything the plan depends on.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use go_compat::diag::quoted;
-use yunikorn::version::Version;
+use yunikorn::Version;
 
 /// The version by which queuewarden reads and evaluates, and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -1,16 +1,13 @@
 //! Conditions and status of the `YuniKornConfig`.
 
-use super::events;
 use crate::conditions::{self, Finding, Reason, Status, Type};
 use crate::effective::{EffectiveConfig, KeyClaim, ReadState, SchedulerQueues, TextSource, header};
-use crate::evaluation::Evaluation;
 use crate::grants::{Attribution, open_root, opens_root};
-use crate::object::ResourceKind;
-use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, Snapshot, config_map};
-use crate::status::{Event, ObjectStatus};
-use yunikorn::config::Config;
+use crate::snapshot::{ConfigSpec, ConfigStatus, OutputRef, ResourceKind, Snapshot, config_map};
+use crate::status::{Event, ObjectStatus, policy_changed, transitions};
+use crate::write::Evaluation;
 use yunikorn::config::keys::missing_queues;
-use yunikorn::right::Right;
+use yunikorn::{Config, Right};
 
 /// The most objects that are named for opening a root queue.
 const MAX_OPENING: usize = 5;
@@ -40,14 +37,14 @@ pub(crate) fn status_of(
         snapshot.observed.watch_failure.as_deref(),
     );
     let about = ResourceKind::YuniKornConfig.object(meta.name.clone());
-    events.extend(events::transitions(&about, &meta.conditions, &findings));
+    events.extend(transitions(&about, &meta.conditions, &findings));
     let memory = config.in_force.as_ref();
     let admission_policy = policies.remembered(memory);
     let rest = status(snapshot, spec, env, admission_policy);
     let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
     let counts = rest.admission_policy.as_deref();
     let named = spec.admission_policy.as_deref();
-    events.extend(events::policy_changed(&about, counted, counts, named));
+    events.extend(policy_changed(&about, counted, counts, named));
     ObjectStatus::new(meta, &findings, rest, snapshot.now)
 }
 

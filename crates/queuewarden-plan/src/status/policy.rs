@@ -6,15 +6,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{OutputTarget, with_warnings};
-use super::{events, target};
 use crate::conditions::{Finding, Reason, Status, Type};
-use crate::effective::{EffectiveConfig, KeyClaim, ReadState};
-use crate::evaluation::Evaluation;
+use crate::effective::{KeyClaim, ReadState};
 use crate::grants::{Keys, ResolvedPolicy, field_of, former};
-use crate::object::ResourceKind;
-use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, PolicyEntry, YUNIKORN_CONFIGS};
-use crate::status::{Event, ObjectStatus};
+use crate::snapshot::{AdmissionPolicySpec, PolicyEntry, ResourceKind, YUNIKORN_CONFIGS};
+use crate::status::{Event, ObjectStatus, OutputTarget, target, transitions, with_warnings};
+use crate::write::Evaluation;
 use yunikorn::admission;
 
 /// The rest of an `AdmissionPolicy`'s status.
@@ -27,35 +24,23 @@ pub struct AdmissionPolicyStatus {
     pub in_force: Option<AdmissionPolicySpec>,
 }
 
-/// The input of the conditions besides the object.
-pub(crate) struct PolicyFacts<'a> {
-    /// The output to write to, and its conditions.
-    pub target: OutputTarget<'a>,
-    /// The configuration as `YuniKorn` reads it.
-    pub env: &'a EffectiveConfig,
-    /// The settings of the installation.
-    pub spec: &'a ConfigSpec,
-    /// The keys of ours in the output that no policy sets any more.
-    pub unset: &'a [&'static str],
-}
-
 /// Returns the status of every `AdmissionPolicy`.
 pub(crate) fn statuses(
     evaluation: &Evaluation<'_>,
     events: &mut Vec<Event>,
 ) -> BTreeMap<Arc<str>, ObjectStatus<AdmissionPolicyStatus>> {
-    let ReadState { snapshot, spec, env, .. } = &evaluation.context.read;
+    let ReadState { snapshot, spec, .. } = &evaluation.context.read;
     let policies = &evaluation.context.resolved.policies;
     let name = spec.output_name();
     let unset = unset_keys(evaluation);
-    let facts = PolicyFacts { target: target(evaluation, &name), env, spec, unset: &unset };
+    let target = target(evaluation, &name);
     let objects = snapshot.policies.iter().zip(&policies.objects);
     objects
         .map(|(entry, object)| {
             let meta = &entry.meta;
-            let (findings, in_force) = report(object, entry, &facts);
+            let (findings, in_force) = report(object, entry, &target, &unset);
             let about = ResourceKind::AdmissionPolicy.object(meta.name.clone());
-            events.extend(events::transitions(&about, &meta.conditions, &findings));
+            events.extend(transitions(&about, &meta.conditions, &findings));
             let rest = AdmissionPolicyStatus { in_force };
             (meta.name.clone(), ObjectStatus::new(meta, &findings, rest, snapshot.now))
         })
@@ -73,22 +58,23 @@ fn unset_keys(evaluation: &Evaluation<'_>) -> Vec<&'static str> {
 pub(crate) fn report(
     object: &ResolvedPolicy,
     entry: &PolicyEntry,
-    facts: &PolicyFacts<'_>,
+    target: &OutputTarget<'_>,
+    unset: &[&'static str],
 ) -> (Vec<Finding>, Option<AdmissionPolicySpec>) {
     let former = former(entry.in_force.as_ref());
     let left: Vec<_> =
-        facts.unset.iter().filter(|key| former.as_ref().is_some_and(|it| it.contains_key(*key))).collect();
+        unset.iter().filter(|key| former.as_ref().is_some_and(|it| it.contains_key(*key))).collect();
     let programmed = match (object.keys(), &object.outcome) {
-        _ if !left.is_empty() => withdrawn(&left, facts),
-        (Some(keys), outcome) => programmed(keys, outcome.is_ok(), facts),
-        (None, Err(refusal)) => Finding::no(Type::Programmed, refusal.reason, nothing(facts)),
-        (None, Ok(_)) => Finding::no(Type::Programmed, Reason::Pending, nothing(facts)),
+        _ if !left.is_empty() => withdrawn(&left, target),
+        (Some(keys), outcome) => programmed(keys, outcome.is_ok(), target),
+        (None, Err(refusal)) => Finding::no(Type::Programmed, refusal.reason, nothing(target)),
+        (None, Ok(_)) => Finding::no(Type::Programmed, Reason::Pending, nothing(target)),
     };
     let effective = match &object.outcome {
         Err(refusal) if object.last_valid.is_none() => {
-            Finding::no(Type::Effective, refusal.reason, nothing(facts))
+            Finding::no(Type::Effective, refusal.reason, nothing(target))
         }
-        _ => effective(facts),
+        _ => effective(target),
     };
     let in_force = match (&object.outcome, programmed.status) {
         (Ok(_), Status::True) => entry.spec.as_ref().ok().cloned(),
@@ -97,51 +83,51 @@ pub(crate) fn report(
     };
     let pending = (!left.is_empty()).then(|| Finding { type_: Type::Ready, ..programmed.clone() });
     let chain = [accepted(object), programmed, effective];
-    let ready = pending.unwrap_or_else(|| Finding::summary(&chain, || facts.target.ready()));
+    let ready = pending.unwrap_or_else(|| Finding::summary(&chain, || target.ready()));
     (chain.into_iter().chain([ready]).collect(), in_force)
 }
 
-fn nothing(facts: &PolicyFacts<'_>) -> String {
-    format!("nothing of it is in {}", facts.target.output)
+fn nothing(target: &OutputTarget<'_>) -> String {
+    format!("nothing of it is in {}", target.output)
 }
 
 /// Condition `Programmed` while `left` is still in the output.
-fn withdrawn(left: &[&&'static str], facts: &PolicyFacts<'_>) -> Finding {
+fn withdrawn(left: &[&&'static str], target: &OutputTarget<'_>) -> Finding {
     let keys: Vec<_> = left.iter().map(|key| format!("`{key}`")).collect();
     let message = format!(
         "it no longer sets {}, still in {}, because {}",
         keys.join(", "),
-        facts.target.output,
-        facts.target.why()
+        target.output,
+        target.why()
     );
     Finding::no(Type::Programmed, Reason::WithdrawalPending, message)
 }
 
 /// Condition `Programmed` of the object that decides: `YuniKorn` must read each of its keys as it is meant.
-fn programmed(keys: &Keys, valid: bool, facts: &PolicyFacts<'_>) -> Finding {
-    let flat = &facts.env.flat;
+fn programmed(keys: &Keys, valid: bool, target: &OutputTarget<'_>) -> Finding {
+    let flat = &target.context.read.env.flat;
     let mut wrong = keys.iter().filter(|(key, value)| {
         flat.get(key).is_none_or(|setting| setting.text != **value || flat.is_ambiguous(key))
     });
     let Some((key, _)) = wrong.next() else {
-        return super::programmed(facts.target.output, valid);
+        return super::programmed(target.output, valid);
     };
     let packed = flat.get(key).map(|setting| &setting.origin).filter(|origin| origin.binary);
-    let Some(packed) = packed else { return facts.target.not_programmed() };
+    let Some(packed) = packed else { return target.not_programmed() };
     let message = format!("a binaryData key `{}` hides key `{key}` from YuniKorn; remove it", packed.key);
     Finding::no(Type::Programmed, Reason::ShadowedByBinaryData, message)
 }
 
 /// Condition `Effective`: whether `YuniKorn`'s admission controller follows the keys.
-fn effective(facts: &PolicyFacts<'_>) -> Finding {
-    if facts.spec.output_config_map != YUNIKORN_CONFIGS {
+fn effective(target: &OutputTarget<'_>) -> Finding {
+    if target.context.read.spec.output_config_map != YUNIKORN_CONFIGS {
         let message = format!(
             "YuniKorn does not read ConfigMap `{}`, which spec.output names",
-            facts.spec.output_config_map
+            target.context.read.spec.output_config_map
         );
         return Finding::no(Type::Effective, Reason::NotRead, message);
     }
-    if !facts.env.flat.hot_refresh() {
+    if !target.context.read.env.flat.hot_refresh() {
         let message = "`service.enableConfigHotRefresh` is off, so YuniKorn's admission controller reads the keys only when it \
                        starts; set it to \"true\" and restart the admission controller";
         return Finding::unknown(Type::Effective, Reason::HotRefreshDisabled, message);

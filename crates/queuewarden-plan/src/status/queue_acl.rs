@@ -9,32 +9,28 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{OutputTarget, events, source, target, with_warnings};
 use crate::conditions::{Finding, Reason, Status, Type, current, find};
 use crate::effective::{
     AclDecision, AclDecisions, EffectiveConfig, ReadState, SchedulerQueues, TextSource, acl_of,
 };
-use crate::evaluation::Evaluation;
 use crate::grants::attribution::left;
 use crate::grants::combine::decide;
-use crate::grants::effect::redundant;
-use crate::grants::people::people;
 use crate::grants::{
-    Attribution, Contribution, ObjectRefusal, Resolved, ResolvedObjects, dropped, grant_acl, push,
-    push_people, record,
+    Attribution, Contribution, ObjectRefusal, Resolved, contribution, dropped, grant_acl, people, push,
+    push_people, redundant,
 };
-use crate::object::ResourceKind;
 use crate::planted::{PlantedFault, is_planted};
-use crate::snapshot::{Meta, Mode, QueueAclEntry, QueueAclInForce};
-use crate::status::{Event, ObjectStatus};
-use crate::write::WriteContext;
-use yunikorn::acl::Acl;
-use yunikorn::config::{Config, Queue};
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
+use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce, ResourceKind};
+use crate::status::{
+    ACCESS_CHANGED, ACCESS_REMOVED, EXPIRING, Event, ObjectStatus, OutputTarget, event, source, target,
+    transitions, with_warnings,
+};
+use crate::write::{Evaluation, WriteContext};
+use yunikorn::config::Queue;
+use yunikorn::{Acl, Config, QueuePath, Right};
 use yunikorn_access::alias::Aliased;
-use yunikorn_access::decide::in_words;
 use yunikorn_access::diff::{Period, Periods};
+use yunikorn_access::in_words;
 
 /// The number of bytes that most messages fit into.
 const MESSAGE: usize = 192;
@@ -70,10 +66,6 @@ pub struct QueueAclStatus {
 
 /// The input of the conditions besides the object.
 pub(crate) struct AclFacts<'a> {
-    /// What was read.
-    pub read: &'a ReadState<'a>,
-    /// All objects.
-    pub resolved: &'a ResolvedObjects<'a>,
     /// The output to write to, and its conditions.
     pub target: OutputTarget<'a>,
     /// The configuration as `YuniKorn` reads it.
@@ -86,12 +78,20 @@ pub(crate) struct AclFacts<'a> {
     pub effective: Finding,
     /// Condition `Ready` where all other conditions are as they should be.
     pub ready: Finding,
-    /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
-    pub hidden: Option<&'a Config>,
-    /// The queues of the desired text.
-    pub desired: Option<&'a Config>,
     /// The grants of the objects without the base, which count where there is no desired text.
     pub granted: &'a AclDecisions,
+}
+
+impl<'a> AclFacts<'a> {
+    /// Returns the queues of the desired text.
+    fn desired(&self) -> Option<&'a Config> {
+        self.target.context.combined.desired.as_deref()
+    }
+
+    /// Returns the names of the objects by their aliases.
+    fn aliased(&self) -> &'a Aliased {
+        &self.target.context.resolved.aliased
+    }
 }
 
 /// The conditions and status of one object.
@@ -129,23 +129,19 @@ pub(crate) fn statuses(
     });
     let (target, source) = (target(evaluation, &name), source(read, &name));
     let facts = AclFacts {
-        read,
-        resolved,
         target,
         env: planted.as_ref().unwrap_or(env),
         source: &source,
         programmed: super::programmed(&source, true),
         effective: super::effective(),
         ready: target.ready(),
-        hidden: env.shadow.as_ref().and_then(|_| read.current_tree()),
-        desired: desired.as_deref(),
         granted: &granted,
     };
     let objects = objects.iter().enumerate();
     objects
         .map(|(index, object)| {
             let entry = object.entry;
-            let noted = record::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
+            let noted = contribution::noted(snapshot.output.as_deref(), entry).and_then(Option::as_ref);
             let decided = combined.by_object.decisions(&combined.decisions, index);
             let made = if read.queues().is_ok() {
                 report(object, &decided, noted, &facts)
@@ -158,21 +154,21 @@ pub(crate) fn statuses(
             let newly = made.status.in_force != entry.in_force && made.status.in_force.is_some();
             if let (true, Some(before), Some(now)) = (newly, &entry.in_force, &made.status.in_force) {
                 let changed = changed_in_words(before, now, &resolved.aliased);
-                events.push(events::event(&about(), false, events::ACCESS_CHANGED, &changed));
+                events.push(event(&about(), false, ACCESS_CHANGED, &changed));
             }
             if made.takes && (newly || is_unconfirmed(meta)) {
                 let taken = taken_in_words(&decided, &resolved.aliased);
-                events.push(events::event(&about(), true, events::ACCESS_REMOVED, &taken));
+                events.push(event(&about(), true, ACCESS_REMOVED, &taken));
             }
             if let (Some(end), Some(contribution)) = (made.expiring, object.contribution()) {
                 let lost = ending(evaluation, contribution, end, contributions);
                 let note = format!("ends at {}: {lost}", in_words(end));
-                events.push(events::event(&about(), false, events::EXPIRING, &note));
+                events.push(event(&about(), false, EXPIRING, &note));
             }
             let status = ObjectStatus::new(meta, findings, made.status, snapshot.now);
             // Conditions that stay are shared. So it is for nearly all objects.
             if !Arc::ptr_eq(&status.conditions, &meta.conditions) {
-                events.extend(events::transitions(&about(), &meta.conditions, findings));
+                events.extend(transitions(&about(), &meta.conditions, findings));
             }
             (meta.name.clone(), status)
         })
@@ -207,7 +203,7 @@ pub(crate) fn report(
 ) -> Report {
     let entry = object.entry;
     let before = entry.in_force.as_deref();
-    let takes = facts.read.from.is_some() && taken(decided).next().is_some();
+    let takes = facts.target.context.read.from.is_some() && taken(decided).next().is_some();
     let contribution = object.contribution();
     let is_outdated = |it: &&QueueAclInForce| !contribution.is_some_and(|contribution| contribution.is(it));
     let outdated = before.filter(is_outdated);
@@ -229,7 +225,7 @@ pub(crate) fn report(
     let effective = match (&withdrawal, contribution) {
         (_, Some(contribution)) => {
             let written = facts.env.tree.as_deref();
-            let tree = if programmed.status == Status::True { written } else { facts.desired.or(written) };
+            let tree = if programmed.status == Status::True { written } else { facts.desired().or(written) };
             effective(contribution, tree, facts)
         }
         (Some(withdrawal), None) => {
@@ -258,7 +254,7 @@ pub(crate) fn report(
         _ => entry.in_force.clone(),
     };
     let takes = takes && object.outcome.is_ok() && ready.status == Status::True;
-    let (submit, admin) = columns(object, &facts.resolved.aliased);
+    let (submit, admin) = columns(object, facts.aliased());
     let active = match (&withdrawal, &object.outcome) {
         (Some(Withdrawal { by: GrantedBy::PerhapsRunning, .. }), _) => Status::Unknown,
         (Some(_), _) => Status::True,
@@ -312,7 +308,7 @@ fn is_valid(object: &Resolved<'_>) -> bool {
 fn ended(object: &Resolved<'_>, refusal: &ObjectRefusal, facts: &AclFacts<'_>) -> Finding {
     let target = &facts.target;
     let reported = was_ready(object.entry, refusal.reason) || is_planted(PlantedFault::UnprovenEnd);
-    let seen = match &facts.read.runs {
+    let seen = match &facts.target.context.read.runs {
         SchedulerQueues::InForce => true,
         SchedulerQueues::Other { .. } => reported,
         SchedulerQueues::Unknown => false,
@@ -363,7 +359,7 @@ fn programmed(
     let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
     // Without a text that should be in force only the version that was written before is known to be there as
     // it is.
-    let known = facts.desired.is_some() || before.is_some_and(|before| contribution.grants(before));
+    let known = facts.desired().is_some() || before.is_some_and(|before| contribution.grants(before));
     if holds && known {
         let valid = is_valid(object);
         return if valid { facts.programmed.clone() } else { super::programmed(facts.source, valid) };
@@ -413,18 +409,18 @@ impl<'a> Withdrawal<'a> {
             let left: Vec<String> = withdrawn.iter().filter_map(left).collect();
             (!left.is_empty()).then(|| Self { by, left: left.join(" and ") })
         };
-        let left = |by, tree| found(by, &|part| part.left(tree, former, &facts.resolved.aliased));
+        let left = |by, tree| found(by, &|part| part.left(tree, former, facts.aliased()));
         let unknown = || {
-            let all = || {
-                found(GrantedBy::PerhapsRunning, &|part| {
-                    part.named(&part.acl, former, &facts.resolved.aliased)
-                })
-            };
+            let all =
+                || found(GrantedBy::PerhapsRunning, &|part| part.named(&part.acl, former, facts.aliased()));
             was_written.then(all).flatten()
         };
+        // The output's own text, where `binaryData` hides it, is in force once that is removed.
+        let read = &facts.target.context.read;
+        let hidden = || read.env.shadow.as_ref().and_then(|_| read.current_tree());
         left(GrantedBy::Written(facts.source), facts.env.tree.as_deref())
-            .or_else(|| left(GrantedBy::Written(facts.target.output), facts.hidden))
-            .or_else(|| match &facts.read.runs {
+            .or_else(|| left(GrantedBy::Written(facts.target.output), hidden()))
+            .or_else(|| match &read.runs {
                 SchedulerQueues::InForce => None,
                 SchedulerQueues::Other { tree, reported } => {
                     let certain = facts.target.loaded.status == Status::False;
@@ -497,8 +493,8 @@ fn withdrawn(former: &QueueAclInForce, facts: &AclFacts<'_>) -> Vec<Part> {
 /// Returns the people who hold a right on a queue or above it by the desired text, or without one by the
 /// objects alone.
 fn granted(partition: &str, queue: &QueuePath, right: Right, facts: &AclFacts<'_>) -> Acl {
-    let own = |path: &QueuePath| match facts.desired {
-        Some(_) => queue_of(facts.desired, partition, path).map(|queue| acl_of(queue, right)),
+    let own = |path: &QueuePath| match facts.desired() {
+        Some(_) => queue_of(facts.desired(), partition, path).map(|queue| acl_of(queue, right)),
         None => facts.granted.get(partition, path, right).map(|decided| decided.acl.clone()),
     };
     queue.lineage().filter_map(|path| own(&path)).fold(Acl::nobody(), |all, own| all.union(&own))
@@ -521,7 +517,7 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &AclDecision)], facts: &AclF
     message.push_str("grants");
     for (separator, (right, acl)) in iter::once(" ").chain(iter::repeat(", ")).zip(contribution.acls()) {
         push(&mut message, &[separator, right.field(), " to "]);
-        push_people(&mut message, acl, &facts.resolved.aliased);
+        push_people(&mut message, acl, facts.aliased());
     }
     push(&mut message, &[" on queue `", contribution.queue.as_str(), "`"]);
     if let Some(end) = contribution.expires_at {
@@ -529,14 +525,15 @@ fn accepted(object: &Resolved<'_>, takes: &[(Right, &AclDecision)], facts: &AclF
     }
     for (right, acl) in taken(takes) {
         message.push_str("; ");
-        push_taken(&mut message, right, acl, &facts.resolved.aliased);
+        push_taken(&mut message, right, acl, facts.aliased());
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
 /// Returns the words about an end. They change once: when it is near, while grants end at all.
 fn until(end: Timestamp, facts: &AclFacts<'_>) -> String {
-    let near = facts.target.mode == Mode::Enforce && end.duration_since(facts.read.snapshot.now) <= NEAR;
+    let near =
+        !facts.target.only_observes() && end.duration_since(facts.target.context.read.snapshot.now) <= NEAR;
     format!(" until {}{}", in_words(end), if near { IS_NEAR } else { "" })
 }
 
@@ -615,7 +612,7 @@ fn holds(
 ) -> bool {
     let Some(queue) = tree.and_then(|tree| contribution.queue_in(tree)) else { return false };
     decided.iter().all(|(right, decided)| {
-        let desired = facts.desired.filter(|_| !is_planted(PlantedFault::UnwrittenNarrowing));
+        let desired = facts.desired().filter(|_| !is_planted(PlantedFault::UnwrittenNarrowing));
         match (desired, contribution.grant(*right)) {
             (Some(_), _) => decided.is_acl_of(queue, *right),
             (None, Some(grant)) => acl_of(queue, *right).contains(grant),
@@ -632,7 +629,7 @@ fn runs(
     decided: &[(Right, &AclDecision)],
     facts: &AclFacts<'_>,
 ) -> bool {
-    match &facts.read.runs {
+    match &facts.target.context.read.runs {
         _ if is_planted(PlantedFault::UnprovenReady) => true,
         SchedulerQueues::InForce => true,
         SchedulerQueues::Unknown => false,
@@ -649,7 +646,7 @@ fn runs(
 /// version of the object may have set a right that this one leaves alone.
 fn exceeds(tree: &Config, contribution: &Contribution, facts: &AclFacts<'_>) -> bool {
     let Contribution { partition, queue: path, .. } = contribution;
-    let queue = contribution.queue_in(tree).filter(|_| facts.desired.is_some());
+    let queue = contribution.queue_in(tree).filter(|_| facts.desired().is_some());
     queue.is_some_and(|queue| {
         let more = |right| acl_of(queue, right).lost(&granted(partition, path, right, facts));
         Right::ALL.into_iter().any(|right| !more(right).is_nobody())
@@ -663,7 +660,7 @@ fn is_redundant(tree: &Config, contribution: &Contribution) -> bool {
 
 fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &AclFacts<'_>) -> Finding {
     if facts.env.source == TextSource::BuiltIn
-        && facts.env.tree.as_ref().is_some_and(|tree| crate::grants::effect::open_root(tree).is_some())
+        && facts.env.tree.as_ref().is_some_and(|tree| crate::grants::contribution::open_root(tree).is_some())
     {
         let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
@@ -671,8 +668,8 @@ fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &AclFact
     if !contribution.left_out.is_nobody() {
         let message = dropped(
             &contribution.left_out,
-            &facts.resolved.aliased,
-            facts.resolved.no_aliases.as_deref().unwrap_or_default(),
+            facts.aliased(),
+            facts.target.context.resolved.no_aliases.as_deref().unwrap_or_default(),
         );
         return Finding::no(Type::Effective, Reason::IdentityWebhookMissing, message);
     }

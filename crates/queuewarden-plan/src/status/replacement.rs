@@ -6,13 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::effective::ParseCache;
 use crate::grants::{Attribution, attribution, trees};
-use crate::object::ResourceKind;
-use crate::snapshot::{ConfigMapState, FIELD_MANAGER};
-use crate::status::Event;
-use crate::status::events;
+use crate::snapshot::{ConfigMapState, FIELD_MANAGER, ResourceKind};
+use crate::status::{Event, OUTPUT_EDITED, event};
 use crate::write::Write;
 use go_compat::diag::quoted;
-use yunikorn::config::Config;
+use yunikorn::Config;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::Aliased;
 use yunikorn_access::diff::{Direction, between, impact};
@@ -123,7 +121,7 @@ impl OutputReplacement {
         };
         let note =
             format!("{who} changed {} in {}{access}; it is put back", keys.join(", "), self.write.name);
-        events::event(&ResourceKind::YuniKornConfig.object(config), true, events::OUTPUT_EDITED, &note)
+        event(&ResourceKind::YuniKornConfig.object(config), true, OUTPUT_EDITED, &note)
     }
 }
 

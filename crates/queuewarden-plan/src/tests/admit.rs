@@ -185,7 +185,7 @@ fn who_asks_matters_to_queue_acls_alone() {
 fn whom_another_object_makes_administrator_may_write() {
     let sue = who("sue", &[]);
     let lift = with(submit("lift", "root.test", "sue"), |spec| spec.admin = spec.submit.take());
-    let mut snapshot = teams(Delegation::Enabled, vec![lift]);
+    let mut snapshot = teams(true, vec![lift]);
     quiet(&mut snapshot);
     let object = by(&sue, "x", "root.test", Right::Submit, "ann");
     let answer = admit(&snapshot, &review(&sue, false, None, Some(object.clone())));
@@ -222,8 +222,7 @@ fn lower_administrator_keeps_what_a_higher_one_granted() {
         (&who("gone", &[]), &kim, true),
     ] {
         let old = object(writer);
-        let mut snapshot =
-            teams(Delegation::Enabled, vec![lift("kim", "kim"), lift("zed", "zed"), old.clone()]);
+        let mut snapshot = teams(true, vec![lift("kim", "kim"), lift("zed", "zed"), old.clone()]);
         quiet(&mut snapshot);
         for new in [None, Some(object(caller))] {
             let answer = admit(&snapshot, &review(caller, false, Some(old.clone()), new));
@@ -234,7 +233,7 @@ fn lower_administrator_keeps_what_a_higher_one_granted() {
 
 #[test]
 fn object_beyond_the_number_of_its_writer_is_refused() {
-    let mut snapshot = teams(Delegation::Enabled, super::delegation::all_of_one());
+    let mut snapshot = teams(true, super::delegation::all_of_one());
     for object in &mut snapshot.queue_acls {
         Arc::make_mut(object).meta.created = Some(now());
     }
@@ -269,7 +268,7 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
 fn objects_of_one_writer_do_not_grow_past_their_bytes_in_turn() {
     let sue = who("sue", &[]);
     let most = crate::grants::delegation::MAX_STORED_OF_ONE;
-    let mut snapshot = teams(Delegation::Enabled, vec![sized("a", 10), sized("b", most - 10)]);
+    let mut snapshot = teams(true, vec![sized("a", 10), sized("b", most - 10)]);
     quiet(&mut snapshot);
     let change = |name: &str, before: usize, after: usize| {
         admit(&snapshot, &review(&sue, false, Some(sized(name, before)), Some(sized(name, after)))).refusal
@@ -291,7 +290,7 @@ fn sized(name: &str, stored: usize) -> Object {
 #[test]
 fn what_was_promised_counts_as_stored() {
     let most = crate::grants::delegation::MAX_STORED_OF_ONE;
-    let snapshot = teams(Delegation::Enabled, vec![sized("a", most / 2)]);
+    let snapshot = teams(true, vec![sized("a", most / 2)]);
     let promise = |name: &str, stored| Promise { name: name.into(), writer: "sue".into(), stored };
     let clause = |promised: &[Promise], old: Option<Object>, new: Object| {
         let promised = promised.to_vec();
@@ -357,7 +356,7 @@ proptest! {
     #[test]
     fn promised_space_is_not_given_twice(steps in prop::collection::vec(step(), 1..48)) {
         let most = crate::grants::delegation::MAX_STORED_OF_ONE;
-        let mut snapshot = teams(Delegation::Enabled, Vec::new());
+        let mut snapshot = teams(true, Vec::new());
         let others = snapshot.queue_acls.clone();
         let mut stored: BTreeMap<usize, Object> = BTreeMap::new();
         // With what each change was decided against, as long as it may still be stored.
@@ -412,7 +411,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     let lifted = by(&who("boss", &[]), "lifted", "root.test", Right::Admin, "sue");
     let mine = own("mine", "root.prod.etl");
     let objects = vec![trusted.clone(), foreign.clone(), above.clone(), former.clone(), mine.clone()];
-    let mut snapshot = teams(Delegation::Enabled, objects);
+    let mut snapshot = teams(true, objects);
     quiet(&mut snapshot);
     let change = |object: &Object, edit: fn(&mut QueueAclSpec)| Some(with(object.clone(), edit));
     let no = |name: &str, old: Option<Object>, new: Option<Object>, words: &str| {
@@ -576,7 +575,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
 fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_administers_what() {
     let (sue, pat) = (who("sue", &[]), who("pat", &[]));
     let (own, object) = (by(&sue, "d", "root.prod", Right::Submit, "ann"), submit("x", "root.test", "ann"));
-    let mut enabled = teams(Delegation::Enabled, vec![own.clone()]);
+    let mut enabled = teams(true, vec![own.clone()]);
     quiet(&mut enabled);
     let with = |change: &dyn Fn(&mut Snapshot)| {
         let mut snapshot = enabled.clone();
@@ -584,7 +583,7 @@ fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_adminis
         snapshot
     };
     for (snapshot, words) in [
-        (with(&|it| spec(it).delegation = Delegation::Disabled), "is Disabled"),
+        (with(&|it| spec(it).delegation = false), "is Disabled"),
         (with(&|it| it.config = None), "no YuniKornConfig"),
         (
             with(&|it| it.config.as_mut().unwrap().spec = Err(Vec::new())),
@@ -615,7 +614,7 @@ fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_adminis
 
 #[test]
 fn with_delegation_off_nothing_is_granted_in_the_name_of_an_administrator() {
-    let mut snapshot = teams(Delegation::Disabled, Vec::new());
+    let mut snapshot = teams(false, Vec::new());
     quiet(&mut snapshot);
     let answer = created(&snapshot, by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"));
     assert!(answer.warnings[1].starts_with("NotDelegated: "), "{answer:?}");
@@ -625,14 +624,14 @@ fn with_delegation_off_nothing_is_granted_in_the_name_of_an_administrator() {
 fn administrator_of_nothing_any_more_deletes_what_is_in_their_name() {
     let gone = who("gone", &[]);
     let own = by(&gone, "d", "root.prod", Right::Submit, "ann");
-    let mut snapshot = teams(Delegation::Enabled, vec![own.clone()]);
+    let mut snapshot = teams(true, vec![own.clone()]);
     quiet(&mut snapshot);
     assert_eq!(admit(&snapshot, &review(&gone, false, Some(own), None)).refusal, None);
 }
 
 #[test]
 fn whoever_administers_by_a_group_is_advised_to_name_it() {
-    let mut snapshot = teams(Delegation::Enabled, Vec::new());
+    let mut snapshot = teams(true, Vec::new());
     quiet(&mut snapshot);
     let bob = who("bob", &["qa", "system:authenticated"]);
     let object = |groups: &[&str]| by(&who("bob", groups), "x", "root.test", Right::Submit, "ann");
@@ -648,7 +647,7 @@ fn base_text(snapshot: &mut Snapshot, text: &str) {
 
 #[test]
 fn while_nobody_knows_who_administers_what_delegates_wait() {
-    let mut snapshot = teams(Delegation::Enabled, Vec::new());
+    let mut snapshot = teams(true, Vec::new());
     base_text(&mut snapshot, "a: [");
     let sue = who("sue", &[]);
     let object = by(&sue, "x", "root.prod", Right::Submit, "ann");

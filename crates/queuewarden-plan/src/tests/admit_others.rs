@@ -134,9 +134,9 @@ fn edited(snapshot: &Snapshot, edit: impl FnOnce(&mut ConfigSpec)) -> Option<Con
 fn a_configuration_that_changes_says_what_that_does() {
     let sue = who("sue", &[]);
     let granted = vec![by(&sue, "d", "root.prod", Right::Submit, "ann")];
-    let mut snapshot = teams(Delegation::Enabled, granted);
+    let mut snapshot = teams(true, granted);
     quiet(&mut snapshot);
-    let off = configured(&snapshot, edited(&snapshot, |spec| spec.delegation = Delegation::Disabled));
+    let off = configured(&snapshot, edited(&snapshot, |spec| spec.delegation = false));
     let taken = "takes submit on root.prod and 3 queues below from user ann; nobody gains access";
     assert_eq!(off, Response { warnings: vec![taken.into()], ..Response::default() });
     let gone = configured(&snapshot, None);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::conditions::Reason;
-use crate::time::ahead::{Ahead, MAX_MOMENTS, ahead};
+use crate::time::{Ahead, MAX_MOMENTS, ahead};
 
 fn at(minutes: i64) -> Timestamp {
     now() + jiff::SignedDuration::from_mins(minutes)

@@ -30,7 +30,7 @@ partitions:
             adminacl: ' qa'
 ";
 
-pub(super) fn teams(delegation: Delegation, objects: Vec<Object>) -> Snapshot {
+pub(super) fn teams(delegation: bool, objects: Vec<Object>) -> Snapshot {
     let mut snapshot = cluster(TEAMS);
     spec(&mut snapshot).delegation = delegation;
     snapshot.queue_acls = objects;
@@ -76,7 +76,7 @@ fn an_administrator_grants_on_their_queue_and_below() {
         (who("pat", &[]), "root.prod", NO),
     ] {
         let object = by(&writer, "d", queue, Right::Submit, "ann");
-        let snapshot = teams(Delegation::Enabled, vec![object]);
+        let snapshot = teams(true, vec![object]);
         assert_eq!(accepted(&snapshot, "d"), expected, "{writer:?} {queue}");
         let settled = settled(&snapshot);
         let has = text(&settled.snapshot).contains("ann");
@@ -89,7 +89,7 @@ fn an_administrator_grants_on_their_queue_and_below() {
 fn who_administers_nothing_is_named_with_the_queue() {
     let message = |writer: &Identity| {
         let object = by(writer, "d", "root.test", Right::Submit, "ann");
-        acl_message(&plan(&teams(Delegation::Enabled, vec![object])), "d", "Accepted").to_owned()
+        acl_message(&plan(&teams(true, vec![object])), "d", "Accepted").to_owned()
     };
     let rest = "does not administer queue `root.test` or one above it, by ACLs other than this object's";
     assert_eq!(message(&who("sue", &[])), format!("user `sue` {rest}"));
@@ -99,7 +99,7 @@ fn who_administers_nothing_is_named_with_the_queue() {
 #[test]
 fn nothing_delegated_counts_while_delegation_is_off() {
     let object = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
-    let snapshot = teams(Delegation::Disabled, vec![object]);
+    let snapshot = teams(false, vec![object]);
     assert_eq!(accepted(&snapshot, "d"), NO);
     assert!(acl_message(&plan(&snapshot), "d", "Accepted").contains("is Disabled"));
     assert!(!text(&settled(&snapshot).snapshot).contains("ann"));
@@ -108,10 +108,10 @@ fn nothing_delegated_counts_while_delegation_is_off() {
 #[test]
 fn nobody_takes_away_what_cluster_administrators_grant() {
     let mut object = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
-    let snapshot = teams(Delegation::Enabled, vec![object.clone()]);
+    let snapshot = teams(true, vec![object.clone()]);
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "ann,pat");
     spec_of(&mut object).base_acl = BaseAcl::Replace;
-    assert_eq!(accepted(&teams(Delegation::Enabled, vec![object]), "d"), NO);
+    assert_eq!(accepted(&teams(true, vec![object]), "d"), NO);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_chain_of_administrators_holds_by_its_first_link() {
     let sue = by(&who("sue", &[]), "a", "root.prod.etl", Right::Admin, "bob");
     let bob = by(&who("bob", &[]), "b", "root.prod.etl.nightly", Right::Admin, "carol");
     let carol = by(&who("carol", &[]), "c", "root.prod.etl.nightly", Right::Submit, "dave");
-    let mut snapshot = teams(Delegation::Enabled, vec![carol, bob, sue]);
+    let mut snapshot = teams(true, vec![carol, bob, sue]);
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), YES, "{name}");
     }
@@ -133,12 +133,12 @@ fn a_chain_of_administrators_holds_by_its_first_link() {
 #[test]
 fn nobody_lifts_themselves() {
     let own = by(&who("eve", &[]), "a", "root.prod", Right::Admin, "eve");
-    assert_eq!(accepted(&teams(Delegation::Enabled, vec![own]), "a"), NO);
+    assert_eq!(accepted(&teams(true, vec![own]), "a"), NO);
     let circle = vec![
         by(&who("eve", &[]), "a", "root.prod", Right::Admin, "mal"),
         by(&who("mal", &[]), "b", "root.prod", Right::Admin, "eve"),
     ];
-    let snapshot = teams(Delegation::Enabled, circle);
+    let snapshot = teams(true, circle);
     assert_eq!((accepted(&snapshot, "a"), accepted(&snapshot, "b")), (NO.into(), NO.into()));
 }
 
@@ -147,7 +147,7 @@ fn what_was_in_force_ends_with_the_right_it_rests_on() {
     let mut first = submit("first", "root.test", "x");
     spec_of(&mut first).admin = Some(Grant::Raw("tmp".into()));
     let second = by(&who("tmp", &[]), "second", "root.test", Right::Submit, "ann");
-    let before = settled(&teams(Delegation::Enabled, vec![first, second]));
+    let before = settled(&teams(true, vec![first, second]));
     assert!(text(&before.snapshot).contains("ann"));
     let mut after = before.snapshot.clone();
     after.queue_acls.remove(0);
@@ -169,7 +169,7 @@ fn one_writer_cannot_fill_the_config_map() {
         let users: Vec<_> = (0..200).map(|n| format!("{name}{n:0100}")).collect();
         by(&who("sue", &[]), name, "root.prod", Right::Submit, &users.join(","))
     };
-    let snapshot = teams(Delegation::Enabled, vec![long("a"), long("b")]);
+    let snapshot = teams(true, vec![long("a"), long("b")]);
     assert_eq!((accepted(&snapshot, "a"), accepted(&snapshot, "b")), (YES.into(), "False/TooLarge".into()));
 }
 
@@ -193,7 +193,7 @@ fn delegated_object_that_grants_nobody_or_makes_everyone_administrator_is_refuse
         (grant(Grant::Everyone), YES, ""),
         (with(object(Right::Admin, "ann"), |spec| spec.submit = Some(Grant::Nobody)), YES, ""),
     ] {
-        let snapshot = teams(Delegation::Enabled, vec![object]);
+        let snapshot = teams(true, vec![object]);
         assert_eq!(accepted(&snapshot, "d"), expected, "{:?}", snapshot.queue_acls);
         let plan = plan(&snapshot);
         let message = acl_message(&plan, "d", "Accepted");
@@ -204,7 +204,7 @@ fn delegated_object_that_grants_nobody_or_makes_everyone_administrator_is_refuse
 #[test]
 fn delegated_object_that_is_being_deleted_grants_nothing() {
     let ann = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
-    let mut snapshot = settled(&teams(Delegation::Enabled, vec![ann])).snapshot;
+    let mut snapshot = settled(&teams(true, vec![ann])).snapshot;
     assert_eq!(submit_of(&snapshot, "root.prod"), "ann,pat");
     Arc::make_mut(&mut snapshot.queue_acls[0]).meta.deleting = true;
     assert_eq!(accepted(&snapshot, "d"), YES, "the deletion is no mistake of its writer");
@@ -226,7 +226,7 @@ pub(super) fn all_of_one() -> Vec<Object> {
 fn writer_with_200_objects_gets_no_other_and_the_oldest_count() {
     const TOO_MANY: &str = "False/TooLarge";
     let sue = who("sue", &[]);
-    let mut snapshot = teams(Delegation::Enabled, all_of_one());
+    let mut snapshot = teams(true, all_of_one());
     assert_eq!(accepted(&snapshot, "m199"), YES);
     snapshot.queue_acls.push(by(&sue, "z", "root.prod.etl", Right::Submit, "tom"));
     snapshot.queue_acls.push(by(&sue, "zz", "root.prod.later", Right::Submit, "tom"));
@@ -265,7 +265,7 @@ fn stored_bytes_count_in_force_or_not() {
         (Some(|spec| spec.queue = "root.prod.later".into()), "False/QueueNotFound"),
     ] {
         let first = edit.iter().fold(sized("a", most), |object, edit| with(object, edit));
-        let snapshot = teams(Delegation::Enabled, vec![first, sized("b", 1)]);
+        let snapshot = teams(true, vec![first, sized("b", 1)]);
         assert_eq!(
             (accepted(&snapshot, "a"), accepted(&snapshot, "b")),
             (state.into(), "False/TooLarge".into())
@@ -284,7 +284,7 @@ fn objects_of_others_who_administer_nothing_take_no_room() {
     objects.push(by(&who("eve", &[]), "z", "root.test", Right::Submit, "tom"));
     let lift = with(submit("lift", "root.test", "eve"), |spec| spec.admin = spec.submit.take());
     objects.push(lift);
-    assert_eq!(accepted(&teams(Delegation::Enabled, objects), "z"), YES);
+    assert_eq!(accepted(&teams(true, objects), "z"), YES);
 }
 
 fn anyone() -> impl Strategy<Value = Identity> {
@@ -311,8 +311,8 @@ proptest! {
             let right = if *admin { Right::Admin } else { Right::Submit };
             by(writer, &format!("o{n}"), queue, right, acl)
         }).collect();
-        let without = settled(&teams(Delegation::Enabled, Vec::new()));
-        let with_all = settled(&teams(Delegation::Enabled, objects));
+        let without = settled(&teams(true, Vec::new()));
+        let with_all = settled(&teams(true, objects));
         let (old, new) = (access(&without.snapshot), access(&with_all.snapshot));
         let diff = yunikorn_access::diff(&old, &new);
         for change in &diff.kept.changes {

@@ -335,7 +335,7 @@ fn who_administers_by_an_acl_that_cannot_be_written_delegates_nothing() {
     let base = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          \
                 - {name: a, adminacl: &ops joe}\n          - {name: b, adminacl: *ops}\n";
     let mut snapshot = cluster(base);
-    spec(&mut snapshot).delegation = Delegation::Enabled;
+    spec(&mut snapshot).delegation = true;
     let administer = with(submit("boss", "root.a", ""), |spec| {
         spec.submit = None;
         spec.admin = Some(Grant::Raw("sue".into()));

@@ -147,7 +147,7 @@ fn a_deleted_grant_is_taken_away_while_a_partition_is_missing() {
 #[test]
 fn a_lost_delegation_ends_while_the_base_is_invalid() {
     let mut snapshot = cluster(BASE);
-    spec(&mut snapshot).delegation = Delegation::Enabled;
+    spec(&mut snapshot).delegation = true;
     let ann = yunikorn::identity::Identity { user: "ann".into(), groups: Vec::new() };
     let chief = with(submit("chief", "root.prod", "ann"), |spec| spec.admin = spec.submit.take());
     let by_ann = with(submit("by-ann", "root.prod.etl", "eve"), |spec| {
@@ -434,7 +434,7 @@ fn an_identity_setting_that_somebody_else_keeps_changing_is_put_back_counted_and
 #[test]
 fn delegated_objects_share_what_the_base_and_the_administrators_leave() {
     let mut snapshot = cluster(&format!("{BASE}# {}\n", "x".repeat(1000 * 1024)));
-    spec(&mut snapshot).delegation = Delegation::Enabled;
+    spec(&mut snapshot).delegation = true;
     let ann = yunikorn::identity::Identity { user: "ann".into(), groups: Vec::new() };
     let many = |count: usize| (0..count).map(|n| format!("user{n:04}")).collect::<Vec<_>>().join(",");
     let chief = with(submit("chief", "root.prod", "ann"), |spec| spec.admin = spec.submit.take());

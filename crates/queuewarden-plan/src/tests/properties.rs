@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::decide::plan_again;
 use crate::effective::{ParseCache, acl_of};
+use crate::plan::plan_again;
 use yunikorn::acl::{self, Acl};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -169,7 +169,7 @@ proptest! {
         }
         let settled = settled(&later);
         assert_at_rest(&settled);
-        prop_assert!(!crate::write::withdraw::widens(&tree(&before), &tree(&settled.snapshot)));
+        prop_assert!(!crate::write::hold::widens(&tree(&before), &tree(&settled.snapshot)));
     }
 
     #[test]

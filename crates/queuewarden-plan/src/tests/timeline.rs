@@ -9,10 +9,10 @@ use super::admit::{quiet, review};
 use super::delegation::{by, teams, who};
 use super::*;
 use crate::admit::admit;
-use crate::decide::plan_again;
 use crate::effective::ParseCache;
 use crate::grants::trees;
-use crate::time::timeline::{Course, Later, differing};
+use crate::plan::plan_again;
+use crate::time::{Course, Later, differing};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::decide::decide;
@@ -142,7 +142,7 @@ fn delegate_extends_no_grant_beyond_the_end_of_their_own_right() {
         spec.expires_at = Some(end);
         spec.admin = spec.submit.take();
     });
-    let mut snapshot = teams(Delegation::Enabled, vec![of_tim]);
+    let mut snapshot = teams(true, vec![of_tim]);
     quiet(&mut snapshot);
     let grant = |until: Option<Timestamp>| {
         with(by(&tim, "d", "root.test", Right::Submit, "ann"), |spec| spec.expires_at = until)
@@ -227,7 +227,7 @@ fn times_that_are_not_compared_are_named_and_only_times_that_matter_are_compared
 /// Compares two snapshots at all times.
 fn compared(old: &Snapshot, new: &Snapshot) -> Vec<PartitionDiff> {
     let now = |snapshot: &Snapshot| {
-        let decided = crate::decide::evaluate(snapshot, &mut ParseCache::default()).unwrap();
+        let decided = crate::plan::evaluate(snapshot, &mut ParseCache::default()).unwrap();
         trees(decided.queues(), &decided.context.resolved.aliased)
     };
     let course = Course::new(Some(old), Some(new));
@@ -297,7 +297,7 @@ fn any_clusters() -> impl Strategy<Value = [Snapshot; 2]> {
                 .filter_map(|(number, change)| Some((number, change[side].clone()?)));
             specs.map(|(number, spec)| Arc::new(entry(&format!("o{number}"), spec))).collect()
         };
-        let mut old = teams(Delegation::Enabled, objects(0));
+        let mut old = teams(true, objects(0));
         if settles {
             quiet(&mut old);
             // Whether most objects are gone by accident is another question.

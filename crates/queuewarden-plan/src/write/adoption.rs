@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::claim::names;
+use crate::effective::merged::names;
 use crate::effective::{KeyClaim, queue_operator};
 use crate::snapshot::{Adoption, IMPORTED_FROM, KeyOwner, Mode};
-use crate::write::NewConfigMap;
-use crate::write::applied::not_written;
-use crate::write::context::{WriteContext, live_text};
+use crate::write::applied::{live_text, not_written};
+use crate::write::{NewConfigMap, WriteContext};
 use go_compat::diag::listed;
 use yunikorn::config::verdict;
 

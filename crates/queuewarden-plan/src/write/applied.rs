@@ -1,12 +1,65 @@
-//! Condition `Applied`: what keeps the output from being written, in words.
+//! The context of the decision about the output ConfigMap, and condition `Applied`: what keeps the output
+//! from being written, in words.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::queue_operator;
+use crate::effective::{Base, ParsedConfig, ReadState, queue_operator};
+use crate::grants::{Combined, ResolvedObjects};
 use crate::snapshot::WriteFailure;
-use crate::write::context::WriteContext;
-use crate::write::size::{MAX_BYTES, WARN_BYTES, size_after};
+use crate::write::change::{MAX_BYTES, WARN_BYTES, size_after};
+
+/// The results of the steps before: what the decision is made from.
+pub(crate) struct WriteContext<'a> {
+    pub read: ReadState<'a>,
+    pub resolved: ResolvedObjects<'a>,
+    pub combined: Combined,
+}
+
+impl WriteContext<'_> {
+    /// Returns the base, or condition `BaseResolved` when there is none, or nothing can be rendered into it.
+    pub(crate) fn base(&self) -> Result<&Base, &Finding> {
+        self.combined.unrendered.as_ref().map_or(self.read.base.as_ref(), Err)
+    }
+
+    /// Returns the number of objects that the body was rendered from.
+    pub(crate) fn count(&self) -> usize {
+        self.resolved.queue_acls.iter().filter(|object| object.contribution().is_some()).count()
+    }
+
+    /// Returns whether the scheduler should have loaded the text and did not: the text is written again.
+    pub(crate) fn reasserts(&self) -> bool {
+        self.read.reassert_at.is_some_and(|due| due <= self.read.snapshot.now)
+    }
+}
+
+/// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
+/// or somebody else wrote it.
+pub(crate) fn to_narrow<'q>(context: &'q WriteContext<'_>) -> Option<&'q Arc<ParsedConfig>> {
+    let current = context.read.current.as_ref();
+    if context.read.snapshot.observed.refused.is_some() && context.read.proven.is_some() {
+        return context.read.proven.as_ref();
+    }
+    if repairs(context) { context.read.written.as_ref().or(current) } else { current }
+}
+
+pub(crate) fn live_text<'a>(context: &'a WriteContext<'_>) -> Option<&'a str> {
+    context.read.snapshot.output_text(&context.read.env.key).map(String::as_str)
+}
+
+/// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
+pub(crate) fn repairs(context: &WriteContext<'_>) -> bool {
+    let last = context
+        .read
+        .snapshot
+        .observed
+        .last_written
+        .as_ref()
+        .or_else(|| context.read.snapshot.config_status()?.config_hash.as_ref());
+    let live = live_text(context).map(|text| context.read.env.checksum_of(text));
+    last.is_some() && live.as_ref() != last
+}
 
 pub(crate) fn applied(context: &WriteContext<'_>) -> Finding {
     let map = context.read.spec.output_name();
@@ -31,7 +84,7 @@ pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Findi
             (Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {why}"))
         }
         WriteFailure::Rejected(why) => {
-            let reason = rejection(why);
+            let reason = Reason::of_rejection(why);
             let message = if reason == Reason::RejectedByAdmission {
                 format!("an admission webhook refused the write of {map}: {why}")
             } else {
@@ -44,13 +97,6 @@ pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Findi
         }
     };
     Some(Finding::no(Type::Applied, reason, message))
-}
-
-/// Returns the reason of a lasting refusal. A refusal by an admission webhook is recognised by the words that
-/// the API server puts before the webhook's own (apiserver `plugin/webhook/errors/statuserror.go`).
-pub(crate) fn rejection(message: &str) -> Reason {
-    let webhook = message.contains("admission webhook") && message.contains("denied the request");
-    if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }
 }
 
 pub(crate) fn not_rendered(context: &WriteContext<'_>) -> Finding {

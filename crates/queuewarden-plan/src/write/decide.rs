@@ -11,19 +11,20 @@ use crate::conditions::{Finding, Reason};
 use crate::effective::{
     KeyClaim, ParseCache, ParsedConfig, ReadState, header, is_queues_key, managed_keys, missing_partition,
 };
-use crate::grants::record;
+use crate::grants::{Attribution, Combined, ResolvedObjects, attribution, contribution};
 use crate::planted::{PlantedFault, is_planted};
+use crate::rbac_mirror::{self, MirrorChanges};
 use crate::snapshot::{ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, OutputText, QUEUES_KEY};
 use crate::write::adoption::{self, Adopted};
 use crate::write::applied::{
-    applied, contended, not_rendered, observed_only, oversized, pending, shadowed, unproven_key,
+    applied, contended, live_text, not_rendered, observed_only, oversized, pending, repairs, shadowed,
+    to_narrow, unproven_key,
 };
-use crate::write::causes::causes;
-use crate::write::context::{WriteContext, live_text, repairs, to_narrow};
+use crate::write::history::causes;
 use crate::write::hold::{self, Hold};
-use crate::write::{NewConfigMap, Write, withdraw};
-use yunikorn::admission;
-use yunikorn::config::{Config, checksum};
+use crate::write::{NewConfigMap, Write, WriteContext};
+use yunikorn::config::checksum;
+use yunikorn::{Config, admission};
 
 /// The decision about the output ConfigMap.
 pub(crate) struct WriteDecision {
@@ -153,7 +154,7 @@ fn partial(context: &WriteContext<'_>, cache: &mut ParseCache) -> Option<Candida
     }
     let desired = context.combined.desired.as_deref()?;
     let source = to_narrow(context)?;
-    let withdrawn = withdraw::withdraw(source, desired, cache);
+    let withdrawn = hold::withdraw(source, desired, cache);
     // If nothing is withdrawn, somebody else's change of the text is still put back.
     let restored = || context.read.written.as_ref().filter(|_| repairs(context));
     // A text that the scheduler did not load is written again: the scheduler may have refused it, and
@@ -200,7 +201,8 @@ fn touch(context: &WriteContext<'_>, full: bool, known: bool) -> Option<Write> {
     }
     annotations.extend(object_count(context).filter(|_| full));
     let current = context.read.current_tree().filter(|_| !full);
-    let in_force = known.then(|| record::corrected(current, &context.resolved.queue_acls, output)).flatten();
+    let in_force =
+        known.then(|| contribution::corrected(current, &context.resolved.queue_acls, output)).flatten();
     (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
@@ -268,7 +270,7 @@ fn propose(
     let repair = (queue_tree && repairs(context)) || identity;
     let (open, widens) = match (context.read.current_tree(), tree) {
         (Some(current), Some(tree)) if queue_tree => {
-            (withdraw::widens(tree, current), withdraw::widens(current, tree))
+            (hold::widens(tree, current), hold::widens(current, tree))
         }
         _ => (queue_tree, false),
     };
@@ -284,7 +286,7 @@ fn propose(
     }
     let output = snapshot.output.as_deref();
     let in_force = queue_tree
-        .then(|| record::changed(tree.filter(|_| partial), &context.resolved.queue_acls, output))
+        .then(|| contribution::changed(tree.filter(|_| partial), &context.resolved.queue_acls, output))
         .flatten();
     let mut write = Write {
         name: spec.output_config_map.clone(),
@@ -336,5 +338,46 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
         name: format!("{}-backup-{short}", spec.output_config_map),
         annotations: BTreeMap::new(),
         data,
+    }
+}
+
+/// Everything that was decided.
+pub(crate) struct Evaluation<'a> {
+    /// What it was decided from.
+    pub context: WriteContext<'a>,
+    /// The decision about the output.
+    pub output: WriteDecision,
+    /// The changes of the RBAC mirror, and condition `Mirrored`.
+    pub mirror: (MirrorChanges, Option<Finding>),
+}
+
+/// Decides what is written.
+pub(crate) fn write<'a>(
+    read: ReadState<'a>,
+    resolved: ResolvedObjects<'a>,
+    combined: Combined,
+    cache: &mut ParseCache,
+) -> Evaluation<'a> {
+    let context = WriteContext { read, resolved, combined };
+    let output = decide(&context, cache);
+    let mirror = rbac_mirror::plan(&context.read, &context.resolved.aliased, cache);
+    Evaluation { context, output, mirror }
+}
+
+impl Evaluation<'_> {
+    /// Condition `BaseResolved`.
+    pub(crate) fn base(&self) -> &Finding {
+        self.context.base().map_or_else(|finding| finding, |base| &base.finding)
+    }
+
+    /// Returns the desired queues, or if nothing is desired the queues in force.
+    pub(crate) fn queues(&self) -> Option<&Config> {
+        self.context.combined.desired.as_deref().or(self.context.read.env.tree.as_deref())
+    }
+
+    /// Attributes the ACLs of the desired text to the objects.
+    pub(crate) fn contributions(&self) -> Arc<[Attribution]> {
+        let Combined { decisions, by_object, .. } = &self.context.combined;
+        attribution::desired(&self.context.resolved.queue_acls, decisions, by_object)
     }
 }

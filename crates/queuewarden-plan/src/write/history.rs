@@ -4,6 +4,8 @@
 //! count alike. Beside it are the access keys of the admission controller: a write of those alone is a
 //! revision with the number of the text that stays. Its name has a checksum of both and
 //! the time: what is recorded again, or twice at the same time, is found there.
+//!
+//! A revision names the causes of its write, and is found by a time at which it was in force.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,14 +13,63 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub use super::causes::is_put_back;
-
 use crate::conditions::cut;
 use crate::effective::{header, is_queues_key};
-use crate::write::Write;
-use crate::write::causes::few;
-use yunikorn::admission;
+use crate::grants::InForceRecord;
+use crate::write::{Write, WriteContext};
+use go_compat::diag::{listed, quoted};
 use yunikorn::config::checksum;
+use yunikorn::{Config, admission};
+
+/// The cause of access keys that go.
+const NO_POLICY: &str = "no AdmissionPolicy any more";
+
+/// The end of the cause of a revision that put back what another program had changed.
+const PUT_BACK: &str = ", put back";
+
+/// The most causes of a revision that are named.
+const MAX_CAUSES: usize = 20;
+
+/// Returns the first causes, and how many there are besides.
+pub(super) fn few(causes: Vec<String>) -> Vec<String> {
+    let more = causes.len().saturating_sub(MAX_CAUSES);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    causes.into_iter().take(MAX_CAUSES).chain(more).collect()
+}
+
+/// Names what makes the difference between the output and that of `write`: the objects whose part in the
+/// text changes, another base, the policy of changed keys, and what is put back. A partial text has the
+/// queues `partial`.
+pub(crate) fn causes(context: &WriteContext<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
+    let output = context.read.snapshot.output.as_deref();
+    let record = InForceRecord { output, tree: None };
+    let tree = write.queue_tree().is_some();
+    let objects = context.resolved.queue_acls.iter().filter(|object| tree && record.differs(partial, object));
+    let mut causes: Vec<String> =
+        objects.map(|object| format!("QueueAcl/{}", object.entry.meta.name)).collect();
+    causes.sort_unstable();
+    let last = context.read.snapshot.last_base.as_ref();
+    let base = context.read.from.as_ref().filter(|base| tree && !write.partial && !base.is(last));
+    causes.extend(base.map(|base| base.source.clone()));
+    if write.admission().next().is_some() && !write.repair {
+        let name = context.resolved.policies.counting.as_ref();
+        causes.push(name.map_or_else(|| NO_POLICY.to_owned(), |name| format!("AdmissionPolicy/{name}")));
+    }
+    if write.repair {
+        let others: Vec<String> = write.other_writers(output).iter().map(|other| quoted(other)).collect();
+        let by = if others.is_empty() { "" } else { " by " };
+        causes.push(format!("a change{by}{}{PUT_BACK}", listed(&others, 3, others.len())));
+    }
+    if write.reassert {
+        causes.push("the scheduler did not load the text".to_owned());
+    }
+    few(causes)
+}
+
+/// Returns whether a revision with these causes put back what another program had changed.
+pub fn is_put_back(causes: &[String]) -> bool {
+    causes.iter().any(|cause| cause.ends_with(PUT_BACK))
+}
 
 /// The most revisions that are stored.
 pub const MAX_REVISIONS: usize = 100;
@@ -144,9 +195,64 @@ pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChan
     HistoryChanges { remove, create }
 }
 
+/// The times of a stored revision, which order it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// The time of its creation, by the API server's clock.
+    pub created: Option<Timestamp>,
+    /// The time of the write; `None` if the revision is unreadable.
+    pub at: Option<Timestamp>,
+}
+
+/// A revision in a list, and the time during which it was in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InForce {
+    /// Its index in the list.
+    pub index: usize,
+    /// The time of its write.
+    pub from: Timestamp,
+    /// The index and the time of the next one; `None` if it is the newest.
+    pub next: Option<(usize, Timestamp)>,
+}
+
+/// A reason for not knowing the revision in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// There is no revision.
+    Empty,
+    /// The history begins later, with this revision, at this time.
+    Before(usize, Timestamp),
+    /// The revision in force is unreadable.
+    Unreadable(usize),
+}
+
+/// Finds the revision that was in force at a time: the last revision written until then. An unreadable
+/// revision has the time of its creation.
+///
+/// # Errors
+/// When none is known to have been.
+pub fn in_force(revisions: &[Recorded], at: Timestamp) -> Result<InForce, Unknown> {
+    let times = revisions.iter().enumerate();
+    let mut times: Vec<(Timestamp, usize)> = times
+        .map(|(index, revision)| (revision.at.or(revision.created).unwrap_or(Timestamp::MIN), index))
+        .collect();
+    times.sort_unstable();
+    let before = times.partition_point(|(time, _)| *time <= at);
+    let next = times.get(before).map(|(time, index)| (*index, *time));
+    match before.checked_sub(1).and_then(|last| times.get(last)) {
+        Some((from, index)) => {
+            let readable = revisions.get(*index).is_some_and(|revision| revision.at.is_some());
+            let found = InForce { index: *index, from: *from, next };
+            if readable { Ok(found) } else { Err(Unknown::Unreadable(*index)) }
+        }
+        None => Err(next.map_or(Unknown::Empty, |(index, time)| Unknown::Before(index, time))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Revisions from 1 to `count`, of this size each.
     fn stored(count: u64, bytes: usize) -> Vec<Stored> {
@@ -223,5 +329,56 @@ mod tests {
             object.name = format!("web-{}", object.number);
         }
         assert_eq!(removed(all, 10), [0_u64; 0]);
+    }
+
+    fn time(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn written(second: i64) -> Recorded {
+        Recorded { created: Some(time(second + 1)), at: Some(time(second)) }
+    }
+
+    fn unreadable(second: i64) -> Recorded {
+        Recorded { created: Some(time(second)), at: None }
+    }
+
+    #[test]
+    fn revision_is_in_force_from_its_write_to_the_next_one() {
+        let all = [written(10), written(20), written(20), written(30)];
+        let found = |at| in_force(&all, time(at)).map(|it| (it.index, it.from, it.next));
+        assert_eq!(found(9), Err(Unknown::Before(0, time(10))));
+        assert_eq!(found(10), Ok((0, time(10), Some((1, time(20))))));
+        assert_eq!(found(19), Ok((0, time(10), Some((1, time(20))))));
+        assert_eq!(found(20), Ok((2, time(20), Some((3, time(30))))), "the last of the same time");
+        assert_eq!(found(99), Ok((3, time(30), None)));
+        assert_eq!(in_force(&[], time(1)), Err(Unknown::Empty));
+    }
+
+    #[test]
+    fn what_is_unreadable_is_not_skipped() {
+        let all = [written(10), unreadable(20), written(30)];
+        assert_eq!(in_force(&all, time(19)).map(|it| it.index), Ok(0));
+        assert_eq!(in_force(&all, time(20)), Err(Unknown::Unreadable(1)));
+        assert_eq!(in_force(&all, time(30)).map(|it| it.index), Ok(2));
+        let undated = [Recorded { created: None, at: None }, written(10)];
+        assert_eq!(in_force(&undated, time(5)), Err(Unknown::Unreadable(0)));
+    }
+
+    proptest! {
+        /// The revision that is found was written before the time, and no other one was in between.
+        #[test]
+        fn no_other_revision_is_nearer(seconds in prop::collection::vec(0_i64..50, 0..8), at in 0_i64..60) {
+            let all: Vec<Recorded> = seconds.iter().map(|second| written(*second)).collect();
+            match in_force(&all, time(at)) {
+                Ok(found) => {
+                    let from = seconds[found.index];
+                    prop_assert!(from <= at && seconds.iter().all(|other| *other <= from || *other > at));
+                    let next = seconds.iter().filter(|other| **other > at).min().map(|next| time(*next));
+                    prop_assert_eq!(found.next.map(|(_, next)| next), next);
+                }
+                Err(_) => prop_assert!(seconds.iter().all(|second| *second > at)),
+            }
+        }
     }
 }

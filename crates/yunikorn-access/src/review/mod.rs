@@ -1,12 +1,12 @@
 //! Answers access questions in the form of Kubernetes: a `SubjectAccessReview`, and the answer of an
 //! authorizer.
 //!
-//! * [`request`]: a request about access, and all the spellings of it that `kubectl auth can-i` sends.
-//! * [`answer`](mod@answer): the answer of the evaluator, in full or in short.
+//! [`request`] has the request, all the spellings of it that `kubectl auth can-i` sends, and the answer to
+//! it. [`answer`](answer()) decides.
 //!
 //! | resource | verbs | answered by |
 //! |---|---|---|
-//! | `queues` | `submit`, `use` (the same, known to kubectl), `administer` | [`check`](super::check) |
+//! | `queues` | `submit`, `use` (the same, known to kubectl), `administer` | [`decide`](mod@super::decide) |
 //! | `applications` | `view`, `modify`, `kill`, `logs`, `move` | [`application`](super::application) |
 //!
 //! An answer is one of three, as in the authorization webhook protocol:
@@ -17,27 +17,209 @@
 //! * **no opinion**: the question is not ours (another resource, `get queues.queuewarden.dev`), or cannot be
 //!   decided now. The reason is then also reported as an evaluation error.
 
-pub mod answer;
 pub mod request;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Application, Lookup, Opinion, answer, path_of};
-pub use request::{AccessAction, AccessRequest};
+use std::borrow::Cow;
+use std::fmt::Write as _;
 
-use crate::decide::decide;
-use crate::tree::Tree;
-use yunikorn::identity::Identity;
+use crate::application::{self, Verb};
+use crate::decide::{Decision, decide, explain, sentence, yes};
+use crate::remedy::first_remedy;
+use crate::tree::GrantingEntry;
+use crate::tree::Scheduler;
+use crate::tree::{Origin, Tree};
+use go_compat::diag::quoted;
+use yunikorn::application::ApplicationAcl;
+use yunikorn::identity::{Identity, Refusal};
+use yunikorn::queue::{self, QueuePath};
 use yunikorn::right::Right;
 
-/// The API group of the questions.
-pub const GROUP: &str = "queuewarden.dev";
-/// The API group of the served resources. Questions may name it, too.
-pub const ACCESS_GROUP: &str = "access.queuewarden.dev";
+pub use request::{ACCESS_GROUP, AccessAction, AccessRequest, Answer, GROUP, Opinion};
 
 /// Returns whether a user administers a queue, and may so ask about the access of others, as in YARN: `GET
 /// /ws/v1/cluster/queues/{queue}/access` requires `ADMINISTER_QUEUE` for questions about another user
 /// (`RMWebServices`, `checkUserAccessToQueue`). A path that leads to no queue has no administrator.
 pub fn administers(tree: Option<&Tree>, user: &Identity, queue: &str) -> bool {
     tree.is_some_and(|tree| decide(tree, Right::Admin, queue, user).allowed())
+}
+
+/// An application, as far as it decides about access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Application {
+    /// The owner and the rules of its dialect.
+    pub acl: ApplicationAcl,
+    /// The full path of the queue it is in.
+    pub queue: String,
+}
+
+/// The result of a search for an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// The application exists.
+    Application(Box<Application>),
+    /// There is none with this ID.
+    Unknown,
+    /// It cannot be known, with the reason.
+    Undecided(String),
+}
+
+/// Answers a request. `found` is the application that it is about; `None` if applications are not known.
+pub fn answer(request: &AccessRequest<'_>, found: Option<&Lookup>, scheduler: Scheduler<'_>) -> Answer {
+    let (tree, user) = (scheduler.tree, request.user);
+    match request.action {
+        AccessAction::Queue { right, queue } => {
+            identified(user, scheduler, |identity| in_queue(tree, right, queue, identity))
+        }
+        AccessAction::AllQueues { right } => {
+            identified(user, scheduler, |identity| in_all_queues(tree, right, identity))
+        }
+        AccessAction::Application { verb, target, namespace, id } => {
+            identified(user, scheduler, |identity| match found {
+                Some(Lookup::Application(application)) => application.answer(tree, (verb, target), identity),
+                Some(Lookup::Unknown) => Answer::undecided("no_application", &unknown(namespace, id)),
+                Some(Lookup::Undecided(why)) => not_decided(id, why),
+                None => not_decided(id, "applications are not known here, only queues"),
+            })
+        }
+        AccessAction::Pod { verb, .. } => about_pod(user, verb, found, scheduler),
+    }
+}
+
+/// Decides about a user whom `YuniKorn` accepts.
+fn identified(user: &Identity, scheduler: Scheduler<'_>, decide: impl FnOnce(&Identity) -> Answer) -> Answer {
+    match scheduler.tree.identify(user, scheduler.resolver, scheduler.version) {
+        Ok(identity) => decide(&identity),
+        Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
+        Err(refusal) => Answer::deny("identity", &refusal.describe(&user.user)),
+    }
+}
+
+/// Answers yes if the ACLs grant an action on a pod. The rest is left to RBAC, to which the authorizer only
+/// adds here.
+fn about_pod(user: &Identity, verb: Verb, found: Option<&Lookup>, scheduler: Scheduler<'_>) -> Answer {
+    let Scheduler { tree, resolver, version } = scheduler;
+    let application = match found {
+        Some(Lookup::Application(application)) => application,
+        Some(Lookup::Undecided(why)) => return Answer::undecided("application", why),
+        Some(Lookup::Unknown) | None => {
+            return Answer::no_opinion("elsewhere", "YuniKorn schedules no such pod");
+        }
+    };
+    let identity = match tree.identify(user, resolver, version) {
+        Ok(identity) => identity,
+        Err(refusal) => return Answer::no_opinion("identity", &refusal.describe(&user.user)),
+    };
+    match application.answer(tree, (verb, ""), &identity) {
+        denied @ Answer { opinion: Opinion::Deny, .. } => Answer { opinion: Opinion::NoOpinion, ..denied },
+        granted => granted,
+    }
+}
+
+fn not_decided(id: &str, why: &str) -> Answer {
+    Answer::undecided("application", &format!("application {} cannot be decided: {why}", quoted(id)))
+}
+
+/// The full path of the queue that a name stands for, in any case.
+///
+/// # Errors
+/// The reason why there can be no queue of this name; nobody may do anything in it.
+pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> {
+    if tree.find_exact(queue).is_some() {
+        return Ok(Cow::Borrowed(queue));
+    }
+    match QueuePath::parse(&queue::lowered(queue)) {
+        Ok(path) => Ok(Cow::Owned(path.as_str().to_owned())),
+        Err(wrong) => Err(format!("{} is no queue: {}", quoted(queue), wrong.without_code())),
+    }
+}
+
+fn in_queue(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Answer {
+    let path = match path_of(tree, queue) {
+        Ok(path) => path,
+        Err(why) => return Answer::deny("no_queue", &why),
+    };
+    match granted(tree, right, &path, identity) {
+        Some((granting, why)) => allowed(tree, &granting, &why),
+        None => denied(tree, &explain(tree, right, &path, identity)),
+    }
+}
+
+/// Returns the entry that grants a right, and the reason of the yes; `None` for a no.
+fn granted<'t>(
+    tree: &'t Tree,
+    right: Right,
+    path: &str,
+    identity: &Identity,
+) -> Option<(GrantingEntry<'t>, String)> {
+    let verdict = decide(tree, right, path, identity);
+    let granting = verdict.granting?;
+    let mut why = yes(tree, right, path, verdict.located, &granting);
+    add_objects(&mut why, tree, &granting);
+    Some((granting, why))
+}
+
+/// Decides for all queues. A grant at the root reaches every queue. A user who has the right in each
+/// queue by itself may not have it in the next one that is made: that is not a yes and, because each
+/// queue can be queried, no final no.
+fn in_all_queues(tree: &Tree, right: Right, identity: &Identity) -> Answer {
+    if let Some((granting, why)) = granted(tree, right, queue::ROOT, identity) {
+        return allowed(tree, &granting, &format!("in all queues: {why}"));
+    }
+    let why = sentence(tree, &explain(tree, right, queue::ROOT, identity));
+    let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
+    let why =
+        format!("the question names no queue, and so is about all of them: {why}; to ask about one: {ask}");
+    Answer::no_opinion("no_queue_named", &why)
+}
+
+fn denied(tree: &Tree, decision: &Decision) -> Answer {
+    let why = sentence(tree, decision);
+    let near = decision.steps.iter().find_map(|step| {
+        let miss = &step.near_misses.first()?.message;
+        Some(format!("; about the {} of {}: {miss}", step.acl.key(), step.queue))
+    });
+    let remedy = first_remedy(tree, decision).map(|remedy| format!("; what would help: {remedy}"));
+    let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
+    Answer::deny(decision.clause(), &why)
+}
+
+/// Appends the objects that wrote the entry that grants: ` (QueueAcl/prod)`.
+fn add_objects(why: &mut String, tree: &Tree, granting: &GrantingEntry<'_>) {
+    let origins = granting.origins(tree);
+    let mut before = " (";
+    for object in origins.iter().filter(|origin| matches!(origin, Origin::Object { .. })) {
+        // Writing into a text does not fail.
+        _ = write!(why, "{before}{object}");
+        before = ", ";
+    }
+    if before == ", " {
+        why.push(')');
+    }
+}
+
+impl Application {
+    /// Decides about an action on it by the rules of its dialect; a target is the queue to move it to.
+    pub(crate) fn answer(&self, tree: &Tree, (verb, target): (Verb, &str), identity: &Identity) -> Answer {
+        let Self { acl, queue } = self;
+        let question = application::Request { verb, target, application: acl, queue };
+        let decision = application::decide(tree, question, identity);
+        let sentence = application::sentence(tree, &decision);
+        let why = format!("the application of {} in {queue}: {sentence}", acl.owner);
+        let clause = decision.clause();
+        if decision.allowed() { Answer::allow(clause, &why) } else { Answer::deny(clause, &why) }
+    }
+}
+
+/// A yes by an entry of an ACL.
+fn allowed(tree: &Tree, granting: &GrantingEntry<'_>, why: &str) -> Answer {
+    Answer { entry: Some(granting.subject(tree)), ..Answer::allow(granting.acl.key(), why) }
+}
+
+fn unknown(namespace: &str, id: &str) -> String {
+    match namespace {
+        "" => format!("there is no application {}", quoted(id)),
+        namespace => format!("there is no application {} in namespace {}", quoted(id), quoted(namespace)),
+    }
 }

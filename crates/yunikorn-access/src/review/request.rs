@@ -1,22 +1,30 @@
-//! A request about access, and its spellings in a review.
+//! A request about access, its spellings in a review, and the answer to it in full or in short.
 //!
 //! `kubectl auth can-i submit queues.queuewarden.dev/root.prod` sends the group `queuewarden.dev` and the
 //! resource `queues` when the API server serves that resource. When it does not, the group is empty and the
 //! resource is what was typed, in its case; the version may then stand between the two
 //! (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
 //! asks the same by path.
+//!
+//! The short answer is for users who ask about themselves and may not read the queue. It depends on the
+//! request, on the user, and on the entry that names the user. It contains nothing else of the configuration,
+//! and a missing object gets the same answer as a denial, so that names cannot be tried out.
 
 use serde::Deserialize;
 
-use super::answer::Answer;
-use super::{ACCESS_GROUP, GROUP};
 use crate::application::Verb;
+use crate::decide::visible;
+use crate::subject::Subject;
 use go_compat::diag::quoted;
 use go_compat::go_json::nullable;
 use yunikorn::identity::Identity;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
 
+/// The API group of the questions.
+pub const GROUP: &str = "queuewarden.dev";
+/// The API group of the served resources. Questions may name it, too.
+pub const ACCESS_GROUP: &str = "access.queuewarden.dev";
 /// The prefix of queues among the paths.
 const QUEUES_PATH: &str = "/yunikorn/queues";
 
@@ -199,6 +207,102 @@ pub struct PathAttributes {
     /// The verb in question.
     #[serde(deserialize_with = "nullable")]
     pub verb: String,
+}
+
+/// The short answer while the ACLs are not known.
+const UNKNOWN: &str = "the ACLs are not known now: ask again later, or ask an administrator of the cluster";
+
+/// The opinion of an authorizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Opinion {
+    /// Yes, and no other authorizer is called.
+    Allow,
+    /// The next authorizer may allow it; if none does, it is denied.
+    NoOpinion,
+    /// No, and no other authorizer is called.
+    Deny,
+}
+
+/// The answer to a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The opinion of the authorizer.
+    pub opinion: Opinion,
+    /// The clause that decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
+    /// The reason, in one bounded line without invisible characters.
+    pub reason: String,
+    /// The error that prevents a decision. API servers drop it; direct callers see it.
+    pub evaluation_error: Option<String>,
+    /// The entry of an ACL that grants it; `None` for a no, and where something else grants it.
+    pub entry: Option<Subject>,
+}
+
+impl Answer {
+    fn new(opinion: Opinion, clause: &'static str, reason: &str) -> Self {
+        Self { opinion, clause, reason: visible(reason), evaluation_error: None, entry: None }
+    }
+
+    /// An answer that allows.
+    pub fn allow(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::Allow, clause, reason)
+    }
+
+    /// An answer that denies, whatever other authorizers say.
+    pub fn deny(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::Deny, clause, reason)
+    }
+
+    /// An answer that leaves the decision to other authorizers.
+    pub fn no_opinion(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::NoOpinion, clause, reason)
+    }
+
+    /// An answer without a decision: no opinion, and an error for direct callers.
+    pub fn undecided(clause: &'static str, why: &str) -> Self {
+        let answer = Self::no_opinion(clause, why);
+        Self { evaluation_error: Some(answer.reason.clone()), ..answer }
+    }
+
+    /// The decision in one word, for logs and metrics.
+    pub fn decision(&self) -> &'static str {
+        match self.opinion {
+            _ if self.evaluation_error.is_some() => "undecided",
+            Opinion::Allow => "allowed",
+            Opinion::NoOpinion => "no_opinion",
+            Opinion::Deny => "denied",
+        }
+    }
+
+    /// Reduces the answer to what users, who may not read the queue, may know about themselves. An answer
+    /// that depends on the name alone stays.
+    #[must_use]
+    pub fn brief(self, request: &AccessRequest<'_>) -> Self {
+        let (action, user) = (request.action, request.user.user.as_str());
+        match (self.clause, self.opinion) {
+            ("identity", _) => self,
+            ("configuration", _) => Self::undecided(self.clause, UNKNOWN),
+            (clause, Opinion::Allow) => {
+                let who = self.entry.map_or_else(|| format!("user {user}"), |entry| entry.to_string());
+                Self::allow(clause, &action.granted(&who))
+            }
+            (clause, Opinion::Deny) if matches!(action, AccessAction::Queue { .. }) => {
+                Self::deny(clause, &action.denied(user))
+            }
+            // For other objects a denial, an undecided answer and a missing object look alike.
+            (clause, _) => Self::no_opinion(clause, &action.denied(user)),
+        }
+    }
+
+    /// `status.allowed`
+    pub fn allowed(&self) -> bool {
+        self.opinion == Opinion::Allow
+    }
+
+    /// `status.denied`
+    pub fn denied(&self) -> bool {
+        self.opinion == Opinion::Deny
+    }
 }
 
 /// Reads an action on one pod: all pods of a namespace are no application.

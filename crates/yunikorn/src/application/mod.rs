@@ -3,7 +3,7 @@
 //!
 //! * [`yarn_acl`]: YARN's ACL text as Hadoop reads it, and as `YuniKorn` reads it.
 //! * [`settings`]: the settings of a cluster and of an application, as YARN and Spark read them, and the
-//! rules that an application in `YuniKorn` brings itself; [`properties`]: the files that contain them.
+//!   rules that an application in `YuniKorn` brings itself; [`properties`]: the files that contain them.
 //!
 //! The questions themselves are in `yunikorn_access::application`.
 

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use super::codes::{DEFAULT_CONFIG, KEY_UNREAD, NOT_UNPACKED, VALUE_DISCARDED};
 use super::flatten::{Flattened, Origin, Value, is_packed, target};
 use super::settings::{self, ADMISSION, KEYS, Kind, POLICY_GROUP, find};
+use crate::admission::Conf;
 use crate::admission::codes::MATCHES_ALL;
 use crate::admission::keys as admission;
-use crate::admission::{AccessControl, Filtering};
 use crate::queue::nearest;
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span, quoted};
@@ -201,12 +201,9 @@ fn of_value(name: &str, text: &str, version: Version) -> Vec<Diagnostic> {
     match key.kind {
         Kind::Bool | Kind::List if key.readers == ADMISSION => {
             let keys = BTreeMap::from([(name.to_owned(), text.to_owned())]);
-            if admission::KEYS.contains(&name) {
-                return AccessControl::from_keys(&keys).1;
-            }
-            // To select every namespace is what these lists are for.
-            let found = Filtering::from_keys(&keys).1;
-            found.into_iter().filter(|found| found.code != MATCHES_ALL).collect()
+            let found = Conf::from_keys(&keys, version).1.into_iter();
+            // To select every namespace is what the other lists are for.
+            found.filter(|found| found.code != MATCHES_ALL || admission::KEYS.contains(&name)).collect()
         }
         kind if kind.parses(text) => Vec::new(),
         kind => vec![discarded(kind, text)],

@@ -20,8 +20,8 @@ use crate::source::input::object::Object;
 use crate::source::session::InputArgs;
 use crate::source::validate::objects;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::access_test::access_test;
 use queuewarden_api::answer::{Answers, VERSION};
+use queuewarden_api::convert::access_test;
 use queuewarden_plan::ResourceKind;
 use queuewarden_plan::snapshot::{AccessTestSpec, Enforcement};
 use queuewarden_plan::view::AccessView;
@@ -227,24 +227,18 @@ impl TestAnswer {
         let world = World { trees, resolver: groups, version: *version, explain: &explain };
         let checks: Vec<Vec<Check<'_>>> =
             suites.iter().map(|suite| check(&suite.spec.expectations, world)).collect();
-        let tests = suites.iter().zip(&checks).map(|(suite, checks)| OneTest::new(suite, checks));
+        let tests = suites.iter().zip(&checks).map(|(Suite { name, file, spec }, checks)| OneTest {
+            name: name.clone(),
+            file: file.clone(),
+            blocks: spec.enforcement == Enforcement::Block,
+            tally: Tally::new(checks),
+            checks: checks.iter().map(OneCheck::new).collect(),
+        });
         Self {
             version: VERSION,
             source: configuration.name().to_owned(),
             tally: Tally::new(checks.iter().flatten()),
             tests: tests.collect(),
-        }
-    }
-}
-
-impl OneTest {
-    fn new(suite: &Suite, checks: &[Check<'_>]) -> Self {
-        Self {
-            name: suite.name.clone(),
-            file: suite.file.clone(),
-            blocks: suite.spec.enforcement == Enforcement::Block,
-            tally: Tally::new(checks),
-            checks: checks.iter().map(OneCheck::new).collect(),
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Line, list};
 use crate::source::installed::InstalledState;
 use queuewarden_client::call::{CallError, call};
-use queuewarden_plan::snapshot::{ConfigSpec, Delegation};
+use queuewarden_plan::snapshot::ConfigSpec;
 use queuewarden_plan::{ResourceKind, submission, user_info};
 use yunikorn_access::{submission::Mode as Submission, user_info::Mode, user_info::Profile};
 
@@ -148,7 +148,7 @@ async fn policy(client: &Client, name: &str) -> Result<bool, CallError> {
 /// Returns the features that the readable settings switch on.
 fn switched_on(spec: &ConfigSpec, state: &InstalledState) -> Vec<&'static Feature> {
     let mut on = Vec::new();
-    if spec.delegation == Delegation::Enabled {
+    if spec.delegation {
         on.push(&DELEGATION);
     }
     if spec.rbac_mirror {
@@ -240,7 +240,7 @@ mod tests {
     fn settings_switch_features_on() {
         let off = state(AdmissionPolicySpec::default());
         assert_eq!(on(&ConfigSpec::default(), &off), [""; 0]);
-        let spec = ConfigSpec { delegation: Delegation::Enabled, rbac_mirror: true, ..ConfigSpec::default() };
+        let spec = ConfigSpec { delegation: true, rbac_mirror: true, ..ConfigSpec::default() };
         assert_eq!(on(&spec, &off), [DELEGATION.setting, MIRROR.setting]);
         for (mode, profile, setting) in [
             (Mode::Enforce, Profile::Strict, STRICT.setting),

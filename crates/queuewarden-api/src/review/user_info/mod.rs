@@ -14,27 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::admission::template_path;
 use super::envelope::{AdmissionRequest, AdmissionResponse, JsonPatch, Resource, audit_annotations};
-use super::{codes, malformed};
+use super::malformed;
 use go_compat::diag::{Diagnostic, quoted};
 use locations::{LocatedPart, TemplateLocation, locations, sites};
+use yunikorn::admission::request::Kind;
 use yunikorn::admission::{AccessControl, Operation};
 use yunikorn_access::running::joins::{Running, Wanted};
 use yunikorn_access::user_info::{self, Decision, Mode, Moment, Owners, Path, Site, Template};
 
 pub use owners::{OwnerReference, owner_references};
-
-/// Kubernetes' own kinds: API group, kind, and where the template is; a pod is its own.
-const OWN: [(&str, &str, &str); 8] = [
-    ("", "Pod", ""),
-    ("", "ReplicationController", "spec.template"),
-    ("apps", "Deployment", "spec.template"),
-    ("apps", "DaemonSet", "spec.template"),
-    ("apps", "StatefulSet", "spec.template"),
-    ("apps", "ReplicaSet", "spec.template"),
-    ("batch", "Job", "spec.template"),
-    ("batch", "CronJob", "spec.jobTemplate.spec.template"),
-];
 
 /// The content of an object, as far as it is needed here.
 #[derive(Debug, Clone, Default)]
@@ -94,8 +84,8 @@ impl UserInfoContent {
 /// Reads the names that an object states.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations, or when
-/// templates are known of its kind and none of its version.
+/// [`super::codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations,
+/// or when templates are known of its kind and none of its version.
 pub fn read(request: &AdmissionRequest, templates: &[Template]) -> Result<UserInfoContent, Diagnostic> {
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
@@ -113,14 +103,17 @@ fn found<'o>(
     let found = object.map_or(Ok(Some(Vec::new())), |object| locations(&request.namespace, object, paths))?;
     found.ok_or_else(|| {
         let message = format!("the {} has more than {} pod templates", request.kind, user_info::MAX_SITES);
-        malformed(codes::MALFORMED_REVIEW, message)
+        malformed(message)
     })
 }
 
 /// Returns the paths of the templates in objects of the review's kind; `None` is the object itself.
 fn paths(request: &AdmissionRequest, templates: &[Template]) -> Result<Vec<Option<Path>>, Diagnostic> {
-    let own = OWN.iter().find(|(group, kind, _)| (*group, *kind) == (&request.group, &request.kind));
-    if let Some((_, _, path)) = own {
+    let own = match (&*request.group, &*request.kind) {
+        ("", "ReplicationController") => Some("spec.template"),
+        (group, kind) => template_path(&Kind::parse(group, kind)),
+    };
+    if let Some(path) = own {
         return Ok(vec![Path::read(path).ok()]);
     }
     let Resource { group, version, name } = &request.resource;
@@ -140,13 +133,13 @@ fn paths_of(
         .filter(|template| template.has(version))
         .map(|template| Path::read(&template.path).map(Some))
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|why| malformed(codes::MALFORMED_REVIEW, &why))?;
+        .map_err(|why| malformed(&why))?;
     if is_known && paths.is_empty() {
         let message =
             format!("no template says where version {} of {name}.{group} has its pods", quoted(version));
         let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of \
                     one that holds for all";
-        return Err(malformed(codes::MALFORMED_REVIEW, message).help(help));
+        return Err(malformed(message).help(help));
     }
     Ok(paths)
 }

@@ -3,8 +3,8 @@
 use serde_json::value::RawValue;
 
 use super::super::envelope::AdmissionRequest;
+use super::super::malformed;
 use super::super::part::{at, some_entries, text_at};
-use super::super::{codes, malformed};
 use super::locations::locations;
 use super::paths_of;
 use go_compat::diag::Diagnostic;
@@ -31,7 +31,7 @@ pub struct OwnerReference {
 /// Returns the owners of a request's object whose groups are in `templates`.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also when there are more than [`MAX_OWNERS`].
+/// [`super::super::codes::MALFORMED_REVIEW`], also when there are more than [`MAX_OWNERS`].
 pub fn owner_references(
     request: &AdmissionRequest,
     templates: &[Template],
@@ -41,7 +41,7 @@ pub fn owner_references(
     let references = references.map_or(Ok(Vec::new()), |part| some_entries(part, MAX_OWNERS))?;
     if references.len() > MAX_OWNERS {
         let message = format!("the {} has more than {MAX_OWNERS} owners", request.kind);
-        return Err(malformed(codes::MALFORMED_REVIEW, message));
+        return Err(malformed(message));
     }
     let mut owners = Vec::new();
     for (_, reference) in references {
@@ -90,7 +90,7 @@ impl OwnerReference {
     /// another one of the same name.
     ///
     /// # Errors
-    /// [`codes::MALFORMED_REVIEW`], also when no path of its version is known.
+    /// [`super::super::codes::MALFORMED_REVIEW`], also when no path of its version is known.
     pub fn names_in(
         &self,
         object: &RawValue,
@@ -103,7 +103,7 @@ impl OwnerReference {
         let paths = paths_of(&self.group, &self.version, resource, templates)?;
         let found = locations("", object, &paths)?.ok_or_else(|| {
             let message = format!("the {} has more than {MAX_SITES} pod templates", self.kind);
-            malformed(codes::MALFORMED_REVIEW, message)
+            malformed(message)
         })?;
         let text = |given: &Given| match given {
             Given::Text(text) => Some(text.clone()),

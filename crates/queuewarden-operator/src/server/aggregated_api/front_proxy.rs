@@ -25,7 +25,7 @@ use yunikorn::identity::Identity;
 
 /// The certificates that may name users in headers, and the headers.
 #[derive(Debug)]
-pub(super) struct FrontProxy {
+struct FrontProxy {
     authorities: Authorities,
     /// Common names that are trusted; an empty list means all that the authorities sign.
     names: Vec<String>,
@@ -41,7 +41,7 @@ impl FrontProxy {
     ///
     /// # Errors
     /// When no certificate may name users, or the data cannot be read.
-    pub(super) fn from_data(data: &BTreeMap<String, String>) -> Result<Self, String> {
+    fn from_data(data: &BTreeMap<String, String>) -> Result<Self, String> {
         let Some(authorities) = data.get("requestheader-client-ca-file") else {
             return Err("the API server runs without --requestheader-client-ca-file, and so proxies nothing"
                 .to_owned());
@@ -71,11 +71,7 @@ impl FrontProxy {
     ///
     /// # Errors
     /// When the client may not name users.
-    pub(super) fn caller(
-        &self,
-        chain: &[CertificateDer<'_>],
-        headers: &HeaderMap,
-    ) -> Result<Option<Caller>, String> {
+    fn caller(&self, chain: &[CertificateDer<'_>], headers: &HeaderMap) -> Result<Option<Caller>, String> {
         let subject = self.authorities.verify(chain)?;
         if !(self.names.is_empty() || self.names.contains(&subject.user)) {
             return Err(format!("{} may not speak for others", go_compat::diag::quoted(&subject.user)));

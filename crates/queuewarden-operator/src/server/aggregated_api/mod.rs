@@ -40,7 +40,7 @@ use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
 use front_proxy::ProxyTrust;
 use go_compat::diag::show;
-use queues::LiveQueues;
+use queues::{LiveQueues, live_queues};
 use queuewarden_api::aggregated_api::ROOT;
 use queuewarden_api::aggregated_api::review::QueueAccessReviewKind;
 
@@ -66,7 +66,7 @@ struct Memory {
 pub fn router() -> Router<Arc<ServerState>> {
     let memory = Memory {
         trust: ProxyTrust::default(),
-        live: LiveQueues::new(),
+        live: live_queues(),
         lists: Arc::new(Semaphore::new(LISTS)),
         audit: Audit::new("queueaccessreviews"),
     };

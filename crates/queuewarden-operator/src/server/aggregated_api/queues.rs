@@ -30,6 +30,9 @@ use queuewarden_plan::snapshot::SchedulerAddress;
 use queuewarden_plan::view::AccessView;
 use yunikorn_access::placement::Live;
 
+/// The answers of schedulers, by scheduler and partition.
+pub(super) type LiveQueues = Cache<(SchedulerAddress, String), Result<Arc<Live>, String>>;
+
 /// The formats of queues; `Some`: a table of this version.
 const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
     (OBJECT, None),
@@ -156,7 +159,7 @@ impl View {
             let message = format!("there is no partition {}", quoted(partition));
             return Err(ApiError::bad_request(message));
         }
-        let live = memory.live.queues(&state.lookups.client, &published, partition).await;
+        let live = self::live(&memory.live, &state.lookups.client, &published, partition).await;
         Ok(Self { known, partition: partition.to_owned(), source: Arc::clone(&published.source), live })
     }
 
@@ -191,42 +194,32 @@ const FRESH: Duration = Duration::from_secs(5);
 /// Answers in the cache; one of them may be large.
 const MOST: u64 = 8;
 
-/// The scheduler and the partition of a request.
-type Key = (SchedulerAddress, String);
-
-/// The cached answers.
-#[derive(Debug)]
-pub(super) struct LiveQueues {
-    known: Cache<Key, Result<Arc<Live>, String>>,
+/// Returns a cache of the queues that a scheduler has beside its configuration, by scheduler and partition.
+pub(super) fn live_queues() -> LiveQueues {
+    Cache::builder().max_capacity(MOST).time_to_live(FRESH).build()
 }
 
-impl LiveQueues {
-    pub(super) fn new() -> Self {
-        Self { known: Cache::builder().max_capacity(MOST).time_to_live(FRESH).build() }
-    }
-
-    /// Returns the queues of a partition beside its configuration.
-    ///
-    /// # Errors
-    /// The reason why they are unknown: there is no address, or the scheduler did not answer.
-    pub(super) async fn queues(
-        &self,
-        client: &Client,
-        published: &Published,
-        partition: &str,
-    ) -> Result<Arc<Live>, String> {
-        let spec = published.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
-        let Some(address) = spec.and_then(|spec| spec.scheduler.clone()) else {
-            return Err("the YuniKornConfig has no schedulerUrl".to_owned());
+/// Returns the queues of a partition beside its configuration, made by placement rules. The address of the
+/// scheduler comes from the `YuniKornConfig`.
+///
+/// # Errors
+/// The reason why they are unknown: there is no address, or the scheduler did not answer.
+async fn live(
+    known: &LiveQueues,
+    client: &Client,
+    published: &Published,
+    partition: &str,
+) -> Result<Arc<Live>, String> {
+    let spec = published.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    let Some(address) = spec.and_then(|spec| spec.scheduler.clone()) else {
+        return Err("the YuniKornConfig has no schedulerUrl".to_owned());
+    };
+    // Requests that come while the scheduler answers wait for the same answer.
+    let answer = async {
+        let details = async {
+            Connector::new(client.clone()).connect(&address).await?.get(&queues_path(partition)).await
         };
-        // Requests that come while the scheduler answers wait for the same answer.
-        let answer = async { read(client, &address, partition).await.map(Arc::new) };
-        self.known.get_with((address.clone(), partition.to_owned()), answer).await
-    }
-}
-
-async fn read(client: &Client, address: &SchedulerAddress, partition: &str) -> Result<Live, String> {
-    let details =
-        async { Connector::new(client.clone()).connect(address).await?.get(&queues_path(partition)).await };
-    details.await.map(|root| beside(&root)).map_err(|error| error.to_string())
+        details.await.map(|root| Arc::new(beside(&root))).map_err(|error| error.to_string())
+    };
+    known.get_with((address.clone(), partition.to_owned()), answer).await
 }

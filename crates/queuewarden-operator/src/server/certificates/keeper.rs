@@ -17,7 +17,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
-use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -29,7 +29,7 @@ use crate::controller::clock;
 use crate::server::tls::TlsError;
 use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
 use queuewarden_client::call::{CallError, call};
-use queuewarden_plan::snapshot::FIELD_MANAGER;
+use queuewarden_client::objects::{patch_params, post_params};
 
 /// The largest number of steps in one round: enough to remove, create and sign everything.
 const STEPS: usize = 2 * MOST;
@@ -100,15 +100,13 @@ impl Keeper {
         }
         let data = Some(desired.data());
         if stored.as_ref().is_none_or(|stored| stored.data != data) {
-            let params =
-                PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
             let written = if let Some(stored) = stored {
                 let secret = Secret { data, ..stored };
-                call(self.secrets.replace(&self.name, &params, &secret)).await
+                call(self.secrets.replace(&self.name, &post_params(), &secret)).await
             } else {
                 let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
                 let secret = Secret { metadata, data, ..Secret::default() };
-                call(self.secrets.create(&params, &secret)).await
+                call(self.secrets.create(&post_params(), &secret)).await
             };
             written.map_err(|error| TlsError(format!(
                 "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to \
@@ -120,16 +118,30 @@ impl Keeper {
         Ok(())
     }
 
-    /// Publishes the authorities to the API server.
+    /// Publishes the authorities to the API server: writes the bundle into every object that does not have it
+    /// yet.
     async fn publish(&mut self) -> Result<(), TlsError> {
         let bundle = self.material.bundle();
         self.reported = None;
-        inject(&self.client, &bundle).await.map_err(|error| {
-            TlsError(format!(
-                "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: \
-                 {error}"
-            ))
-        })?;
+        let bytes = ByteString(bundle.as_bytes().to_vec());
+        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+        let service = ApiResource::erase::<APIService>(&());
+        let targets = VALIDATING.iter().map(|name| (&validating, *name));
+        let targets = targets.chain(MUTATING.iter().map(|name| (&mutating, *name)));
+        let mut problem = None;
+        for (resource, name) in targets.chain([(&service, API_SERVICE)]) {
+            if let Err(error) = inject(&self.client, resource, name, &bytes).await {
+                problem.get_or_insert_with(|| {
+                    TlsError(format!(
+                        "cannot tell the API server whose certificate it will see, so it goes on seeing the old \
+                         one: {} {name}: {error}",
+                        resource.kind
+                    ))
+                });
+            }
+        }
+        problem.map_or(Ok(()), Err)?;
         self.reported = Some(bundle);
         Ok(())
     }
@@ -157,27 +169,7 @@ fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
     (!local && !blind && !reported).then(|| json!({"spec": {"caBundle": bundle}}))
 }
 
-/// Writes the bundle, PEM, into every object that does not have it yet.
-///
-/// # Errors
-/// When an object could not be read or written; the others were.
-pub async fn inject(client: &Client, bundle: &str) -> Result<(), String> {
-    let bundle = ByteString(bundle.as_bytes().to_vec());
-    let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
-    let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
-    let targets = VALIDATING.iter().map(|name| (&validating, *name));
-    let targets = targets.chain(MUTATING.iter().map(|name| (&mutating, *name)));
-    let service = ApiResource::erase::<APIService>(&());
-    let mut problem = None;
-    for (resource, name) in targets.chain([(&service, API_SERVICE)]) {
-        if let Err(error) = inject_into(client, resource, name, &bundle).await {
-            problem.get_or_insert_with(|| format!("{} {name}: {error}", resource.kind));
-        }
-    }
-    problem.map_or(Ok(()), Err)
-}
-
-async fn inject_into(
+async fn inject(
     client: &Client,
     resource: &ApiResource,
     name: &str,
@@ -190,8 +182,7 @@ async fn inject_into(
     if let (Some(change), Some(version)) = (change.as_object_mut(), object.metadata.resource_version) {
         change.insert("metadata".to_owned(), json!({"resourceVersion": version}));
     }
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    call(objects.patch(name, &params, &Patch::Merge(&change))).await?;
+    call(objects.patch(name, &patch_params(), &Patch::Merge(&change))).await?;
     tracing::info!(kind = resource.kind, name, "Registered the authority of the certificate");
     Ok(())
 }

@@ -94,19 +94,11 @@ const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 /// Bytes that are read of one file; real files are much smaller.
 const MOST: u64 = 1024 * 1024;
 
-/// The certificate and its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CertificatePaths {
-    /// The certificate and those that signed it, in PEM.
-    pub certificate: PathBuf,
-    /// Its private key, in PEM.
-    pub key: PathBuf,
-}
-
 /// The files, and their content when they were last used.
 #[expect(missing_debug_implementations, reason = "there is a private key in it")]
 pub struct CertificateFiles {
-    pair: Option<CertificatePaths>,
+    /// The certificate with those that signed it, and its private key, in PEM.
+    pair: Option<(PathBuf, PathBuf)>,
     clients: Option<PathBuf>,
     identity: ServerCertificate,
     authorities: watch::Sender<Option<Arc<Authorities>>>,
@@ -123,7 +115,7 @@ impl CertificateFiles {
     /// When a file cannot be used. Later such problems are logged and the last usable content stays, but a
     /// server must not begin with them.
     pub fn begin(
-        pair: Option<CertificatePaths>,
+        pair: Option<(PathBuf, PathBuf)>,
         clients: Option<PathBuf>,
         identity: ServerCertificate,
         health: Arc<Health>,
@@ -161,17 +153,17 @@ impl CertificateFiles {
     }
 
     fn look_at_pair(&mut self) -> Result<(), TlsError> {
-        let Some(pair) = &self.pair else { return Ok(()) };
-        let found = (read(&pair.certificate)?, read(&pair.key)?);
+        let Some((path, key)) = &self.pair else { return Ok(()) };
+        let found = (read(path)?, read(key)?);
         if self.last_pair.as_ref() == Some(&found) {
             return Ok(());
         }
-        self.identity.show(&found.0, &found.1).map_err(|error| unusable(&pair.certificate, &error))?;
+        self.identity.show(&found.0, &found.1).map_err(|error| unusable(path, &error))?;
         let chain = String::from_utf8_lossy(&found.0).into_owned();
         if let Ok(certificate) = Certificate::read(chain, String::new()) {
             let until = certificate.validity.until;
             self.health.metrics.certified(until, None);
-            tracing::info!(file = %pair.certificate.display(), %until, "Showing a new certificate");
+            tracing::info!(file = %path.display(), %until, "Showing a new certificate");
         }
         self.last_pair = Some(found);
         Ok(())
@@ -223,7 +215,7 @@ mod tests {
         fs::write(&certificate, &shown.chain).unwrap();
         fs::write(&key, &shown.key).unwrap();
         fs::write(&clients, before.bundle()).unwrap();
-        let pair = CertificatePaths { certificate: certificate.clone(), key };
+        let pair = (certificate.clone(), key);
         let health = Arc::new(Health::default());
         let mut files =
             CertificateFiles::begin(Some(pair), Some(clients.clone()), ServerCertificate::default(), health)

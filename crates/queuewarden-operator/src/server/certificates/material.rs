@@ -98,7 +98,8 @@ impl Certificate {
     /// When it cannot be used.
     pub fn authority(der: CertificateDer<'static>, key: &PrivateKeyDer<'_>) -> Result<Self, TlsError> {
         let key = KeyPair::try_from(key).map_err(|error| unreadable("the authority's key", &error))?;
-        let chain = pem(&der);
+        let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
+        let chain = pem::encode_config(&Pem::new("CERTIFICATE", der.to_vec()), lines);
         Self::parse(der, "the authority", chain, key.serialize_pem())
     }
 
@@ -106,33 +107,6 @@ impl Certificate {
         let (_, certificate) = X509Certificate::from_der(&der).map_err(|error| unreadable(what, &error))?;
         let (validity, names) = (validity(&certificate)?, names(&certificate));
         Ok(Self { chain, key, der, validity, names })
-    }
-
-    fn make_authority(now: Timestamp, terms: &Terms) -> Result<Self, TlsError> {
-        let key = KeyPair::generate()?;
-        let mut params = CertificateParams::default();
-        lasting(&mut params, now, terms.authority, None)?;
-        // Each has a name of its own: an authority is found by its name.
-        params.distinguished_name.push(DnType::CommonName, format!("queuewarden-ca@{}", now.as_second()));
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let certificate = params.self_signed(&key)?;
-        Self::read(certificate.pem(), key.serialize_pem())
-    }
-
-    fn make(now: Timestamp, terms: &Terms, by: &Self) -> Result<Self, TlsError> {
-        let key = KeyPair::generate()?;
-        let names: Vec<String> = terms.names.iter().cloned().collect();
-        let mut params = CertificateParams::new(names)?;
-        lasting(&mut params, now, terms.certificate, Some(by.validity))?;
-        params.distinguished_name.push(DnType::CommonName, "queuewarden");
-        params.is_ca = IsCa::ExplicitNoCa;
-        params.use_authority_key_identifier_extension = true;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let issuer = Issuer::from_ca_cert_der(&by.der, KeyPair::from_pem(&by.key)?)?;
-        let certificate = params.signed_by(&key, &issuer)?;
-        Self::read(certificate.pem(), key.serialize_pem())
     }
 
     fn is_signed_by(&self, authority: &Self) -> bool {
@@ -229,7 +203,15 @@ impl Material {
     /// # Errors
     /// When none can be made.
     pub fn add_authority(&mut self, now: Timestamp, terms: &Terms) -> Result<(), TlsError> {
-        self.authorities.push(Certificate::make_authority(now, terms)?);
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        lasting(&mut params, now, terms.authority, None)?;
+        // Each has a name of its own: an authority is found by its name.
+        params.distinguished_name.push(DnType::CommonName, format!("queuewarden-ca@{}", now.as_second()));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let certificate = params.self_signed(&key)?;
+        self.authorities.push(Certificate::read(certificate.pem(), key.serialize_pem())?);
         Ok(())
     }
 
@@ -239,7 +221,18 @@ impl Material {
     /// When there is no such authority, or none can be made.
     pub fn sign(&mut self, now: Timestamp, terms: &Terms, by: usize) -> Result<(), TlsError> {
         let by = self.authorities.get(by).ok_or_else(|| unreadable("the authority", &"there is none"))?;
-        self.shown = Some(Certificate::make(now, terms, by)?);
+        let key = KeyPair::generate()?;
+        let names: Vec<String> = terms.names.iter().cloned().collect();
+        let mut params = CertificateParams::new(names)?;
+        lasting(&mut params, now, terms.certificate, Some(by.validity))?;
+        params.distinguished_name.push(DnType::CommonName, "queuewarden");
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let issuer = Issuer::from_ca_cert_der(&by.der, KeyPair::from_pem(&by.key)?)?;
+        let certificate = params.signed_by(&key, &issuer)?;
+        self.shown = Some(Certificate::read(certificate.pem(), key.serialize_pem())?);
         Ok(())
     }
 
@@ -297,11 +290,6 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
         }
         _ => None,
     }
-}
-
-fn pem(der: &CertificateDer<'_>) -> String {
-    let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
-    pem::encode_config(&Pem::new("CERTIFICATE", der.to_vec()), lines)
 }
 
 pub(super) fn unreadable(what: &str, why: &dyn fmt::Display) -> TlsError {

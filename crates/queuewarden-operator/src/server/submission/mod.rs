@@ -42,7 +42,8 @@ async fn submit(
     let silent = || Json(envelope::response(&request.uid, None, &[]));
     let Some(known) = state.published() else { return silent() };
     let mode = queuewarden_plan::submission(&known.snapshot);
-    if mode == Mode::Off || !is_looked_at(&known, request) {
+    let is_other = matches!(Kind::parse(&request.group, &request.kind), Kind::Other(_));
+    if mode == Mode::Off || is_other || known.leaves_alone(&request.namespace) {
         return silent();
     }
     let decision = match review.read(read) {
@@ -77,11 +78,6 @@ fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision
         reason,
     };
     audit.note(&state.health, &decision);
-}
-
-fn is_looked_at(known: &Published, request: &AdmissionRequest) -> bool {
-    let kind = Kind::parse(&request.group, &request.kind);
-    !known.leaves_alone(&request.namespace) && !matches!(kind, Kind::Other(_))
 }
 
 /// Decides about a request. An error is the clause that leaves it undecided, and the reason.
@@ -119,6 +115,6 @@ async fn decided(
     let running = state.applications.running(&wanted, known).await;
     let running = running.map_err(|why| ("application", why))?;
     let resolver = queues.resolver;
-    let world = World { conf: &known.conf, tree, resolver: resolver.here(), running: &running };
+    let world = World { conf: &known.conf, tree, resolver: &resolver, running: &running };
     Ok(submission::evaluate(&applied, world))
 }

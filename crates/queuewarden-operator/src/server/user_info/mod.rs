@@ -147,7 +147,7 @@ fn refused(
 }
 
 /// Returns the owners of a request's object, read if they decide.
-pub(super) async fn owners(
+async fn owners(
     state: &ServerState,
     settings: &Settings,
     request: &AdmissionRequest,

@@ -37,7 +37,7 @@ use crate::memory::{Budget, Full, Held, MIB};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::envelope::{AdmissionRequest, response};
 use queuewarden_api::review::{codes, part};
-use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, limits};
+use queuewarden_api::{GROUP, VERSION, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Promise, Response, Versions};
 
 /// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
@@ -304,7 +304,7 @@ fn change(request: &AdmissionRequest) -> Result<Change, Response> {
         "QueueAcl" => Change::QueueAcl(versions(old, new, |object| Arc::new(convert::queue_acl(object)))),
         "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
         "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
-        "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),
+        "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, convert::access_test))),
         kind => return Err(refused(DOUBT, &format!("kind {kind} is not decided here"))),
     })
 }
@@ -329,7 +329,7 @@ const ESCALATE: Permission = Permission {
 /// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
 /// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
 /// kube-system controls the cluster anyway.
-pub(super) fn is_housekeeping(request: &AdmissionRequest) -> bool {
+fn is_housekeeping(request: &AdmissionRequest) -> bool {
     let user = request.by.user.as_str();
     let theirs =
         user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
@@ -350,10 +350,7 @@ fn spec(object: Option<&RawValue>) -> Option<&str> {
 ///
 /// # Errors
 /// When it cannot be determined.
-pub(super) async fn may_escalate(
-    permissions: &Permissions,
-    request: &AdmissionRequest,
-) -> Result<bool, ApiError> {
+async fn may_escalate(permissions: &Permissions, request: &AdmissionRequest) -> Result<bool, ApiError> {
     let caller = Arc::new(Caller {
         identity: request.by.clone(),
         uid: request.by_uid.clone(),
@@ -372,7 +369,7 @@ const ONE: usize = 256;
 
 /// The promises of all clients.
 #[derive(Debug, Default)]
-pub(super) struct Promises {
+struct Promises {
     /// The oldest comes first.
     made: VecDeque<Made>,
     memory: Option<Arc<Budget>>,
@@ -388,7 +385,7 @@ struct Made {
 
 impl Promises {
     /// Returns what was promised to a client and has not ended.
-    pub(super) fn of(&mut self, client: Guest) -> Vec<Promise> {
+    fn of(&mut self, client: Guest) -> Vec<Promise> {
         let now = Instant::now();
         while self.made.pop_front_if(|made| made.end <= now).is_some() {}
         self.made.iter().filter(|made| made.to == client).map(|made| made.promise.clone()).collect()
@@ -398,12 +395,7 @@ impl Promises {
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub(super) fn make(
-        &mut self,
-        to: Guest,
-        mut promise: Promise,
-        process: &Arc<Budget>,
-    ) -> Result<(), Full> {
+    fn make(&mut self, to: Guest, mut promise: Promise, process: &Arc<Budget>) -> Result<(), Full> {
         let memory = self.memory.get_or_insert_with(|| process.part(ALL));
         let held =
             memory.hold(ONE.saturating_add(promise.name.len()).saturating_add(promise.writer.len()))?;

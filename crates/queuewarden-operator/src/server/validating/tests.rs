@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::server::testing::{self, TestService, client};
-use queuewarden_plan::snapshot::{ConfigSpec, Delegation, Entry, Meta, Snapshot};
+use queuewarden_plan::snapshot::{ConfigSpec, Entry, Meta, Snapshot};
 
 fn closed() -> TestService {
     TestService::closed(
@@ -17,7 +17,7 @@ fn closed() -> TestService {
 
 /// Endpoints with a complete state, in which administrators of queues may write.
 fn open() -> TestService {
-    let spec = ConfigSpec { delegation: Delegation::Enabled, ..ConfigSpec::default() };
+    let spec = ConfigSpec { delegation: true, ..ConfigSpec::default() };
     let config = Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None });
     closed().knowing(Snapshot { config, ..testing::snapshot() })
 }

@@ -1,18 +1,141 @@
-//! The specs of our kinds, and what their statuses remember.
+//! The objects of ours: their kinds and names, their metadata, their specs, and what their statuses remember.
+
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::names::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use yunikorn::acl::{self, Acl};
-use yunikorn::admission;
-use yunikorn::identity::Identity;
-use yunikorn::queue::QueuePath;
-use yunikorn::right::Right;
-use yunikorn::version::Version;
+use crate::conditions::Condition;
+use crate::snapshot::release::Release;
+use crate::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use go_compat::diag::Diagnostic;
+use yunikorn::{Acl, Identity, QueuePath, Right, Version, acl, admission};
 use yunikorn_access::expect::Expectations;
 use yunikorn_access::{submission, user_info};
+
+/// A kind of queuewarden's objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResourceKind {
+    /// `YuniKornConfig`
+    YuniKornConfig,
+    /// `QueueAcl`
+    QueueAcl,
+    /// `AdmissionPolicy`
+    AdmissionPolicy,
+    /// `QueueAccessTest`
+    QueueAccessTest,
+}
+
+impl ResourceKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] =
+        [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig, Self::QueueAccessTest];
+
+    /// Returns the name as in `kind:`, the plural as in URLs and RBAC, and the short name of kubectl.
+    pub fn names(self) -> [&'static str; 3] {
+        match self {
+            Self::YuniKornConfig => ["YuniKornConfig", "yunikornconfigs", "ykc"],
+            Self::QueueAcl => ["QueueAcl", "queueacls", "qacl"],
+            Self::AdmissionPolicy => ["AdmissionPolicy", "admissionpolicies", "admpol"],
+            Self::QueueAccessTest => ["QueueAccessTest", "queueaccesstests", "qat"],
+        }
+    }
+
+    /// Returns the name as in `kind:`.
+    pub fn name(self) -> &'static str {
+        let [name, ..] = self.names();
+        name
+    }
+
+    /// Returns the plural as in URLs and in RBAC.
+    pub fn plural(self) -> &'static str {
+        let [_, plural, _] = self.names();
+        plural
+    }
+
+    /// Parses a name as kubectl takes it: `queueacl`, `queueacls` or `qacl`, in any case.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.names().iter().any(|name| name.eq_ignore_ascii_case(text)))
+    }
+
+    /// Returns the object of this name.
+    pub fn object(self, name: impl Into<Arc<str>>) -> ObjectRef {
+        ObjectRef { kind: self, name: name.into() }
+    }
+}
+
+/// One object, by its kind and name: `QueueAcl/prod`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub kind: ResourceKind,
+    /// `metadata.name`
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind.name(), self.name)
+    }
+}
+
+/// One object of ours: its metadata, its spec (or why that cannot be read), and what its status remembers.
+#[derive(Debug, Clone)]
+pub struct Entry<S, M> {
+    /// Name and bookkeeping.
+    pub meta: Meta,
+    /// The spec; diagnostics when it cannot be decoded at all.
+    pub spec: Result<S, Vec<Diagnostic>>,
+    /// The version that was last in force, by its status.
+    pub in_force: Option<M>,
+}
+
+/// A `QueueAcl`.
+pub type QueueAclEntry = Entry<QueueAclSpec, Arc<QueueAclInForce>>;
+/// An `AdmissionPolicy`.
+pub type PolicyEntry = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+/// A `QueueAccessTest`.
+pub type AccessTestEntry = Entry<AccessTestSpec, ()>;
+/// The `YuniKornConfig`.
+pub type ConfigEntry = Entry<ConfigSpec, ConfigStatus>;
+
+/// The part of `metadata` and `status` that plans depend on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// `metadata.name`
+    pub name: Arc<str>,
+    /// `metadata.uid`; empty when it comes from a file.
+    pub uid: Arc<str>,
+    /// `metadata.generation`; 0 when it comes from a file.
+    pub generation: i64,
+    /// `metadata.creationTimestamp`
+    pub created: Option<Timestamp>,
+    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer delays that.
+    pub deleting: bool,
+    /// `metadata.finalizers`
+    pub finalizers: Vec<String>,
+    /// Bytes of the spec and of the metadata that its writers choose, as JSON.
+    pub stored: usize,
+    /// `status.conditions` now; shared with plans that do not change them.
+    pub conditions: Arc<[Condition]>,
+    /// The last writers of its fields. No plan depends on them; reports print them.
+    pub touches: Vec<Touch>,
+}
+
+/// The fields of an object that one program wrote last: one entry of `metadata.managedFields`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Touch {
+    /// The time; `None` if the API server does not give it.
+    pub time: Option<Timestamp>,
+    /// The program, as it calls itself.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// The fields that it owns: `spec.submit`, `data.queues.yaml`. Sorted; a bounded number.
+    pub fields: Vec<String>,
+}
 
 /// The message for an object with a time window and without `baseAcl: Extend`, shared by the schema and the
 /// plan.
@@ -256,18 +379,6 @@ pub enum Adoption {
     Force,
 }
 
-/// The right of a queue's administrators to write objects of its subtree. The values are not Off and On,
-/// because kubectl reads those as false and true.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline)]
-pub enum Delegation {
-    /// Only cluster administrators may.
-    #[default]
-    Disabled,
-    /// Administrators of a queue may as well.
-    Enabled,
-}
-
 /// The spec of the `YuniKornConfig`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigSpec {
@@ -289,8 +400,8 @@ pub struct ConfigSpec {
     pub version: Option<Version>,
     /// True if the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
-    /// The setting by which `QueueAcl`s in the name of a queue's administrator count.
-    pub delegation: Delegation,
+    /// True if `QueueAcl`s in the name of a queue's administrator count.
+    pub delegation: bool,
     /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
     pub accept_open_root: bool,
     /// The revision of the output that may be followed by one without most of its objects
@@ -312,7 +423,7 @@ impl Default for ConfigSpec {
             scheduler: None,
             version: None,
             rbac_mirror: false,
-            delegation: Delegation::Disabled,
+            delegation: false,
             accept_open_root: false,
             confirmed_removal: None,
             admission_policy: None,
@@ -354,4 +465,51 @@ impl ConfigSpec {
 /// `namespace/name`, as messages name a ConfigMap.
 pub(crate) fn config_map(spec: &ConfigSpec, name: &str) -> String {
     format!("ConfigMap {}/{name}", spec.namespace)
+}
+
+/// The rest of the `YuniKornConfig`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigStatus {
+    /// Number in the header of the text that was last written; it grows with each write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>", range(min = 0))]
+    pub revision: Option<u64>,
+    /// SHA-256 of the queue configuration in the output ConfigMap, in upper-case hexadecimal, as YuniKorn
+    /// shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_hash: Option<String>,
+    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to
+    /// configHash when Loaded is True.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_hash: Option<String>,
+    /// The version of the scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Release>,
+    /// The ConfigMap that is written, and the keys in it that are queuewarden's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputRef>,
+    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
+    /// that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub admission_policy: Option<String>,
+}
+
+/// The object and the keys that were written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct OutputRef {
+    /// Namespace of the ConfigMap.
+    pub namespace: String,
+    /// Name of the ConfigMap.
+    pub name: String,
+    /// Its uid: another one means that it was deleted and created again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The keys in its data that queuewarden wrote; all others are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
+    pub keys: Vec<String>,
 }
