@@ -139,7 +139,9 @@ down() {
         kind delete cluster --name "$cluster"
         return
     fi
-    if inside docker info > /dev/null 2>&1; then
+    if [ -e "$run/docker.pid" ]; then
+        # One that was killed has left the nodes behind; another one ends them.
+        start_docker
         inside kind delete cluster --name "$cluster"
         local pid
         pid=$(< "$run/docker.pid")

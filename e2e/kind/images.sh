@@ -46,9 +46,9 @@ tag() {
     echo "localhost/$1:${hash:0:12}"
 }
 
-# Removes what a changed image replaces.
+# Removes what a changed image replaces. One that goes takes others with it, which are then missing.
 remove_older() {
-    inside docker images --quiet "localhost/$1" | sort -u | inside xargs --no-run-if-empty docker rmi --force > /dev/null
+    inside docker images --quiet "localhost/$1" | sort -u | inside xargs --no-run-if-empty docker rmi --force > /dev/null 2>&1 || true
 }
 
 # Makes an image for a program and prints its name.
