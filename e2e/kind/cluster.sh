@@ -139,7 +139,7 @@ down() {
         kind delete cluster --name "$cluster"
         return
     fi
-    if [ -e "$run/docker.pid" ]; then
+    if [ -e "$run/sysctls" ]; then
         # One that was killed has left the nodes behind; another one ends them.
         start_docker
         inside kind delete cluster --name "$cluster"
