@@ -7,10 +7,12 @@
 //! * [`changes`](mod@changes): the last changes and their authors.
 //! * [`outside`](mod@outside): the objects outside their time.
 //! * [`without_effect`](mod@without_effect): the objects that change nothing.
+//! * [`data`]: the report as JSON.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
 
 pub mod changes;
+pub mod data;
 pub mod diagram;
 pub mod outside;
 pub mod page;
@@ -18,9 +20,10 @@ pub mod page;
 mod tests;
 pub mod without_effect;
 
-pub use changes::{Change, changes};
-pub use outside::{Outside, outside};
-pub use without_effect::{WithoutEffect, without_effect};
+pub use changes::{ReportChange, changes};
+pub use data::{Made, Report, ReportCluster};
+pub use outside::{ReportOutside, outside};
+pub use without_effect::{ReportWithoutEffect, without_effect};
 
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_bool::go_bool;
@@ -30,7 +33,7 @@ use yunikorn::config::Partition;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::lint::{Finding, Known, lint, trusted_names};
-use yunikorn_access::tree::{Origin, Tree};
+use yunikorn_access::tree::{Origin, QueueId, Tree};
 
 /// The information beside the queues.
 #[derive(Debug, Clone, Default)]
@@ -44,11 +47,21 @@ pub struct Beside<'p> {
     /// The admission settings: keys and values, with what they are written in.
     pub admission: Vec<(&'static str, String, Origin)>,
     /// The last changes and their authors.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ReportChange>,
     /// The objects outside their time.
-    pub outside: Vec<Outside>,
+    pub outside: Vec<ReportOutside>,
     /// The objects that change nothing.
-    pub without_effect: Vec<WithoutEffect>,
+    pub without_effect: Vec<ReportWithoutEffect>,
+}
+
+/// Returns whether a queue is in the partition of the tree.
+fn is_here(tree: &Tree, (partition, _): &(String, QueuePath)) -> bool {
+    partition.eq_ignore_ascii_case(tree.partition())
+}
+
+/// Returns the number of a queue; `None` for one that the tree does not have.
+fn number(tree: &Tree, target: &(String, QueuePath)) -> Option<usize> {
+    tree.find(&target.1).filter(|_| is_here(tree, target)).map(QueueId::index)
 }
 
 /// Returns the findings, errors first, then by the queues.

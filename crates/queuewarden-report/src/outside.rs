@@ -1,38 +1,49 @@
 //! Lists the objects that grant nothing now because of their time, or because they are suspended.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::{is_here, number};
 use queuewarden_plan::snapshot::{Phase, Snapshot};
-use yunikorn::queue::QueuePath;
+use yunikorn_access::Tree;
 
-/// A `QueueAcl` that is suspended, or whose time has not begun or has passed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Outside {
-    /// The phase: planned, suspended or expired.
-    pub phase: Phase,
-    /// The time at which it begins, if it has one.
-    pub not_before: Option<Timestamp>,
-    /// The time at which it ends, if it has one.
-    pub expires_at: Option<Timestamp>,
+/// A QueueAcl that grants nothing now because of its time, or because it is suspended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OutsideAnswer")]
+pub struct ReportOutside {
     /// Its name.
     pub name: String,
-    /// The partition and the queue.
-    pub queue: (String, QueuePath),
+    /// The number of its queue; null when there is none.
+    pub queue: Option<usize>,
+    /// True if its end has passed.
+    pub expired: bool,
+    /// True if it is suspended. If it is neither, its beginning lies ahead.
+    pub suspended: bool,
+    /// The time at which it begins; null when it has none.
+    pub not_before: Option<Timestamp>,
+    /// The time at which it ends; null when it has none.
+    pub expires_at: Option<Timestamp>,
 }
 
-/// Returns these objects of a snapshot, those that are planned first, each by its time.
-pub fn outside(snapshot: &Snapshot) -> Vec<Outside> {
+/// Returns the objects of a snapshot that are about the tree's partition, those that are planned first, each
+/// by its time.
+pub fn outside(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportOutside> {
     let specs = snapshot.queue_acls.iter().filter_map(|entry| Some((entry, entry.spec.as_ref().ok()?)));
     let all = specs.filter_map(|(entry, spec)| {
-        Some(Outside {
-            phase: spec.phase(snapshot.now),
+        let (phase, target) = (spec.phase(snapshot.now), spec.target()?);
+        let object = ReportOutside {
+            name: entry.meta.name.to_string(),
+            queue: number(tree, &target),
+            expired: phase == Phase::Expired,
+            suspended: phase == Phase::Suspended,
             not_before: spec.not_before,
             expires_at: spec.expires_at,
-            name: entry.meta.name.to_string(),
-            queue: spec.target()?,
-        })
+        };
+        (phase != Phase::Current && is_here(tree, &target)).then_some((phase, object))
     });
-    let mut outside: Vec<_> = all.filter(|object| object.phase != Phase::Current).collect();
-    outside.sort();
-    outside
+    let mut outside: Vec<_> = all.collect();
+    outside.sort_by_cached_key(|(phase, of)| (*phase, of.not_before, of.expires_at, of.name.clone()));
+    outside.into_iter().map(|(_, object)| object).collect()
 }

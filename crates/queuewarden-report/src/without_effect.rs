@@ -1,41 +1,52 @@
 //! Lists the objects that change nothing: refused, planned, expired or redundant objects, and objects that
 //! give their rights to nobody and close nothing.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{is_here, number};
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::snapshot::{BaseAcl, Meta, Phase, QueueAclSpec, Snapshot};
 use queuewarden_plan::{grant_acl, merged, merged_alone};
 use yunikorn::acl;
 use yunikorn::config::{Config, verdict};
-use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::Tree;
 
 /// The reason for an object that gives its rights to nobody, and replaces no ACL of the base.
 const GRANTS_NOBODY: &str = "GrantsNobody";
 
-/// An object whose current version changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WithoutEffect {
+/// An object that changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "WithoutEffectAnswer")]
+pub struct ReportWithoutEffect {
     /// Its kind.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// The partition and the queue; `None` for an object about none, and if its spec cannot be read.
-    pub queue: Option<(String, QueuePath)>,
-    /// The reason, as its condition has it, or `GrantsNobody`.
+    /// The number of its queue; null when there is none.
+    pub queue: Option<usize>,
+    /// The reason, as in its conditions: `Expired`, `QueueNotFound`, `AncestorAllowsEveryone`; or
+    /// `GrantsNobody`.
     pub reason: String,
-    /// The message of that condition.
+    /// The same in a sentence.
     pub message: String,
 }
 
-/// Returns these objects of a snapshot, by their conditions and by what the base has on their queues.
-pub fn without_effect(snapshot: &Snapshot) -> Vec<WithoutEffect> {
+/// Returns these objects of a snapshot, by their conditions and by what the base has on their queues, without
+/// those about another partition than the tree's.
+pub fn without_effect(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportWithoutEffect> {
     let base = base(snapshot);
     let acls = snapshot.queue_acls.iter().filter_map(|entry| {
         let spec = entry.spec.as_ref().ok();
-        let queue = spec.and_then(QueueAclSpec::target);
-        object("QueueAcl", &entry.meta, queue.clone()).or_else(|| {
+        let target = spec.and_then(QueueAclSpec::target);
+        if target.as_ref().is_some_and(|target| !is_here(tree, target)) {
+            return None;
+        }
+        let queue = target.and_then(|target| number(tree, &target));
+        object("QueueAcl", &entry.meta, queue).or_else(|| {
             spec.filter(|spec| spec.phase(snapshot.now) == Phase::Current && is_empty(spec, base.as_ref()))
-                .map(|_| WithoutEffect {
+                .map(|_| ReportWithoutEffect {
                     kind: "QueueAcl",
                     name: entry.meta.name.to_string(),
                     queue,
@@ -79,12 +90,12 @@ fn is_empty(spec: &QueueAclSpec, base: Option<&Config>) -> bool {
         })
 }
 
-fn object(kind: &'static str, meta: &Meta, queue: Option<(String, QueuePath)>) -> Option<WithoutEffect> {
+fn object(kind: &'static str, meta: &Meta, queue: Option<usize>) -> Option<ReportWithoutEffect> {
     let found =
         [Type::Accepted, Type::Effective].into_iter().filter_map(|type_| find(&meta.conditions, type_));
     let mut current = found.filter(|condition| condition.observed_generation == meta.generation);
     let condition = current.find(|condition| condition.status == Status::False)?;
-    Some(WithoutEffect {
+    Some(ReportWithoutEffect {
         kind,
         name: meta.name.to_string(),
         queue,

@@ -5,11 +5,11 @@ use crate::output::{Console, Exit, Failure};
 use crate::source::past::PastArgs;
 use crate::source::request;
 use crate::source::session::{EXIT_CODES_OF_LISTS, SourceArgs};
-use queuewarden_api::answer::{Answers, WhoCanAnswer, until};
+use queuewarden_api::answer::{WhoCanList, until};
 use yunikorn::right::Right;
 use yunikorn_access::Origin;
 use yunikorn_access::decide::Denial;
-use yunikorn_access::who_can::{Grantee, WhoCan, who_can};
+use yunikorn_access::who_can::{Grantee, who_can};
 
 /// List everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where
 /// each is written
@@ -47,27 +47,17 @@ pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
     } else if found.grantees.is_empty() {
         console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
     }
-    let answer = answer(&answers, args, found);
-    args.output.print(console, &answer, |wide| table(&answer, wide), || names(&answer))?;
-    Ok(Exit::yes(!answer.subjects.is_empty()))
-}
-
-fn answer(answers: &Answers<'_>, args: &WhoCanArgs, found: WhoCan) -> WhoCanAnswer {
-    WhoCanAnswer {
-        about: answers.about(),
-        verb: args.verb,
-        queue: args.queue.clone(),
-        nearest_queue: found.located.nearest().map(|id| answers.tree.path(id).to_string()),
-        denial: found.denial,
-        subjects: found.grantees,
-    }
+    let answer = WhoCanList { about: answers.about(), found };
+    let grantees = &answer.found.grantees;
+    args.output.print(console, &answer, |wide| table(grantees, wide), || names(grantees))?;
+    Ok(Exit::yes(!grantees.is_empty()))
 }
 
 /// Builds a row for each subject with its nearest grant, and the end of its right. The wide table has a row
 /// for each grant, with the end of that.
-fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
+fn table(grantees: &[Grantee], wide: bool) -> Table {
     let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN", UNTIL]).with_names(1);
-    for Grantee { subject, grants, until: end } in &answer.subjects {
+    for Grantee { subject, grants, until: end } in grantees {
         let shown = if wide { grants.len() } else { 1 };
         for grant in grants.iter().take(shown) {
             let name = subject.name().unwrap_or("*");
@@ -79,6 +69,6 @@ fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
     table
 }
 
-fn names(answer: &WhoCanAnswer) -> String {
-    answer.subjects.iter().map(|grantee| grantee.subject.path() + "\n").collect()
+fn names(grantees: &[Grantee]) -> String {
+    grantees.iter().map(|grantee| grantee.subject.path() + "\n").collect()
 }

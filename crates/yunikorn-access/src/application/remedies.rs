@@ -115,17 +115,15 @@ fn of_step(tree: &Tree, question: Request<'_>, step: &Step, identity: &Identity)
             add.into_iter().collect()
         }
         Clause::Queue(decision) => {
-            let remedies = remedy::remedies(tree, decision);
             // The application stays in its queue, but can move to another one.
             let is_target = decision.path == question.target;
-            let possible = remedies
-                .into_iter()
-                .filter(|remedy| is_target || !matches!(remedy, remedy::Remedy::Ask { .. }));
+            let possible = remedy::remedies(tree, decision)
+                .filter(|remedy| is_target || remedy.kind != remedy::RemedyKind::Ask);
             let candidate = |remedy: remedy::Remedy| Candidate {
                 kind: RemedyKind::Queue,
                 setting: None,
-                words: remedy.to_string(),
-                change: remedy.change(),
+                words: remedy.message,
+                change: remedy.change,
             };
             possible.map(candidate).collect()
         }

@@ -265,7 +265,7 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
     };
     let in_queue = |right, queue| -> Vec<String> {
         let decision = decide::explain(tree(), right, queue, &person("ann"));
-        crate::remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
+        crate::remedy::remedies(tree(), &decision).map(|remedy| remedy.message).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], KILL, "ann");
     let first =

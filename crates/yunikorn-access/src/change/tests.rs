@@ -326,16 +326,16 @@ fn every_remedy_of_an_access_question_helps() {
         if decision.allowed() {
             return None;
         }
-        let remedies = remedies(&tree, &decision);
+        let remedies: Vec<_> = remedies(&tree, &decision).collect();
         for remedy in &remedies {
-            let changes = [remedy.change()];
+            let changes = [remedy.change.clone()];
             check_changes(&changes, identity);
-            check_words(&remedy.to_string(), &identity.user);
+            check_words(&remedy.message, &identity.user);
             let case = Case::new(Cow::Borrowed(&tree), identity, queue).after(&changes).expect("possible");
             let after = read(&text_of_tree(&case.tree));
             assert!(
                 decide(&after, *right, &case.queue, &case.identity).allowed(),
-                "{text}\n{decision:?}\n{remedy}"
+                "{text}\n{decision:?}\n{remedy:?}"
             );
         }
         Some(remedies.len())

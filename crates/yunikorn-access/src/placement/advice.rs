@@ -11,7 +11,7 @@ use super::{DEFAULT_QUEUE, Live, Placer, Submission};
 use crate::alias;
 use crate::change::{Case, Change};
 use crate::decide::Decision;
-use crate::remedy::{self, Remedy, can_join, is_of_kubernetes};
+use crate::remedy::{self, Remedy, RemedyKind, can_join, is_of_kubernetes};
 use crate::tree::GrantingEntry;
 use crate::tree::{Located, Tree};
 use go_compat::yaml::decode::{Spanned, items};
@@ -532,15 +532,14 @@ fn after_denial(case: &Case<'_>, at: usize, landing: &Landing) -> Vec<Candidate>
 
 /// The first entry that would name the user, and the first group that has access.
 fn entries(tree: &Tree, decision: &Decision, at: usize) -> Vec<Candidate> {
-    let remedies = remedy::remedies(tree, decision);
-    let join = |remedy: &&Remedy| matches!(remedy, Remedy::Join { .. });
-    let first = [remedies.iter().find(|remedy| !join(remedy)), remedies.iter().find(join)];
-    let candidate = |remedy: &Remedy| {
+    let (joins, others): (Vec<_>, Vec<_>) =
+        remedy::remedies(tree, decision).partition(|remedy| remedy.kind == RemedyKind::Join);
+    let candidate = |remedy: Remedy| {
         let command = remedy.command().filter(|_| remedy.needs_webhook());
         let command = command.map(|command| format!(": `{command}`")).unwrap_or_default();
-        Candidate::new(remedy.change(), format!("{remedy}{command}"), at)
+        Candidate::new(remedy.change, remedy.message + &command, at)
     };
-    first.into_iter().flatten().map(candidate).collect()
+    others.into_iter().take(1).chain(joins.into_iter().take(1)).map(candidate).collect()
 }
 
 fn is_leaf(tree: &Tree, path: &str) -> bool {

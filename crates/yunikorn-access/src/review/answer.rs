@@ -12,7 +12,7 @@ use super::GROUP;
 use super::request::{AccessAction, AccessRequest};
 use crate::application::{self, Verb};
 use crate::decide::{Decision, decide, explain, sentence, visible, yes};
-use crate::remedy::first_remedy;
+use crate::remedy::remedies;
 use crate::subject::Subject;
 use crate::tree::GrantingEntry;
 use crate::tree::Scheduler;
@@ -255,7 +255,8 @@ fn denied(tree: &Tree, decision: &Decision) -> Answer {
         let miss = &step.near_misses.first()?.message;
         Some(format!("; about the {} of {}: {miss}", step.acl.key(), step.queue))
     });
-    let remedy = first_remedy(tree, decision).map(|remedy| format!("; what would help: {remedy}"));
+    let remedy = remedies(tree, decision).next();
+    let remedy = remedy.map(|remedy| format!("; what would help: {}", remedy.message));
     let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
     Answer::deny(decision.clause(), &why)
 }

@@ -5,7 +5,7 @@ use crate::output::format::{Table, UNTIL};
 use crate::source::request;
 use queuewarden_api::answer::{Answers, DecisionAnswer};
 use yunikorn_access::decide::Decision;
-use yunikorn_access::{Remedy, Tree, remedies};
+use yunikorn_access::remedy::{Remedy, RemedyKind};
 
 /// Formats the answer for people: the reason, the question, each ACL, and changes that would allow it. The
 /// groups of the user were named, or `resolved`.
@@ -19,14 +19,13 @@ pub(super) fn text(
     let reason = visible_lines(&format!("{verdict}: {}", answer.reason), 0, width);
     let remedies = answer.remedies.iter().map(|remedy| &remedy.message);
     let page = page(&reason, &facts(answers, answer, resolved), &steps(answers, decision), remedies, width);
-    page + &command(answers.tree, decision).unwrap_or_default()
+    page + &command(&answer.remedies).unwrap_or_default()
 }
 
 /// Names the command that makes the first grant among the remedies, and those that a name needs which no ACL
 /// can hold.
-fn command(tree: &Tree, decision: &Decision) -> Option<String> {
-    let remedies = remedies(tree, decision);
-    let (number, grant) = (1..).zip(&remedies).find(|(_, remedy)| matches!(remedy, Remedy::Grant { .. }))?;
+fn command(remedies: &[Remedy]) -> Option<String> {
+    let (number, grant) = (1..).zip(remedies).find(|(_, remedy)| remedy.kind == RemedyKind::Grant)?;
     let mut text = format!("\n`{}` does number {number}.\n", grant.command()?);
     if grant.needs_webhook() {
         text.push_str(WEBHOOK);
