@@ -110,13 +110,13 @@ impl Side {
     }
 
     fn allows(&self, action: Option<Verb>, who: &Subject) -> bool {
-        let (queue, identity) = (self.queue.as_str(), who.identity());
+        let (tree, queue, identity) = (&self.tree, self.queue.as_str(), &who.identity());
         match action {
             Some(verb) => {
-                let question = Request { verb, target: "", application: &self.application, queue };
-                decide(&self.tree, question, &identity).allowed()
+                let application = &self.application;
+                decide(Request { tree, identity, verb, target: "", application, queue }).allowed()
             }
-            None => decide::decide(&self.tree, Right::Submit, queue, &identity).allowed(),
+            None => decide::decide(tree, Right::Submit, queue, identity).allowed(),
         }
     }
 }

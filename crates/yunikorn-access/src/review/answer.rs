@@ -279,8 +279,8 @@ impl Application {
     /// Decides about an action on it by the rules of its dialect; a target is the queue to move it to.
     pub(crate) fn answer(&self, tree: &Tree, (verb, target): (Verb, &str), identity: &Identity) -> Answer {
         let Self { acl, queue } = self;
-        let question = application::Request { verb, target, application: acl, queue };
-        let decision = application::decide(tree, question, identity);
+        let request = application::Request { tree, identity, verb, target, application: acl, queue };
+        let decision = application::decide(request);
         let sentence = application::sentence(tree, &decision);
         let why = format!("the application of {} in {queue}: {sentence}", acl.owner);
         let clause = decision.clause();

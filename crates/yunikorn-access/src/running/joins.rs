@@ -89,11 +89,11 @@ impl OwnerPod {
 
 /// The reason why a pod may not join an application, as the object of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Objection {
-    /// It belongs to another user or namespace.
-    OfOthers(String),
-    /// It is not known whose it is.
-    Unknown(String),
+pub struct Objection {
+    /// The application and the reason.
+    pub application: String,
+    /// True if it belongs to another user or namespace; false if it is not known whose it is.
+    pub is_certain: bool,
 }
 
 impl Running {
@@ -161,8 +161,9 @@ impl Running {
         let (owner, elsewhere, ended) = match standing {
             Standing::Free => return None,
             Standing::Unknown(why) => {
-                let whose = format!("application {id}, and whether another user runs it is not known: {why}");
-                return Some(Objection::Unknown(whose));
+                let application =
+                    format!("application {id}, and whether another user runs it is not known: {why}");
+                return Some(Objection { application, is_certain: false });
             }
             Standing::Taken { owner, namespace: other, ended } => {
                 (owner, other.as_ref().is_some_and(|other| other != namespace), *ended)
@@ -175,16 +176,7 @@ impl Running {
             (true, false) => "runs in another namespace",
             (true, true) => "ran in another namespace less than a minute ago",
         };
-        Some(Objection::OfOthers(format!("application {id}, which {whose}")))
-    }
-}
-
-impl Objection {
-    /// Returns the application and the reason, as the object of a sentence.
-    pub fn words(&self) -> &str {
-        match self {
-            Self::OfOthers(words) | Self::Unknown(words) => words,
-        }
+        Some(Objection { application: format!("application {id}, which {whose}"), is_certain: true })
     }
 }
 

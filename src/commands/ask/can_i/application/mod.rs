@@ -10,7 +10,7 @@ use super::question::{ApplicationArgs, RequestArgs, Show, line};
 use crate::output::{Console, Exit, Failure, format};
 use crate::source::request;
 use crate::source::session::reads_standard_input_once;
-use answer::{ApplicationAnswer, EvaluatedRequirement};
+use answer::ApplicationAnswer;
 use yunikorn::application::Dialect;
 use yunikorn_access::application::{Request, Verb, decide, remedies, sentence};
 
@@ -33,9 +33,10 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
     let answers = session.answers()?;
     let tree = answers.tree;
     let acl = application.acl(console)?;
-    let question = Request { verb, target: move_to, application: &acl, queue: &queue };
-    let decision = decide(tree, question, &identity);
-    let remedies = remedies(tree, question, &identity);
+    let question =
+        Request { tree, identity: &identity, verb, target: move_to, application: &acl, queue: &queue };
+    let decision = decide(question);
+    let remedies = remedies(question);
     let allowed = decision.allowed();
     if show != Show::Nothing {
         if let Some(note) = request::unknown(tree, &queue) {
@@ -44,7 +45,6 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
         if acl.dialect() == Dialect::YuniKorn {
             console.note(UNENFORCED);
         }
-        let requirement = |requirement| EvaluatedRequirement::new(requirement);
         let answer = ApplicationAnswer {
             about: answers.about(),
             verb,
@@ -57,11 +57,11 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
             groups: identity.groups,
             allowed,
             reason: sentence(tree, &decision),
-            requirements: decision.requirements.iter().map(requirement).collect(),
+            requirements: decision.requirements,
             remedies,
         };
         let text = || match show {
-            Show::Everything => text::everything(&answers, &decision, &answer, console.look_out().width),
+            Show::Everything => text::everything(&answers, &answer, console.look_out().width),
             _ => line(allowed, &answer.reason, console.look_out()),
         };
         console.out(&format.show(text, || &answer)?)?;

@@ -7,20 +7,15 @@ use super::answer::ApplicationAnswer;
 use crate::output::format::{Table, UNTIL, visible};
 use crate::source::request;
 use queuewarden_api::answer::Answers;
-use yunikorn_access::application::{Clause, Decision, List, Need, Step, Verb};
+use yunikorn_access::application::{ClauseKind, Need, Step, Verb};
 use yunikorn_access::decide;
 
 /// Returns the answer, the question, every clause, and for a denial the changes that would help.
-pub(super) fn everything(
-    answers: &Answers<'_>,
-    decision: &Decision,
-    answer: &ApplicationAnswer,
-    width: Option<usize>,
-) -> String {
+pub(super) fn everything(answers: &Answers<'_>, answer: &ApplicationAnswer, width: Option<usize>) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = format!("{verdict}: {}\n", visible(&answer.reason));
     let remedies = answer.remedies.iter().map(|remedy| &remedy.words);
-    explanation::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies, width)
+    explanation::page(&reason, &facts(answers, answer), &clauses(answers, answer), remedies, width)
 }
 
 fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
@@ -39,11 +34,11 @@ fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
 }
 
 /// Builds a row for each clause, and for each queue ACL that a clause looks at.
-fn clauses(answers: &Answers<'_>, decision: &Decision) -> Table {
+fn clauses(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
     let mut table = Table::new(["TO", "CLAUSE", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
-    for requirement in &decision.requirements {
+    for requirement in &answer.requirements {
         let mut need = needed(requirement.need);
-        for cells in requirement.steps.iter().flat_map(|step| rows(answers, step)) {
+        for cells in requirement.steps.iter().flat_map(|step| rows(answers, &answer.owner, step)) {
             table.row(iter::once(need).chain(cells.iter().map(String::as_str)));
             need = "";
         }
@@ -73,37 +68,33 @@ fn needed(need: Need) -> &'static str {
     }
 }
 
-fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
+fn rows(answers: &Answers<'_>, owner: &str, step: &Step) -> Vec<[String; 5]> {
     let row =
         |clause: &str, says: &str, result: &str| vec![[clause, says, result, "", ""].map(str::to_owned)];
-    match &step.clause {
-        Clause::Switch(key) if step.granted => row(key, "false", "grants everyone"),
-        Clause::Switch(key) => row(key, "true", "ACLs are asked"),
-        Clause::Owner(owner) if step.granted => row("owner", owner, "grants its owner"),
-        Clause::Owner(owner) => row("owner", owner, "no match"),
-        Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => {
-            row(list.key, &describe(list), &result(list))
+    let (key, text) = (step.setting.unwrap_or_default(), step.text.as_deref().unwrap_or_default());
+    let queue = step.queue.as_deref().unwrap_or_default();
+    match (step.clause, &step.decision) {
+        (ClauseKind::Switch, _) if step.granted => row(key, text, "grants everyone"),
+        (ClauseKind::Switch, _) => row(key, text, "ACLs are asked"),
+        (ClauseKind::Owner, _) if step.granted => row("owner", owner, "grants its owner"),
+        (ClauseKind::Owner, _) => row("owner", owner, "no match"),
+        (ClauseKind::ClusterAdministrators | ClauseKind::ApplicationAcl, _) => {
+            // Quoted, because its spaces matter.
+            let default = if step.set == Some(true) { "" } else { " (default)" };
+            let result = step.entry.as_ref().map(|entry| format!("grants {entry}"));
+            let says = explanation::quoted(text) + default;
+            row(key, &says, result.as_deref().unwrap_or("no match"))
         }
-        Clause::NoQueue(queue) => row("queue", queue, "there is none"),
-        Clause::Queue(decision) if decision.steps.is_empty() => {
-            row(decision.right.verb(), &decision.path, &answers.reason(decision))
+        (_, Some(decision)) if decision.steps.is_empty() => {
+            row(decision.right.verb(), queue, &answers.reason(decision))
         }
-        Clause::Queue(decision) => {
+        (_, Some(decision)) => {
             let row = |step: &decide::Step| {
                 let [says, result, written, until] = explanation::cells(answers, step);
                 [format!("{} of {}", step.acl.key(), step.queue), says, result, written, until]
             };
             decision.steps.iter().map(row).collect()
         }
+        (_, None) => row("queue", queue, "there is none"),
     }
-}
-
-/// Quotes the text, because its spaces matter.
-fn describe(list: &List) -> String {
-    let text = explanation::quoted(&list.text);
-    if list.set { text } else { format!("{text} (default)") }
-}
-
-fn result(list: &List) -> String {
-    list.entry.as_ref().map_or_else(|| "no match".to_owned(), |entry| format!("grants {entry}"))
 }
