@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use queuewarden::commands::ask::can_i::application::answer::ApplicationAnswer;
+use queuewarden::commands::ask::can_i::application::ApplicationAnswer;
 use queuewarden::commands::ask::place::answer::PlaceAnswer;
 use queuewarden::commands::ask::whoami::WhoamiAnswer;
 #[cfg(feature = "import")]

@@ -10,10 +10,9 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::codes;
 use super::export::{self, Exported};
 use super::xml::{self, Text};
-use super::{FileDiagnostic, Location};
+use super::{FileDiagnostic, Location, codes};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use yunikorn::application::yarn_acl::trim;
 

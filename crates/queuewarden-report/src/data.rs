@@ -14,8 +14,7 @@ use yunikorn::acl::Match;
 use yunikorn::right::{AclKey, Right};
 use yunikorn_access::QueueSet;
 use yunikorn_access::lint::Finding;
-use yunikorn_access::reach::granted_on;
-use yunikorn_access::reach::{all_named, starts};
+use yunikorn_access::reach::{all_named, granted_on, starts};
 use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::{Grants, Node, Origin, QueueId, Tree};
 

@@ -5,8 +5,7 @@
 //! validators.
 //!
 //! * [`changes`](mod@changes): the last changes and their authors.
-//! * [`outside`](mod@outside): the objects outside their time.
-//! * [`without_effect`](mod@without_effect): the objects that change nothing.
+//! * [`without_effect`](mod@without_effect): the objects that change nothing, or nothing now.
 //! * [`data`]: the report as JSON.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
@@ -14,7 +13,6 @@
 pub mod changes;
 pub mod data;
 pub mod diagram;
-pub mod outside;
 pub mod page;
 #[cfg(test)]
 mod tests;
@@ -22,8 +20,7 @@ pub mod without_effect;
 
 pub use changes::{ReportChange, changes};
 pub use data::{Made, Report, ReportCluster};
-pub use outside::{ReportOutside, outside};
-pub use without_effect::{ReportWithoutEffect, without_effect};
+pub use without_effect::{ReportOutside, ReportWithoutEffect, outside, without_effect};
 
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_bool::go_bool;
@@ -64,7 +61,8 @@ fn number(tree: &Tree, target: &(String, QueuePath)) -> Option<usize> {
     tree.find(&target.1).filter(|_| is_here(tree, target)).map(QueueId::index)
 }
 
-/// Returns the findings, errors first, then by the queues.
+/// Returns the findings, errors first, then by the queues: those about the text, the linter's, those about the
+/// admission settings, and the names of the tree that these settings trust.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     let acl_spans = acl_spans(text.partition);
     let of_text = text.diagnostics.iter().map(|(origin, diagnostic)| {
@@ -76,25 +74,14 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
             diagnostic: diagnostic.clone(),
         }
     });
-    let mut all: Vec<Finding> =
-        of_text.chain(linted(tree, &Known::default(), &text.risks, &text.admission)).collect();
+    let about_settings =
+        |(origin, diagnostic)| Finding { queue: None, right: None, origin: Some(origin), diagnostic };
+    let of_settings = text.risks.iter().cloned().chain(trusted(tree, &text.admission)).map(about_settings);
+    let of_tree = lint(tree, &Known::default());
+    let mut all: Vec<Finding> = of_text.chain(of_tree).chain(of_settings).collect();
     // The sort is stable: the findings about one queue stay in their order.
     all.sort_by_key(|finding| (!finding.diagnostic.is_error(), finding.queue));
     all
-}
-
-/// Returns the findings about what `YuniKorn` accepts: the linter's in the order of the queues, then `risks`,
-/// the findings about the admission settings, then the names of the tree that these settings trust.
-pub fn linted(
-    tree: &Tree,
-    known: &Known,
-    risks: &[(Origin, Diagnostic)],
-    admission: &[(&'static str, String, Origin)],
-) -> Vec<Finding> {
-    let about_settings =
-        |(origin, diagnostic)| Finding { queue: None, right: None, origin: Some(origin), diagnostic };
-    let of_admission = risks.iter().cloned().chain(trusted(tree, admission)).map(about_settings);
-    lint(tree, known).into_iter().chain(of_admission).collect()
 }
 
 /// Returns the findings about names of the tree that the admission settings trust.

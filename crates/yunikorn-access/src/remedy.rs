@@ -6,6 +6,7 @@
 //! are not counted here. Groups that administer least come first. Never `*`.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::{iter, slice};
 
 use schemars::JsonSchema;
@@ -13,12 +14,10 @@ use serde::Serialize;
 
 use super::alias::{self, Kind};
 use super::change::{Case, Change};
-use super::decide::in_another_case;
-use super::decide::{Decision, Step};
+use super::decide::{Decision, Step, in_another_case};
 use super::reach::{granted_on, reached_by};
 use super::subject::Subject;
-use super::tree::GrantingEntry;
-use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
+use super::tree::{GrantingEntry, Grants, Located, Node, Origin, QueueId, Tree};
 use yunikorn::acl::Match;
 use yunikorn::queue::{QueuePath, lowered, nearest};
 use yunikorn::right::{AclKey, Right};
@@ -68,9 +67,13 @@ pub enum RemedyKind {
     Rename,
 }
 
-/// Describes a grant of a right on a queue.
-fn grant_message(remedy: &Remedy, right: Right, subject: &Subject) -> String {
-    let Remedy { queue, objects, extend, opens, .. } = remedy;
+/// Describes a grant of a right on a queue, by one of these objects or by a new one.
+fn grant_message(
+    (queue, right): (&QueuePath, Right),
+    subject: &Subject,
+    (objects, extend): (&[Origin], bool),
+    opens: usize,
+) -> String {
     let grant = match account(subject) {
         Some((namespace, name)) => {
             let account = format!("{namespace}:{name}");
@@ -115,13 +118,20 @@ fn shell(word: &str) -> Cow<'_, str> {
 
 impl Remedy {
     /// A change that grants nothing.
-    fn new(kind: RemedyKind, queue: &QueuePath, change: Change, message: String) -> Self {
+    fn new(
+        kind: RemedyKind,
+        queue: &QueuePath,
+        entry: Option<(Right, Subject)>,
+        change: Change,
+        message: String,
+    ) -> Self {
+        let (right, subject) = entry.unzip();
         Self {
             kind,
             message,
             queue: queue.clone(),
-            acl: None,
-            subject: None,
+            acl: right.map(Into::into),
+            subject,
             objects: Vec::new(),
             extend: false,
             opens: 0,
@@ -195,11 +205,8 @@ fn renamed(tree: &Tree, decision: &Decision) -> Option<Remedy> {
         let message =
             format!("use the name {name}, which the {} of queue {} has", step.acl.key(), step.queue);
         let change = Change::Rename { user: name.to_owned() };
-        Some(Remedy {
-            acl: Some(step.acl.into()),
-            subject: Some(Subject::User(name.to_owned())),
-            ..Remedy::new(RemedyKind::Rename, &step.queue, change, message)
-        })
+        let entry = (step.acl, Subject::User(name.to_owned()));
+        Some(Remedy::new(RemedyKind::Rename, &step.queue, Some(entry), change, message))
     })
 }
 
@@ -241,7 +248,7 @@ fn request_access(tree: &Tree, decision: &Decision, queue: QueueId) -> Option<Re
     GrantingEntry::find(tree, decision.right, queue, &decision.identity)?;
     let node = tree.node(queue).filter(|node| serves(decision.right, node))?;
     let change = Change::Ask { queue: node.path.to_string() };
-    Some(Remedy::new(RemedyKind::Ask, &node.path, change, format!("ask for queue {}", node.path)))
+    Some(Remedy::new(RemedyKind::Ask, &node.path, None, change, format!("ask for queue {}", node.path)))
 }
 
 fn grants<'a>(
@@ -259,27 +266,16 @@ fn grants<'a>(
     let extend = objects.is_empty() && !acl.is_nobody();
     let grant = move |subject: Subject| {
         let change = Change::Grant { queue: node.path.clone(), right, subject: subject.clone() };
-        let remedy = Remedy {
-            acl: Some(right.into()),
-            objects: objects.clone(),
-            extend,
-            opens,
-            ..Remedy::new(RemedyKind::Grant, &node.path, change, String::new())
-        };
-        let message = grant_message(&remedy, right, &subject);
-        Remedy { message, subject: Some(subject), ..remedy }
+        let message = grant_message((&node.path, right), &subject, (&objects, extend), opens);
+        let remedy = Remedy::new(RemedyKind::Grant, &node.path, Some((right, subject)), change, message);
+        Remedy { objects: objects.clone(), extend, opens, ..remedy }
     };
     let user = Some(&identity.user).filter(|user| alias::can_be_granted(Kind::User, user));
-    let mut groups: Vec<&String> = Vec::new();
-    for group in
-        identity.groups.iter().filter(|group| Kind::Group.is_plain(group) && **group != identity.user)
-    {
-        if groups.len() < MOST && !groups.contains(&group) {
-            groups.push(group);
-        }
-    }
     let user = user.cloned().map(Subject::User);
-    let groups = groups.into_iter().cloned().map(Subject::Group);
+    let mut known = HashSet::new();
+    let is_offered = |group: &&String| Kind::Group.is_plain(group) && **group != identity.user;
+    let groups = identity.groups.iter().filter(is_offered).filter(move |group| known.insert(*group));
+    let groups = groups.take(MOST).cloned().map(Subject::Group);
     let joins = iter::once_with(move || joins(tree, decision)).flatten();
     user.map(grant.clone()).into_iter().chain(joins).chain(groups.map(grant))
 }
@@ -319,11 +315,9 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     let join = |(group, step): (&str, &Step)| {
         let (key, queue) = (step.acl.key(), &step.queue);
         let message = format!("add the user to group {group}, which the {key} of queue {queue} names");
-        Remedy {
-            acl: Some(step.acl.into()),
-            subject: Some(Subject::Group(group.to_owned())),
-            ..Remedy::new(RemedyKind::Join, queue, Change::Join { group: group.to_owned() }, message)
-        }
+        let entry = (step.acl, Subject::Group(group.to_owned()));
+        let change = Change::Join { group: group.to_owned() };
+        Remedy::new(RemedyKind::Join, queue, Some(entry), change, message)
     };
     groups.into_iter().take(MOST).map(join).collect()
 }

@@ -122,8 +122,7 @@ mod tests {
     use crate::decide::{Step, explain};
     use crate::reach::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
-    use crate::tree::Origin;
-    use crate::tree::{GrantingEntry, TextLocation};
+    use crate::tree::{GrantingEntry, Origin, TextLocation};
     use proptest::prelude::*;
     use yunikorn::acl;
     use yunikorn::identity::Identity;

@@ -19,10 +19,9 @@ use yunikorn::application::settings::{SparkList, Written};
 use yunikorn::application::{ApplicationAcl, Dialect, OwnRules, Rules, properties};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::Tree;
 use yunikorn_access::application::{Request, Verb, decide};
-use yunikorn_access::decide;
 use yunikorn_access::subject::Subject;
+use yunikorn_access::{Tree, decide};
 
 /// Most names that are compared.
 const MAX_SUBJECTS: usize = 20_000;

@@ -12,10 +12,9 @@ use crate::{FileDiagnostic, Location, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::List;
 use yunikorn::acl::lint::MAX_FINDINGS;
-use yunikorn::application::carry;
 use yunikorn::application::properties::{self, Property};
 use yunikorn::application::settings::{KEYS, SparkRules};
-use yunikorn::application::{Dialect, Rules, codes as application_codes};
+use yunikorn::application::{Dialect, Rules, carry, codes as application_codes};
 
 /// Largest file that is read, in bytes.
 const MAX_TEXT: usize = 8 << 20;

@@ -17,11 +17,11 @@ use yunikorn::admission::request::USER_INFO;
 #[derive(Debug, Clone, Default)]
 pub struct Running {
     /// The pod that makes the request, by its own token.
-    creator: Option<Arc<Pod>>,
+    pub(super) creator: Option<Arc<Pod>>,
     /// The pods that own the placeholder, if the request creates one.
-    owners: Vec<Arc<Pod>>,
+    pub(super) owners: Vec<Arc<Pod>>,
     /// The applications that the request names.
-    named: BTreeMap<String, Standing>,
+    pub(super) named: BTreeMap<String, Standing>,
 }
 
 /// The pods and applications that a request names.
@@ -97,14 +97,6 @@ pub struct Objection {
 }
 
 impl Running {
-    pub(super) fn new(
-        named: BTreeMap<String, Standing>,
-        creator: Option<Arc<Pod>>,
-        owners: Vec<Arc<Pod>>,
-    ) -> Self {
-        Self { creator, owners, named }
-    }
-
     /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request, if it is in this
     /// namespace.
     pub fn creators_user_info(&self, namespace: &str) -> Option<&str> {

@@ -6,8 +6,7 @@ use crate::application::Verb;
 use crate::review::request::ResourceAttributes;
 use crate::review::{AccessAction, AccessRequest, Answer, Opinion, answer};
 use crate::testing::{known, later, parsed, tree};
-use yunikorn::admission::request::{QUEUE, SPARK_APP_SELECTOR as SPARK};
-use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::admission::request::{QUEUE, SPARK_APP_SELECTOR as SPARK, USER_INFO, USERNAME};
 use yunikorn::identity::{Identity, NoResolver};
 use yunikorn::version::Version;
 

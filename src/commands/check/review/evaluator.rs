@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::sorted::ReviewedCluster;
-use crate::output::diagnostic;
-use crate::output::{Console, Failure};
+use crate::output::{Console, Failure, diagnostic};
 use crate::source::configuration::Configuration;
 use crate::source::files::FileSource;
 use crate::source::identity::IdentityArgs;
@@ -15,8 +14,7 @@ use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
 use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
 use yunikorn::version::Version;
 use yunikorn_access::review::{AccessRequest, Answer, Opinion, answer};
-use yunikorn_access::tree::Scheduler;
-use yunikorn_access::tree::Tree;
+use yunikorn_access::tree::{Scheduler, Tree};
 
 /// Answers reviews.
 pub(super) struct Evaluator {

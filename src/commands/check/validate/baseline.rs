@@ -1,14 +1,13 @@
 //! Known findings: a former output of `-o sarif`, given with `--baseline`. A warning in it is not reported
 //! again, wherever it is in its file now.
 
-use crate::output::text;
+use crate::output::{Console, Failure, sarif, text};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::output::text::{Source, SourceDiagnostic};
-use crate::output::{Console, Failure, sarif};
 use crate::source::input::source;
 use go_compat::diag::{Severity, plural};
 

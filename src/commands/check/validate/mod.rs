@@ -9,7 +9,7 @@ pub mod baseline;
 pub mod fix;
 pub mod population;
 
-use crate::source::validate::each;
+use crate::source::validate::{cross, each, trees};
 use std::path::PathBuf;
 
 use crate::output::console::{Look, wrapped};
@@ -25,7 +25,6 @@ use crate::source::input::object::Kind;
 use crate::source::session::{FileArgs, SourceArgs};
 use crate::source::suppressions::Suppressions;
 use crate::source::times::clock;
-use crate::source::validate::{cross, trees};
 use ahead::AheadArgs;
 use baseline::BaselineArgs;
 use go_compat::diag::Severity;

@@ -1,22 +1,58 @@
 //! Questions about applications, for `can-i` and `explain`: who may view, modify, kill or move one, or read
 //! its logs.
 //!
-//! * [`answer`]: output for programs; `text`: output for people.
+//! Output for programs is under the schema `docs/schema/application.json`; `text` is output for people.
 
-pub mod answer;
 mod text;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::question::{ApplicationArgs, RequestArgs, Show, line};
 use crate::output::{Console, Exit, Failure, format};
 use crate::source::request;
 use crate::source::session::reads_standard_input_once;
-use answer::ApplicationAnswer;
+use queuewarden_api::answer::About;
 use yunikorn::application::Dialect;
-use yunikorn_access::application::{Request, Verb, decide, remedies, sentence};
+use yunikorn_access::application::{Remedy, Request, Requirement, Verb, decide, remedies, sentence};
 
 /// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
 const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
     queuewarden's rule its owner may, and who administers its queue";
+
+/// The answer to `can-i` and `explain` about an application.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationAnswer {
+    /// The configuration that was read.
+    #[serde(flatten)]
+    pub about: About,
+    /// The requested action.
+    pub verb: Verb,
+    /// The application's name; null when none was given.
+    pub application: Option<String>,
+    /// The user that it runs as.
+    pub owner: String,
+    /// The queue it is in.
+    pub queue: String,
+    /// The queue to move it to; null for other verbs.
+    pub target: Option<String>,
+    /// The dialect of the rules: `yunikorn`, `yarn-hadoop`, `yarn-cloudera` or `spark`.
+    pub dialect: String,
+    /// The user.
+    pub user: String,
+    /// The groups that were assumed for the user.
+    pub groups: Vec<String>,
+    /// True if access is allowed.
+    pub allowed: bool,
+    /// The reason, in one sentence.
+    pub reason: String,
+    /// The requirements in the order they were evaluated; all of them must be met. Those after the first that
+    /// is not met were not evaluated.
+    pub requirements: Vec<Requirement>,
+    /// Changes that would allow it, the smallest first; empty if it is allowed, and if nothing would help.
+    pub remedies: Vec<Remedy>,
+}
 
 /// Answers a question about an action on an application.
 ///

@@ -3,7 +3,7 @@
 use crate::output::explanation;
 use std::iter;
 
-use super::answer::ApplicationAnswer;
+use super::ApplicationAnswer;
 use crate::output::format::{Table, UNTIL, visible};
 use crate::source::request;
 use queuewarden_api::answer::Answers;
