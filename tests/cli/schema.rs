@@ -10,7 +10,7 @@ use queuewarden::commands::ask::place::answer::PlaceAnswer;
 use queuewarden::commands::ask::whoami::WhoamiAnswer;
 #[cfg(feature = "import")]
 use queuewarden::commands::change::import::answer::ImportAnswer;
-use queuewarden::commands::check::test::answer::TestAnswer;
+use queuewarden::commands::check::test::TestAnswer;
 use queuewarden::commands::operate::check::CheckAnswer;
 use queuewarden::commands::operate::history::HistoryAnswer;
 use queuewarden::commands::operate::status::StatusAnswer;

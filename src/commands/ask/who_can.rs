@@ -49,7 +49,8 @@ pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
     }
     let answer = WhoCanList { about: answers.about(), found };
     let grantees = &answer.found.grantees;
-    args.output.print(console, &answer, |wide| table(grantees, wide), || names(grantees))?;
+    let names = || grantees.iter().map(|grantee| grantee.subject.path() + "\n").collect();
+    args.output.print(console, &answer, |wide| table(grantees, wide), names)?;
     Ok(Exit::yes(!grantees.is_empty()))
 }
 
@@ -67,8 +68,4 @@ fn table(grantees: &[Grantee], wide: bool) -> Table {
         }
     }
     table
-}
-
-fn names(grantees: &[Grantee]) -> String {
-    grantees.iter().map(|grantee| grantee.subject.path() + "\n").collect()
 }
