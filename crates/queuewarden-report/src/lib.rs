@@ -4,23 +4,21 @@
 //! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
 //! validators.
 //!
-//! * [`changes`](mod@changes): the last changes and their authors.
-//! * [`without_effect`](mod@without_effect): the objects that change nothing, or nothing now.
+//! * [`objects`]: the last changes and their authors, the objects outside their time, and those that change
+//!   nothing.
 //! * [`data`]: the report as JSON.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
 
-pub mod changes;
 pub mod data;
 pub mod diagram;
+pub mod objects;
 pub mod page;
 #[cfg(test)]
 mod tests;
-pub mod without_effect;
 
-pub use changes::{ReportChange, changes};
 pub use data::{Made, Report, ReportCluster};
-pub use without_effect::{ReportOutside, ReportWithoutEffect, outside, without_effect};
+pub use objects::{ReportChange, ReportOutside, ReportWithoutEffect, changes, outside, without_effect};
 
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_bool::go_bool;
