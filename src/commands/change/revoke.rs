@@ -1,6 +1,6 @@
 //! `queuewarden revoke`: takes users and groups out of the objects that name them.
 
-use crate::source::comparison;
+use crate::source::{apply, comparison, request};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -12,7 +12,6 @@ use crate::source::entries::{self, Found};
 use crate::source::session::{Session, SourceArgs};
 use crate::source::subjects::{SubjectArgs, covers};
 use crate::source::validate::checked;
-use crate::source::{apply, request};
 use go_compat::diag::plural;
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_plan::entries::{Entry, Names, Place, delegated, deletable, grants_nobody};

@@ -11,7 +11,6 @@ use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::Answers;
 use queuewarden_plan::{admission_settings, field_of as setting_of, risks};
 use queuewarden_report::trusted;
 use yunikorn::admission;
@@ -44,10 +43,9 @@ pub fn of_files(given: &FileSource, known: &Known, sources: &mut Vec<Source>) ->
         let admission = admission_settings(&configuration.rendered.context.settled);
         for tree in &configuration.view.trees {
             queues = queues.saturating_add(tree.queues().len());
-            let answers = Answers { source: configuration.name(), tree };
             found.extend(linted(&configuration, tree, known).into_iter().map(|finding| {
                 let shown = placed(objects, sources, &configuration, &finding);
-                located(&answers, &finding, shown)
+                located(tree, &finding, shown)
             }));
             for (origin, diagnostic) in trusted(tree, &admission) {
                 let pair = pair.and_then(|pair| pairs.get(pair));
@@ -69,10 +67,9 @@ pub fn of_cluster(configuration: &Configuration, known: &Known, sources: &mut Ve
     let (objects, settled) = (HashMap::new(), &configuration.rendered.context.settled);
     let admission = admission_settings(settled);
     for tree in &configuration.view.trees {
-        let answers = Answers { source: configuration.name(), tree };
         found.extend(linted(configuration, tree, known).into_iter().map(|finding| {
             let shown = placed(&objects, sources, configuration, &finding);
-            located(&answers, &finding, shown)
+            located(tree, &finding, shown)
         }));
         found.extend(trusted(tree, &admission).into_iter().map(|risk| Found::from(of_settings(risk))));
     }
@@ -140,8 +137,8 @@ fn linted(configuration: &Configuration, tree: &Tree, known: &Known) -> Vec<Find
     found
 }
 
-fn located(answers: &Answers<'_>, finding: &Finding, shown: SourceDiagnostic) -> Found {
-    let queue = finding.queue.map(|queue| answers.tree.path(queue).to_string());
+fn located(tree: &Tree, finding: &Finding, shown: SourceDiagnostic) -> Found {
+    let queue = finding.queue.map(|queue| tree.path(queue).to_string());
     Found { shown, queue, acl: finding.right.map(Into::into) }
 }
 

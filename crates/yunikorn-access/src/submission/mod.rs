@@ -219,19 +219,14 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
         return None;
     }
     let (kind, shown) = (&applied.request.kind, quoted(&user));
-    let decision = match world.running.objection(&id, namespace, &user)? {
-        Objection::Unknown(application) => {
-            Decision::undecided("application", &format!("this {kind} of user {shown} names {application}"))
-        }
-        Objection::OfOthers(application) => {
-            let reason = format!(
-                "this {kind} of user {shown} names {application}: YuniKorn would run it in that one's queue, \
-                 whatever its ACLs say"
-            );
-            Decision::new(Outcome::Refused, "application", &reason)
-        }
+    let Objection { application, is_certain } = world.running.objection(&id, namespace, &user)?;
+    let (outcome, and) = if is_certain {
+        (Outcome::Refused, ": YuniKorn would run it in that one's queue, whatever its ACLs say")
+    } else {
+        (Outcome::Undecided, "")
     };
-    Some(decision.about(&user))
+    let reason = format!("this {kind} of user {shown} names {application}{and}");
+    Some(Decision::new(outcome, "application", &reason).about(&user))
 }
 
 /// Returns whether it is a placeholder that `YuniKorn` makes by an account that may set names. Its admission

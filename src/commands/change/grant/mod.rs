@@ -2,9 +2,9 @@
 
 mod delegated;
 
-use crate::source::comparison;
 use crate::source::subjects::{SubjectArgs, covers};
 use crate::source::validate::checked;
+use crate::source::{apply, comparison, request};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use crate::source::configuration::ObjectChange;
 use crate::source::input::object::is_name;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::{self, Typed, clock};
-use crate::source::{apply, request};
 use queuewarden_api::convert;
 use queuewarden_plan::snapshot::{BaseAcl, QueueAclSpec};
 use queuewarden_plan::{ObjectRef, ResourceKind};
