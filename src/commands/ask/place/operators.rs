@@ -348,3 +348,32 @@ fn unknown(object: &Value) -> &'static [&'static str] {
         _ => &[],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// A new example is of no use to `place` before it is listed, and a new path before it has a role.
+    #[test]
+    fn every_example_of_an_operator_is_known() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/operators");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut names: Vec<_> =
+            files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+        names.sort();
+        let mut known = FILES.map(|(file, _)| file);
+        known.sort_unstable();
+        assert_eq!(names, known);
+        for (file, text) in FILES {
+            let policy = serde_saphyr::from_multiple::<Value>(text).unwrap().remove(0);
+            let settings = Settings::deserialize(&policy["spec"]["userInfo"]).unwrap();
+            for Template { group, resource, path, .. } in settings.templates {
+                assert_eq!(role(&path).is_none(), path.ends_with("spec.podTemplate"), "{path}");
+                let operator = Operator::of(&group, &resource).unwrap();
+                assert_eq!(operator.file, file, "{resource}");
+                assert!(operator.account.starts_with("system:serviceaccount:"), "{file}");
+            }
+        }
+    }
+}
