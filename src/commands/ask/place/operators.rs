@@ -15,8 +15,8 @@ use yunikorn_access::user_info::{Settings, Template};
 /// The label of an application that Spark names when it starts.
 const BY_SPARK: &str = "spark-(made-by-spark-submit)";
 
-/// The files of `examples/operators` with their names. Each lets an operator pass on names: its last account
-/// creates the pods, whose templates are at the paths, those of the first pod of an application first.
+/// The files of `examples/operators`, by their names. A file has the accounts of an operator, of which the
+/// last one creates the pods, and the paths to their templates, that of an application's first pod first.
 const FILES: [(&str, &str); 6] = [
     ("spark-operator", include_str!("../../../../examples/operators/spark-operator.yaml")),
     ("apache-spark", include_str!("../../../../examples/operators/apache-spark.yaml")),
@@ -26,8 +26,8 @@ const FILES: [(&str, &str); 6] = [
     ("trainer", include_str!("../../../../examples/operators/trainer.yaml")),
 ];
 
-/// The roles of pods, each behind a part of the path to their templates. A template without a role, such as
-/// Flink's `spec.podTemplate`, is of no pod by itself.
+/// Parts of paths, each with the role of the pods whose template is there. A template without a role, such as
+/// Flink's `spec.podTemplate`, describes no pod by itself.
 const ROLES: [(&str, &str); 13] = [
     ("driver", "driver"),
     ("executor", "executor"),
