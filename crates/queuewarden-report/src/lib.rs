@@ -59,8 +59,8 @@ fn number(tree: &Tree, target: &(String, QueuePath)) -> Option<usize> {
     tree.find(&target.1).filter(|_| is_here(tree, target)).map(QueueId::index)
 }
 
-/// Returns the findings, errors first, then by the queues: those about the text, the linter's, those about the
-/// admission settings, and the names of the tree that these settings trust.
+/// Returns the findings, errors first, then by the queues: those about the text, the linter's, those about
+/// the admission settings, and the names of the tree that these settings trust.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     let acl_spans = acl_spans(text.partition);
     let of_text = text.diagnostics.iter().map(|(origin, diagnostic)| {

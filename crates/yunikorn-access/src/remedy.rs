@@ -181,8 +181,8 @@ impl Remedy {
 }
 
 /// The changes that would grant it; none for a decision that grants it, and for the recovery queue, which
-/// nothing opens. Each is computed only when it is read: a denied user may try again and again, and reads only
-/// the first.
+/// nothing opens. Each is computed only when it is read: a denied user may try again and again, and reads
+/// only the first.
 pub fn remedies<'a>(tree: &'a Tree, decision: &'a Decision) -> impl Iterator<Item = Remedy> + 'a {
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
     let candidates: Box<dyn Iterator<Item = Remedy>> = match decides {

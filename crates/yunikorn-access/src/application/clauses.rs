@@ -32,9 +32,10 @@ impl<'a> Request<'a> {
 
     fn clauses(self, need: Need) -> Clauses<'a> {
         let administers = Some((Right::Admin, self.queue));
-        match &self.application.rules {
+        let rules = &self.application.rules;
+        match rules {
             _ if need == Need::Impossible => (Vec::new(), None),
-            rules if need == Need::Target => self.target(rules),
+            _ if need == Need::Target => self.target(rules),
             Rules::YuniKorn(rules) => (self.yunikorn(need, rules), administers),
             // The queue's administrators come last: `ClientRMService.checkAccess` checks them when
             // `ApplicationACLsManager` has denied. For logs it is not called.

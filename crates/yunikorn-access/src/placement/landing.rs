@@ -35,13 +35,11 @@ impl Existing<'_> {
     /// The queue with this path, whatever its case.
     pub(super) fn find(&self, path: &str) -> Option<ExistingQueue> {
         let path = path.to_ascii_lowercase();
-        match self.tree.find_exact(&path).and_then(|id| self.tree.node(id)) {
-            Some(node) => Some(ExistingQueue { leaf: node.is_leaf, draining: false, configured: true }),
-            None => {
-                let live = self.live.get(&path);
-                live.map(|LiveQueue { leaf, draining }| ExistingQueue { leaf, draining, configured: false })
-            }
+        if let Some(node) = self.tree.find_exact(&path).and_then(|id| self.tree.node(id)) {
+            return Some(ExistingQueue { leaf: node.is_leaf, draining: false, configured: true });
         }
+        let LiveQueue { leaf, draining } = self.live.get(&path)?;
+        Some(ExistingQueue { leaf, draining, configured: false })
     }
 
     /// The longest beginning of a path that is a queue. The search starts at the top, because below a queue
@@ -181,7 +179,8 @@ pub struct LiveQueue {
 }
 
 /// The queues of a running scheduler beside those of its configuration: those that placement created, and
-/// those that were removed from the configuration while applications run in them; as `/ws/v1/partition/default/queues` lists them.
+/// those that were removed from the configuration while applications run in them. The scheduler lists them at
+/// `/ws/v1/partition/default/queues`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
     queues: BTreeMap<String, LiveQueue>,

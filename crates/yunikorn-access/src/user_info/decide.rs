@@ -95,7 +95,7 @@ impl StrictProfile<'_> {
             (Given::Absent, Given::Absent) => self.missing(site),
             (given, old) if given == old => Ok(End::new(Outcome::Unchanged, "unchanged")),
             (Given::Odd(what), _) => {
-                Err(Refusal::new("form", format!("it is no text but {what}; write {}", FORM)))
+                Err(Refusal::new("form", format!("it is no text but {what}; write {FORM}")))
             }
             (Given::Text(_), Given::Absent) if self.is_kept(site) => Err(kept(USER_INFO)),
             (Given::Text(text), Given::Absent) => self.given(site, text),
@@ -347,5 +347,5 @@ fn kept(key: &str) -> Refusal {
 }
 
 fn not_well_formed(why: &str) -> Refusal {
-    Refusal::new("form", format!("{why}; write {}", FORM))
+    Refusal::new("form", format!("{why}; write {FORM}"))
 }
