@@ -3,7 +3,7 @@
 use crate::source;
 use std::sync::LazyLock;
 
-use super::{assemble, input, validate};
+use super::{files, input, validate};
 use crate::output::format::suggestion;
 use crate::output::reasons;
 use go_compat::diag::{Code, quoted};
@@ -38,7 +38,7 @@ pub fn all() -> Vec<Code> {
         queuewarden_api::config_map::CODES,
         queuewarden_plan::CODES,
         input::CODES,
-        assemble::CODES,
+        files::CODES,
         CODES,
         source::schema::CODES,
         validate::cross::CODES,

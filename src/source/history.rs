@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::cluster::Cluster;
 use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
-use super::files;
 use crate::output::{Console, Failure};
 use queuewarden_api::history::{LABEL, unpack};
 use queuewarden_client::call::{self, call};
@@ -133,8 +132,8 @@ pub(crate) fn configuration(
     let beside =
         Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
     let context = ClusterContext::unchanged(beside);
-    let read = Configuration::new(RenderedText { context, ..RenderedText::alone(text, version) });
-    read.map_err(|refused| files::refuse(&refused, console))
+    let rendered = RenderedText { context, ..RenderedText::alone(text, version) };
+    Configuration::read(rendered, Vec::new(), false, console)
 }
 
 pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &call::CallError) -> Failure {

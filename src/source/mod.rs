@@ -4,11 +4,10 @@
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
 //! * [`configuration`]: the text in the ConfigMaps, or that the operator would write, as trees with origins.
 //! * [`identity`], [`request`]: the user, and the right and queue.
-//! * [`input`], [`assemble`]: files as objects, and what they say together.
+//! * [`input`]: files as objects.
 
 pub mod aliases;
 pub mod apply;
-pub mod assemble;
 pub mod catalog;
 pub mod cluster;
 pub mod comparison;

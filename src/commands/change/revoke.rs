@@ -207,8 +207,9 @@ impl Edits {
         if empty.is_empty() {
             return Ok(());
         }
-        let evaluate =
-            |change: &ObjectChange| session.source.evaluate(args, &found.evidence, change, Console::silent());
+        let evaluate = |change: &ObjectChange| {
+            session.source.evaluate(found.evidence.read.clone(), change, Console::silent())
+        };
         // What cannot be evaluated is not deleted.
         let Ok(kept) = evaluate(&change) else { return Ok(()) };
         let widens = |deleted: &[ObjectRef]| -> Result<bool, Infallible> {
@@ -243,7 +244,7 @@ impl Edits {
             return Ok(session.configuration.clone());
         }
         let change = self.change(&args.source, Console::silent())?;
-        let after = session.source.evaluate(&args.source, &found.evidence, &change, console)?;
+        let after = session.source.evaluate(found.evidence.read.clone(), &change, console)?;
         after.note(Some(&session.configuration), console);
         comparison::show(&session.configuration, &after, console);
         for Edit { object, old, is_deleted, .. } in &self.0 {

@@ -137,8 +137,9 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
 /// Returns who gains and who loses by the object.
 fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table, Failure> {
     let without = ObjectChange { deleted: vec![about], ..ObjectChange::default() };
-    let [with, without] = source.both(args, &without, Console::silent())?;
-    Ok(comparison::compare(&without, &with).1)
+    let (read, quiet) = (source.read(args)?, Console::silent());
+    let with = source.evaluate(read.clone(), &ObjectChange::default(), quiet)?;
+    Ok(comparison::compare(&source.evaluate(read, &without, quiet)?, &with).1)
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {

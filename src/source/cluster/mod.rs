@@ -21,8 +21,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::configuration::{ClusterContext, Configuration, Evidence, ObjectChange, RenderedText, Text};
-use super::{configuration, files, live};
+use super::configuration::{self, ClusterContext, Configuration, RenderedText, Text};
+use super::live;
 use crate::output::{Console, Failure};
 use crate::source::times::clock;
 use go_compat::diag::{Diagnostic, quoted};
@@ -102,49 +102,21 @@ impl Cluster {
     pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
         let mut notes = Vec::new();
         let written = self.runtime.block_on(self.written(args, &mut notes));
-        configuration(written, notes, console)
-    }
-
-    /// Returns the configuration that `YuniKorn` would have after a change of the objects: from its
-    /// ConfigMaps and the current objects, now or at another time.
-    ///
-    /// # Errors
-    /// When any of them cannot be read, or the operator would write nothing.
-    pub fn changed(
-        &self,
-        args: &ClusterArgs,
-        change: &ObjectChange,
-        now: Option<Timestamp>,
-        console: Console,
-    ) -> Result<Configuration, Failure> {
-        let (spec, snapshot) = self.objects(args)?;
-        after(&spec, snapshot, change, now, console)
+        let written = written.inspect_err(|_| console.notes(&notes))?;
+        Configuration::read(written, notes, false, console)
     }
 
     /// Reads the settings and everything that plans depend on.
     ///
     /// # Errors
     /// When any of it cannot be read.
-    pub fn objects(&self, args: &ClusterArgs) -> Result<(ConfigSpec, Snapshot), Failure> {
+    pub fn objects(&self, args: &ClusterArgs) -> Result<Snapshot, Failure> {
         self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
             let spec = of_namespace(settings, args.cluster_namespace.as_deref());
-            let snapshot = self.all(&spec).await?;
-            Ok((spec, snapshot))
+            Ok(of_operator(&spec, self.all(&spec).await?))
         })
-    }
-
-    /// Reads everything that entries are looked for in.
-    ///
-    /// # Errors
-    /// When any of it cannot be read.
-    pub fn evidence(&self, args: &ClusterArgs, now: Option<Timestamp>) -> Result<Evidence, Failure> {
-        let (spec, mut snapshot) = self.objects(args)?;
-        snapshot.now = now.unwrap_or(snapshot.now);
-        let snapshot = of_operator(&spec, snapshot);
-        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
-        Ok(Evidence { spec, snapshot, base })
     }
 
     /// Returns both ConfigMaps as `YuniKorn` merges them.
@@ -503,7 +475,7 @@ fn written_now(
     let attributions = attribution::in_force(&snapshot.queue_acls);
     let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
     Ok(RenderedText {
-        base: configuration::base(snapshot, spec, &key, located),
+        base: configuration::base(snapshot, Some(spec), &key, located),
         attributions,
         over_time,
         ..written
@@ -521,37 +493,14 @@ fn of_operator(spec: &ConfigSpec, mut snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-/// Returns the configuration that `YuniKorn` would have after a change of the objects: now, or at another
-/// time.
+/// Returns the configuration that `YuniKorn` would have with these objects.
 ///
 /// # Errors
 /// When the operator would write nothing.
-pub fn after(
-    spec: &ConfigSpec,
-    snapshot: Snapshot,
-    change: &ObjectChange,
-    now: Option<Timestamp>,
-    console: Console,
-) -> Result<Configuration, Failure> {
+pub fn planned(snapshot: &Snapshot, console: Console) -> Result<Configuration, Failure> {
     let mut notes = Vec::new();
-    let written = written_after(spec, snapshot, change, now, &mut notes);
-    configuration(written, notes, console)
-}
-
-/// Returns what the operator would write after a change of the objects: now, or at another time.
-///
-/// # Errors
-/// When it would write nothing.
-fn written_after(
-    spec: &ConfigSpec,
-    mut snapshot: Snapshot,
-    change: &ObjectChange,
-    now: Option<Timestamp>,
-    notes: &mut Vec<String>,
-) -> Result<RenderedText, Failure> {
-    snapshot.now = now.unwrap_or(snapshot.now);
-    change.apply(&mut snapshot)?;
-    configuration::written(&of_operator(spec, snapshot), spec, located, notes)
+    let written = configuration::written(snapshot, located, &mut notes);
+    Configuration::read(written.inspect_err(|_| console.notes(&notes))?, notes, false, console)
 }
 
 /// Returns whether the operator wrote the text under a key.
@@ -563,22 +512,9 @@ fn is_ours(snapshot: &Snapshot, flat: &Flattened, key: &str) -> bool {
     output.any(|output| managed_keys(output).contains(origin.key.as_str()))
 }
 
-fn located(map: &str, key: &str, text: String) -> Text {
+/// Returns the text of a ConfigMap with its location.
+pub fn located(map: &str, key: &str, text: String) -> Text {
     Text::whole(format!("{map}/{key}"), text)
-}
-
-/// Reads a text as a running `YuniKorn` does; the notes are printed only if that fails.
-fn configuration(
-    written: Result<RenderedText, Failure>,
-    notes: Vec<String>,
-    console: Console,
-) -> Result<Configuration, Failure> {
-    let written = written.inspect_err(|_| console.notes(&notes))?;
-    let configuration = Configuration::new(written).map_err(|refused| {
-        console.notes(&notes);
-        files::refuse(&refused, console)
-    })?;
-    Ok(configuration.with_notes(notes))
 }
 
 fn unusable(problems: &[Diagnostic]) -> Failure {

@@ -11,13 +11,10 @@ use serde_json::Value;
 
 use super::split::{Syntax, split};
 use super::wrapped::{self, Inside, MASK};
-use super::{
-    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, TOO_MANY_DOCUMENTS,
-    UNKNOWN_KIND, ours, value,
-};
+use super::{BAD_NAME, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, TOO_MANY_DOCUMENTS, UNKNOWN_KIND, ours};
 use crate::output::text::{SourceDiagnostic, TEMPLATE};
 use go_compat::diag::{Diagnostic, Replacement, Span, quoted};
-use go_compat::yaml::{self, Node};
+use go_compat::yaml::{self, DUPLICATE_KEY, NOT_JSON, Node, json};
 use queuewarden_api::{GROUP, VERSION};
 use queuewarden_plan::ResourceKind;
 use yunikorn::queue::nearest;
@@ -58,7 +55,10 @@ impl Document {
         let parsed = yaml::parse::parse(part);
         let (value, node) = match syntax {
             // Only for the spans: most JSON is YAML.
-            Syntax::Json => (json(part, range)?, parsed.ok().flatten()),
+            Syntax::Json => {
+                let value = serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))?;
+                (value, parsed.ok().flatten())
+            }
             Syntax::Yaml => match parsed.map_err(|diagnostic| in_file(diagnostic, range))? {
                 Some(node) => (Value::Null, Some(node)),
                 None => return Ok(None),
@@ -84,7 +84,7 @@ impl Document {
     /// When it has no value in JSON. In JSON only a key that occurs twice is an error, which readers accept
     /// and interpret differently.
     pub fn decoded(mut self) -> Result<Self, Diagnostic> {
-        let decoded = self.node.as_ref().map(value::to_json);
+        let decoded = self.node.as_ref().map(json::to_json);
         match decoded {
             Some(Ok(value)) if self.value.is_null() => self.value = value,
             Some(Err(diagnostic)) if self.value.is_null() || diagnostic.code == DUPLICATE_KEY => {
@@ -184,7 +184,7 @@ fn index(node: &Node, pointer: &mut String, large: &mut HashMap<String, HashMap<
     let pairs = node.as_mapping().unwrap_or_default();
     let mut names = HashMap::new();
     for (number, (name, value)) in pairs.iter().enumerate() {
-        if let Ok(name) = value::key(name) {
+        if let Ok(name) = json::key(name) {
             below(&token(&name), value);
             // Of equal names the first is found, as in a small mapping.
             names.entry(name).or_insert(number);
@@ -196,7 +196,7 @@ fn index(node: &Node, pointer: &mut String, large: &mut HashMap<String, HashMap<
 }
 
 fn pair<'a>(node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
-    node.as_mapping()?.iter().find(|(key, _)| value::key(key).is_ok_and(|key| key == name))
+    node.as_mapping()?.iter().find(|(key, _)| json::key(key).is_ok_and(|key| key == name))
 }
 
 /// The kinds that are read.
@@ -247,7 +247,10 @@ impl Object {
 
     /// Returns a finding on the object.
     pub fn finding(&self, diagnostic: Diagnostic) -> SourceDiagnostic {
-        SourceDiagnostic { source: Some(self.document.source), object: Some(self.label()), diagnostic }
+        SourceDiagnostic {
+            object: Some(self.label()),
+            ..SourceDiagnostic::new(self.document.source, diagnostic)
+        }
     }
 }
 
@@ -303,10 +306,6 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
             }
         }
     }
-}
-
-fn json(part: &str, range: Span) -> Result<Value, Diagnostic> {
-    serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))
 }
 
 /// Creates the finding for JSON that is well-formed, and yet cannot be read: half a surrogate pair, a number

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::output::statuses::{ObjectConditions, objects};
 use crate::output::text::SourceDiagnostic;
+use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
 use go_compat::diag::{Code, Diagnostic, Severity};
@@ -36,9 +37,8 @@ const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason:
 /// error of its own is not accepted because of it. Without a valid base, only problems that do not depend on
 /// it count.
 pub fn check(
-    inputs: &Inputs,
+    FileSource { inputs, has_tree, .. }: &FileSource,
     settled: &Settled,
-    has_tree: bool,
     reported: &[SourceDiagnostic],
 ) -> Vec<SourceDiagnostic> {
     let errors = || reported.iter().filter(|finding| finding.diagnostic.is_error());
@@ -56,7 +56,7 @@ pub fn check(
         .all(|condition| condition.status == Status::True);
     let counts = |condition: &Condition| {
         BY_THEMSELVES.iter().any(|reason| condition.has(*reason))
-            || (has_tree && (base_resolved || condition.is(Type::BaseResolved)))
+            || (*has_tree && (base_resolved || condition.is(Type::BaseResolved)))
     };
     let given: BTreeMap<(Kind, &str), &Object> =
         inputs.objects.iter().map(|object| ((object.kind, object.name.as_str()), object)).collect();
@@ -108,11 +108,8 @@ fn finding(
         Some(name) if condition.has(Reason::IdentityWebhookMissing) => object.document.span(&name),
         _ => object.document.span(field_of(status.kind, condition)),
     });
-    SourceDiagnostic {
-        source: object.map(|object| object.document.source),
-        object: None,
-        diagnostic: Diagnostic { severity, ..Diagnostic::error(code, message).at(at) },
-    }
+    let diagnostic = Diagnostic { severity, ..Diagnostic::error(code, message).at(at) };
+    SourceDiagnostic::new(object.map(|object| object.document.source), diagnostic)
 }
 
 /// Returns the JSON pointer of the first name in a `QueueAcl` that only an alias can hold.

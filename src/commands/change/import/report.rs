@@ -75,15 +75,9 @@ pub(super) fn show(texts: &[Source], mut findings: Vec<FileDiagnostic>, messages
     let texts = texts.iter().cloned().enumerate();
     let texts: Vec<Source> =
         texts.map(|(file, text)| if is_other(file) { text.unquoted() } else { text }).collect();
-    let shown: Vec<SourceDiagnostic> = findings
-        .into_iter()
-        .map(|FileDiagnostic { file, diagnostic }| SourceDiagnostic {
-            source: file,
-            object: None,
-            diagnostic,
-        })
-        .collect();
-    let shown: Vec<SourceDiagnostic> = findings::bounded(&shown);
+    let shown = findings.into_iter();
+    let shown = shown.map(|FileDiagnostic { file, diagnostic }| SourceDiagnostic::new(file, diagnostic));
+    let shown = findings::bounded(&shown.collect::<Vec<_>>());
     messages.err(&findings::text(&texts, &shown, messages.look_err()));
     let count = Count::from_findings(&shown);
     if count != Count::default() {

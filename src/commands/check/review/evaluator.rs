@@ -53,7 +53,7 @@ impl Evaluator {
         cluster: ReviewedCluster,
         console: Console,
     ) -> Result<Self, Failure> {
-        let version = given.map_or(Version::Unknown, FileSource::version);
+        let version = given.map_or(Version::Unknown, |given| given.snapshot.version());
         let configuration = match given.map(|given| given.configuration(console)) {
             None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
             // Several trees, of which none was chosen.
@@ -64,7 +64,9 @@ impl Evaluator {
                 Ok(configuration)
             }
         };
-        let (conf, findings) = Conf::from_keys(&given.map(FileSource::keys).unwrap_or_default(), version);
+        let merged = given.map(FileSource::merged).unwrap_or_default();
+        let keys = merged.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+        let (conf, findings) = Conf::from_keys(&keys, version);
         for finding in findings.iter().filter(|finding| finding.is_error()) {
             // The span is in the value of a key, which has no known line in a file.
             let finding = Diagnostic { span: None, ..finding.clone() };

@@ -15,10 +15,10 @@ use crate::output::findings::plural;
 use crate::output::format::{self, Table};
 use crate::output::text::Source;
 use crate::output::{Console, Exit, Failure, diagnostic};
-use crate::source::files::FileSource;
+use crate::source::files::{FileSource, choose_base};
 use crate::source::identity::IdentityArgs;
 use crate::source::input::Inputs;
-use crate::source::{assemble, times};
+use crate::source::times;
 use evaluator::{Answered, Evaluator};
 use sorted::{Batch, ReviewDocument, ReviewForm, Sorted};
 use yunikorn_access::expect::Tally;
@@ -111,8 +111,8 @@ impl ReviewArgs {
             return Ok(None);
         }
         let mut inputs = Inputs::new(sources);
-        assemble::choose_base(&mut inputs, self.base.as_deref())?;
-        FileSource::from_inputs(inputs, self.now, console).map(Some)
+        choose_base(&mut inputs, self.base.as_deref())?;
+        FileSource::new(inputs, self.now).checked(console).map(Some)
     }
 }
 

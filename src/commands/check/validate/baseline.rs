@@ -27,16 +27,15 @@ type Key = [String; 3];
 type Counts = [usize; 2];
 
 impl BaselineArgs {
-    /// Removes the warnings that are known from each list, and notes what is no longer found. `shown` is the
-    /// finding of an element. Returns the part of a summary that counts them: `, 2 in the baseline`.
+    /// Removes the warnings that are known from each list, and notes what is no longer found. Returns the part
+    /// of a summary that counts them: `, 2 in the baseline`.
     ///
     /// # Errors
     /// When the file cannot be read, or is no SARIF.
-    pub fn apply<'l, T: 'l>(
+    pub fn apply<'l>(
         &self,
         sources: &[Source],
-        lists: impl IntoIterator<Item = &'l mut Vec<T>>,
-        shown: impl Fn(&T) -> &SourceDiagnostic,
+        lists: impl IntoIterator<Item = &'l mut Vec<SourceDiagnostic>>,
         console: Console,
     ) -> Result<String, Failure> {
         let Some(path) = &self.baseline else { return Ok(String::new()) };
@@ -44,8 +43,7 @@ impl BaselineArgs {
         let mut removed = 0_usize;
         for list in lists {
             let (all, mut counts) = (list.len(), BTreeMap::<Key, usize>::new());
-            list.retain(|element| {
-                let finding = shown(element);
+            list.retain(|finding| {
                 let key = key(&sarif::result(sources, finding, &folder));
                 let Some([before, now]) = known.get_mut(&key) else { return true };
                 let count = counts.entry(key).or_default();
