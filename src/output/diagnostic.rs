@@ -101,8 +101,8 @@ pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'
     (written == replacement.written).then_some((span, replacement.instead.as_str()))
 }
 
-/// Returns a diagnostic for programs, with `span`: `start` and `end` in bytes from zero, `line` and `column` of
-/// the start in characters from one; null for a diagnostic about the whole.
+/// Returns a diagnostic for programs, with `span`: `start` and `end` in bytes from zero, `line` and `column`
+/// of the start in characters from one; null for a diagnostic about the whole.
 pub fn to_json(diagnostic: &Diagnostic, source: &Source) -> Value {
     let span = diagnostic.span.map(|Span { start, end }| {
         let (line, column) = source.position(start);

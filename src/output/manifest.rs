@@ -105,13 +105,13 @@ pub fn to_yaml(manifests: &[Value]) -> String {
     manifests.iter().map(document).collect::<Vec<_>>().join("---\n")
 }
 
-/// Formats a manifest as YAML: the usual fields first, texts of several lines as `|` blocks. What YAML cannot
-/// hold as Kubernetes reads it, or a terminal would obey, is formatted as JSON, which is YAML and can escape it.
+/// Formats a manifest as YAML: the usual fields first, texts of several lines as `|` blocks. JSON, which is
+/// YAML, takes its place for characters that a terminal would obey, and if kubectl would read other values.
 fn document(manifest: &Value) -> String {
     let options = ser_options! { folded_wrap_chars: usize::MAX };
     let yaml = serde_saphyr::to_string_with_options(&Ordered(manifest), options).unwrap_or_default();
     let lines = yaml.lines().map(|line| if line.trim_matches(' ').is_empty() { "" } else { line });
-    // In a text, an empty line is written with its indentation, which few texts need.
+    // The library indents the empty lines of a block, too.
     let bare: String = lines.flat_map(|line| [line, "\n"]).collect();
     let reads_back = |yaml: &String| {
         let node = parse(yaml).ok().flatten();

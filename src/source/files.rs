@@ -1,5 +1,6 @@
-//! The configuration in files: a queue tree by itself or in `YuniKorn`'s ConfigMaps, and with objects of ours
-//! the text that the operator would make of it. Files become a snapshot as the operator takes it of a cluster.
+//! The configuration in files: a queue tree by itself or in `YuniKorn`'s ConfigMaps, and with objects of
+//! ours the text that the operator would make of it. For that, files become a snapshot as the operator takes
+//! it of a cluster.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

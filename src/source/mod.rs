@@ -9,6 +9,7 @@
 pub mod aliases;
 pub mod apply;
 pub mod catalog;
+pub mod checks;
 pub mod cluster;
 pub mod comparison;
 pub mod configuration;
@@ -19,8 +20,6 @@ pub mod identity;
 pub mod input;
 pub mod installed;
 pub mod live;
-pub mod os_groups;
-pub mod past;
 pub mod request;
 pub mod schema;
 pub mod session;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::cluster::{self, Cluster, ClusterArgs, located};
 use super::configuration::{self, Configuration, Evidence, ObjectChange};
 use super::files::{FileSource, choose_base};
+use super::history::History;
 use super::input::{Inputs, ours, source};
 use super::times;
 use crate::output::findings::plural;
@@ -146,6 +147,48 @@ pub struct SourceArgs {
     /// The cluster, if no file is given.
     #[command(flatten)]
     pub cluster: ClusterArgs,
+}
+
+/// Option for a time in the past.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct PastArgs {
+    /// Answer for this time in the past, from the history of the texts that the operator wrote; a day is its
+    /// beginning, a weekday the last one, and a duration such as 8h goes back
+    #[arg(
+        long, value_name = "TIME", value_parser = times::Typed::parse,
+        conflicts_with_all = ["filename", "base", "live", "now"]
+    )]
+    at: Option<times::Typed>,
+}
+
+impl PastArgs {
+    /// Returns whether a time is given.
+    pub fn is_given(self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Reads the configuration: with the option from the history, and names the revision; otherwise as
+    /// [`SourceArgs::open`].
+    ///
+    /// # Errors
+    /// When there is no configuration to answer questions about, or it is not known what was in force then.
+    pub fn open(self, source: &SourceArgs, console: Console) -> Result<Session, Failure> {
+        let Some(typed) = self.at else { return source.open(console) };
+        let wrong = |why: String| Failure::Usage(format!("--at: {why}"));
+        let now = times::clock();
+        let at = typed.past(now).map_err(wrong)?;
+        if at >= now {
+            return Err(wrong(format!(
+                "{at} is not in the past: leave it out to ask about the present, or write `--now {at}` to ask about \
+                 later"
+            )));
+        }
+        let ClusterArgs { server, cluster_namespace, .. } = &source.cluster;
+        let history = History::read(server, cluster_namespace.as_deref(), |_| true, console)?;
+        let configuration = history.at(at, console)?;
+        let partition = source.partition.clone();
+        Ok(Session { configuration, source: Source::Cluster(Box::new(history.cluster)), partition })
+    }
 }
 
 /// A configuration to answer questions about.

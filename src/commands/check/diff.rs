@@ -86,7 +86,7 @@ pub struct DiffArgs {
 pub fn run(args: &DiffArgs, console: Console) -> Result<Exit, Failure> {
     let (old, new, change) = args.configurations(console)?;
     let who = args.only.who(&new, console)?;
-    let compared = Compared { old: &old, new: &new, change: &change, who: who.as_ref() };
+    let compared = Compared { old: &old, new: &new, change: Some(&change), who: who.as_ref() };
     let answer = args.only.answer(compared)?;
     print(compared, &answer, args.output, console)?;
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };

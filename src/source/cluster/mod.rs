@@ -90,6 +90,23 @@ impl Cluster {
         Ok(Self { runtime, client, server })
     }
 
+    /// Connects to a cluster, reads the settings of its `YuniKornConfig`, and prints notes about it. Returns the
+    /// defaults if there is none.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or does not answer.
+    pub fn open(
+        args: &ServerArgs,
+        namespace: Option<&str>,
+        console: Console,
+    ) -> Result<(Self, ConfigSpec), Failure> {
+        let cluster = Self::connect(args)?;
+        let mut notes = Vec::new();
+        let spec = cluster.runtime.block_on(cluster.spec(namespace, &mut notes))?;
+        console.notes(&notes);
+        Ok((cluster, spec))
+    }
+
     /// Runs requests against the API server.
     pub fn run<T>(&self, ask: impl AsyncFnOnce(&Client) -> T) -> T {
         self.runtime.block_on(ask(&self.client))

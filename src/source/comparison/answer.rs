@@ -95,7 +95,8 @@ pub struct ChangedSetting {
 pub(crate) struct Compared<'a> {
     pub(crate) old: &'a Configuration,
     pub(crate) new: &'a Configuration,
-    pub(crate) change: &'a ObjectChange,
+    /// The change that leads from one to the other, if there is one.
+    pub(crate) change: Option<&'a ObjectChange>,
     pub(crate) who: Option<&'a Identity>,
 }
 
@@ -130,7 +131,7 @@ impl Compared<'_> {
     /// Returns the objects that are applied and refused, and in a whole configuration those that the old
     /// one does not refuse.
     fn refused(self) -> Vec<RefusedObject> {
-        let applied: BTreeSet<String> = self.change.applied().collect();
+        let applied: BTreeSet<String> = self.change.into_iter().flat_map(ObjectChange::applied).collect();
         let [old, new] = [self.old, self.new].map(|of| of.rendered.context.refused());
         let of_change =
             new.iter().filter(|(object, _)| applied.contains(*object) || !old.contains_key(*object));
@@ -155,7 +156,7 @@ impl Compared<'_> {
             let Some(before) = old.iter().find(|old| old.partition().eq_ignore_ascii_case(partition)) else {
                 continue;
             };
-            let named = self.change.naming(partition, who);
+            let named = self.change.into_iter().flat_map(|change| change.naming(partition, who));
             let named = named.filter(|(queue, right)| same(before, after, who, queue, *right));
             let unmoved = unmoved(before, after, who).map(|(path, right)| (path.to_string(), right));
             let mut about: BTreeSet<(String, Right)> = unmoved.chain(named).collect();

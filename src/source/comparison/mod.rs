@@ -6,7 +6,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use super::configuration::{Configuration, ObjectChange};
+use super::configuration::Configuration;
 use super::identity::IdentityArgs;
 use crate::output::format::{Format, FormatArgs, Table, visible};
 use crate::output::manifest::DEFAULT_PARTITION;
@@ -45,7 +45,7 @@ impl OnlyArgs {
 
     /// Returns whether two configurations differ for the user.
     pub fn differs(&self, old: &Configuration, new: &Configuration, who: Option<&Identity>) -> bool {
-        let compared = Compared { old, new, change: &ObjectChange::default(), who };
+        let compared = Compared { old, new, change: None, who };
         // A partition that neither has is the same in both.
         self.answer(compared).is_ok_and(|answer| !answer.is_empty())
     }
@@ -79,7 +79,7 @@ pub fn between(
     console: Console,
 ) -> Result<bool, Failure> {
     let who = only.who(new, console)?;
-    let compared = Compared { old, new, change: &ObjectChange::default(), who: who.as_ref() };
+    let compared = Compared { old, new, change: None, who: who.as_ref() };
     let answer = only.answer(compared)?;
     print(compared, &answer, output, console)?;
     Ok(!answer.is_empty())
@@ -109,13 +109,13 @@ pub fn show(old: &Configuration, new: &Configuration, console: Console) {
 
 /// Returns whether someone may do more by the new configuration.
 pub fn widens(old: &Configuration, new: &Configuration) -> bool {
-    let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
+    let compared = Compared { old, new, change: None, who: None };
     compared.answer(&old.view.trees, &new.view.trees).widens
 }
 
 /// Compares two configurations: the notes about what differs, and who gains and who loses.
 pub fn compare(old: &Configuration, new: &Configuration) -> (Vec<String>, Table) {
-    let compared = Compared { old, new, change: &ObjectChange::default(), who: None };
+    let compared = Compared { old, new, change: None, who: None };
     let answer = compared.answer(&old.view.trees, &new.view.trees);
     (notes(compared, &answer), table::table(&answer, false, several(compared)))
 }

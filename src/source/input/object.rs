@@ -37,8 +37,8 @@ pub struct Document {
     pub node: Option<Node>,
     /// The text in the file that the range is in; `None` if it is in the file.
     pub inside: Option<Arc<Inside>>,
-    /// The numbers of the pairs in large mappings, by their names and the JSON pointer of the mapping.
-    large: OnceLock<HashMap<String, HashMap<String, usize>>>,
+    /// The numbers of the pairs in large mappings by their names, by where the mapping begins.
+    large: OnceLock<HashMap<usize, HashMap<String, usize>>>,
 }
 
 /// Number of pairs from which a mapping is indexed.
@@ -97,26 +97,20 @@ impl Document {
 
     /// Returns the node at a JSON pointer.
     pub fn node_at(&self, pointer: &str) -> Option<&Node> {
-        let mut node = self.node.as_ref()?;
-        let mut end = 0_usize;
-        for token in pointer.split('/').skip(1) {
-            node = match node.as_sequence() {
-                Some(items) => items.get(token.parse::<usize>().ok()?)?,
-                None => &self.pair(pointer.get(..end)?, node, &unescaped(token))?.1,
-            };
-            end = end.saturating_add(1).saturating_add(token.len());
-        }
-        Some(node)
+        pointer.split('/').skip(1).try_fold(self.node.as_ref()?, |node, token| match node.as_sequence() {
+            Some(items) => items.get(token.parse::<usize>().ok()?),
+            None => Some(&self.pair(node, &unescaped(token))?.1),
+        })
     }
 
     /// Returns the node of the name of the field at a JSON pointer.
     pub fn key_at(&self, pointer: &str) -> Option<&Node> {
         let (parent, token) = pointer.rsplit_once('/')?;
-        Some(&self.pair(parent, self.node_at(parent)?, &unescaped(token))?.0)
+        Some(&self.pair(self.node_at(parent)?, &unescaped(token))?.0)
     }
 
-    /// Returns the pair with this name in the mapping at a JSON pointer.
-    fn pair<'a>(&self, pointer: &str, node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
+    /// Returns the pair with this name in a mapping.
+    fn pair<'a>(&self, node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
         let pairs = node.as_mapping()?;
         if pairs.len() < LARGE {
             return pair(node, name);
@@ -124,11 +118,11 @@ impl Document {
         let large = self.large.get_or_init(|| {
             let mut large = HashMap::new();
             if let Some(root) = &self.node {
-                index(root, &mut String::new(), &mut large);
+                index(root, &mut large);
             }
             large
         });
-        pairs.get(*large.get(pointer)?.get(name)?)
+        pairs.get(*large.get(&node.span.start)?.get(name)?)
     }
 
     /// Returns the span of the value at a JSON pointer in the file, or of the deepest parent that exists.
@@ -167,31 +161,16 @@ pub(super) fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// Adds the pairs of all large mappings in a tree. `pointer` leads to the tree.
-fn index(node: &Node, pointer: &mut String, large: &mut HashMap<String, HashMap<String, usize>>) {
-    let end = pointer.len();
-    let mut below = |token: &str, node: &Node| {
-        if node.as_scalar().is_none() {
-            pointer.push('/');
-            pointer.push_str(token);
-            index(node, pointer, large);
-            pointer.truncate(end);
-        }
-    };
-    for (number, item) in node.as_sequence().into_iter().flatten().enumerate() {
-        below(&number.to_string(), item);
-    }
+/// Adds the pairs of all large mappings in a tree.
+fn index(node: &Node, large: &mut HashMap<usize, HashMap<String, usize>>) {
+    node.as_sequence().into_iter().flatten().for_each(|item| index(item, large));
     let pairs = node.as_mapping().unwrap_or_default();
-    let mut names = HashMap::new();
-    for (number, (name, value)) in pairs.iter().enumerate() {
-        if let Ok(name) = json::key(name) {
-            below(&token(&name), value);
-            // Of equal names the first is found, as in a small mapping.
-            names.entry(name).or_insert(number);
-        }
-    }
+    pairs.iter().for_each(|(_, value)| index(value, large));
     if pairs.len() >= LARGE {
-        large.insert(pointer.clone(), names);
+        let names = pairs.iter().enumerate().rev();
+        // Of equal names the first is found, as in a small mapping.
+        let names = names.filter_map(|(number, (name, _))| Some((json::key(name).ok()?, number)));
+        large.insert(node.span.start, names.collect());
     }
 }
 

@@ -132,12 +132,8 @@ impl Search<'_> {
         }
         let mut entries = Vec::new();
         for (key, value) in map {
-            let Some(entry) =
-                below(pointer, &token(key), |pointer| self.entry(key.clone(), value, pointer, None))
-            else {
-                continue;
-            };
-            entries.push(entry);
+            let entry = below(pointer, &token(key), |pointer| self.entry(key.clone(), value, pointer, None));
+            entries.extend(entry);
         }
         self.add(name, entries, self.document);
     }
@@ -167,29 +163,21 @@ impl Search<'_> {
 
     /// Adds entries as the data of a ConfigMap. Their nodes are from the document `within`.
     fn add(&mut self, name: &str, entries: Vec<Entry>, within: &Document) {
-        let nodes: Option<Vec<(Node, Node)>> = entries.iter().map(|entry| entry.nodes.clone()).collect();
-        let Some(first) = nodes.as_ref().map(|nodes| nodes.first().map(|(key, _)| key.span)) else {
-            return self.add_at(name, entries, None, within);
-        };
-        let Some(span) = first else { return };
-        let mapping = |pairs| Node { kind: NodeKind::Mapping(pairs), mark: None, shared: false, span };
-        let data = Node { kind: plain("data"), mark: None, shared: false, span };
-        let root = mapping(vec![(data, mapping(nodes.unwrap_or_default()))]);
-        for entry in &entries {
-            if let Some((key, value)) = &entry.nodes {
-                let part = within.quotable(Span::new(key.span.start, value.span.end));
-                if let Some(part) = part {
-                    self.inputs.quote(within.source, part);
-                }
-            }
-        }
-        self.add_at(name, entries, Some(root), within);
-    }
-
-    fn add_at(&mut self, name: &str, entries: Vec<Entry>, node: Option<Node>, within: &Document) {
         if entries.is_empty() {
             return;
         }
+        let nodes: Option<Vec<(Node, Node)>> = entries.iter().map(|entry| entry.nodes.clone()).collect();
+        for (key, value) in nodes.iter().flatten() {
+            if let Some(part) = within.quotable(Span::new(key.span.start, value.span.end)) {
+                self.inputs.quote(within.source, part);
+            }
+        }
+        let node = nodes.and_then(|nodes| {
+            let span = nodes.first()?.0.span;
+            let node = |kind| Node { kind, mark: None, shared: false, span };
+            let data = node(NodeKind::Mapping(nodes));
+            Some(node(NodeKind::Mapping(vec![(node(plain("data")), data)])))
+        });
         let data: Map<String, Value> = entries.into_iter().map(|entry| (entry.key, entry.value)).collect();
         let value =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});

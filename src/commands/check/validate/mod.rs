@@ -1,13 +1,11 @@
 //! `queuewarden validate`, also called `lint`: reports everything that is wrong with files or a cluster, and
 //! everything that does not do what it seems to say, at its location.
 //!
-//! * [`population`]: the names that exist.
+//! * [`options`]: later findings, known ones, and unknown names.
 //! * [`fix`]: the changes to files that findings ask for.
 
-pub mod ahead;
-pub mod baseline;
 pub mod fix;
-pub mod population;
+pub mod options;
 
 use crate::source::validate::each;
 use std::path::PathBuf;
@@ -25,9 +23,8 @@ use crate::source::session::{FileArgs, SourceArgs};
 use crate::source::suppressions::Suppressions;
 use crate::source::times::clock;
 use crate::source::validate::{cross, trees};
-use ahead::AheadArgs;
-use baseline::BaselineArgs;
 use go_compat::diag::Severity;
+use options::{AheadArgs, BaselineArgs, later, population, text_ahead};
 use queuewarden_plan::ahead::{Ahead, ahead};
 use queuewarden_plan::config_map_of;
 use queuewarden_plan::simulate::settle;
@@ -122,7 +119,7 @@ struct Checked {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &ValidateArgs, console: Console) -> Result<Exit, Failure> {
-    let [users, groups] = [&args.users, &args.groups].map(|path| population::read(path.as_deref()));
+    let [users, groups] = [&args.users, &args.groups].map(|path| population(path.as_deref()));
     let known = Known { users: users?, groups: groups? };
     if args.fix
         && let Some(exit) = fix(args, console)?
@@ -294,11 +291,11 @@ fn finish(args: &ValidateArgs, checked: Checked, console: Console) -> Result<Exi
     let known_before = args.baseline.apply(&sources, lists, console)?;
     let count = Count::from_findings(&found);
     let draw = |found: &[SourceDiagnostic]| draw(&sources, found, console.look_out());
-    let text = || draw(&found) + &ahead::text(&ahead, draw);
+    let text = || draw(&found) + &text_ahead(&ahead, draw);
     let answer = || ValidateAnswer::new(&sources, &found, &ahead, &summary);
     console.out(&args.format.show(&sources, &found, text, answer)?)?;
     if args.format == Format::Text {
-        let later = ahead::later(&ahead);
+        let later = later(&ahead);
         console.err(&format!("{}{later}{ignored}{known_before}; {words}\n", count.text()));
     }
     if is_empty {
