@@ -50,7 +50,7 @@ pub struct StoredRevision {
     pub admission: BTreeMap<String, String>,
     /// The time of the object's creation.
     #[serde(skip)]
-    created: Option<Timestamp>,
+    pub(crate) created: Option<Timestamp>,
 }
 
 /// The history of a cluster.
