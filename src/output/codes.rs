@@ -1,5 +1,10 @@
 //! Explains the codes of diagnostics and the reasons of conditions, in the words of the documentation.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::console::wrapped as wrap;
 use go_compat::diag::Code;
 use queuewarden_plan::conditions::Reason;
@@ -109,28 +114,14 @@ fn rows(page: &str) -> Vec<Row> {
     table.map_while(row).collect()
 }
 
+/// Comments in a cell, and links, of which the words stay.
+static MARKUP: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?s)<!--.*?(-->|$)|\[([^\[\]]*)\]\([^)]*\)").ok());
+
 /// Returns the text of a cell, without comments, and with the words of links alone.
 fn plain(cell: &str) -> String {
-    let mut text = String::new();
-    let mut rest = cell;
-    while let Some((before, comment)) = rest.split_once("<!--") {
-        text.push_str(before);
-        rest = comment.split_once("-->").map_or("", |(_, after)| after);
-    }
-    text.push_str(rest);
-    let mut words = String::new();
-    let mut rest = text.as_str();
-    while let Some((before, target)) = rest.split_once("](") {
-        words.push_str(&without_last(before, '['));
-        rest = target.split_once(')').map_or("", |(_, after)| after);
-    }
-    words.push_str(rest);
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Returns a text without the last one of these characters.
-fn without_last(text: &str, c: char) -> String {
-    text.rsplit_once(c).map_or_else(|| text.to_owned(), |(before, after)| format!("{before}{after}"))
+    let text = MARKUP.as_ref().map_or(Cow::Borrowed(cell), |markup| markup.replace_all(cell, "$2"));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

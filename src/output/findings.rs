@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn programs_get_places_in_lines_and_bytes() {
-        let found = [finding(Some(Span::new(8, 12))).into()];
+        let found = [finding(Some(Span::new(8, 12)))];
         let sources = sources("a: 1\nb: ü x\n");
         let answer = ValidateAnswer::new(&sources, &found, &Ahead::default(), &Summary::default());
         let value = serde_json::to_value(answer).unwrap();

@@ -41,7 +41,7 @@ pub fn all() -> Vec<Code> {
         files::CODES,
         CODES,
         source::schema::CODES,
-        validate::cross::CODES,
+        validate::objects::CODES,
     ];
     let mut codes = lists.concat();
     codes.sort();

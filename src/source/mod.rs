@@ -23,7 +23,6 @@ pub mod live;
 pub mod request;
 pub mod schema;
 pub mod session;
-pub mod subjects;
 pub mod suppressions;
 pub mod times;
 pub mod validate;

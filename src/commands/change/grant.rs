@@ -1,7 +1,7 @@
 //! `queuewarden grant`: makes the `QueueAcl` that gives users and groups a right.
 
 use crate::source::comparison;
-use crate::source::subjects::{SubjectArgs, covers};
+use crate::source::request::{SubjectArgs, covers};
 use crate::source::validate::checked;
 use jiff::Timestamp;
 use kube::api::DynamicObject;

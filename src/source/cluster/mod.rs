@@ -1,12 +1,12 @@
 //! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
 //! objects that wrote into them. It writes nothing, and every request has a timeout.
 
-mod arguments;
-use crate::output::text;
+mod connect;
+
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, io, iter};
 
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -15,8 +15,7 @@ use kube::api::{
     ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PartialObjectMeta, PostParams,
     TypeMeta,
 };
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -25,7 +24,7 @@ use super::configuration::{self, ClusterContext, Configuration, RenderedText, Te
 use super::live;
 use crate::output::{Console, Failure};
 use crate::source::times::clock;
-use go_compat::diag::{Diagnostic, quoted};
+use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
 use queuewarden_client::call::{CallError, call};
@@ -43,7 +42,8 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::placement::Live;
 
-pub(crate) use arguments::{ClusterArgs, SchedulerLogin, ServerArgs};
+pub(crate) use connect::{ClusterArgs, SchedulerLogin, ServerArgs, cause, context};
+use connect::{config, no_cluster};
 
 /// Maximum number of objects in one response.
 const PAGE: u32 = 500;
@@ -543,91 +543,6 @@ fn unusable(problems: &[Diagnostic]) -> Failure {
 fn of_namespace(settings: ConfigSpec, namespace: Option<&str>) -> ConfigSpec {
     let namespace = namespace.map_or_else(|| settings.namespace.clone(), str::to_owned);
     ConfigSpec { namespace, ..settings }
-}
-
-/// Returns the context of the kubeconfig that is used, and the name of its cluster; `None` without one, as in
-/// a pod.
-pub fn context(args: &ServerArgs) -> Option<(String, Option<String>)> {
-    let kubeconfig = match &args.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
-    };
-    let kubeconfig = kubeconfig.ok()?;
-    let context = args.context.clone().or(kubeconfig.current_context)?;
-    let named = kubeconfig.contexts.into_iter().find(|named| named.name == context)?;
-    Some((context, named.context.map(|context| context.cluster)))
-}
-
-async fn config(args: &ServerArgs) -> Result<Config, Box<dyn std::error::Error>> {
-    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    Ok(match (&args.kubeconfig, &args.context) {
-        (Some(path), _) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
-        (None, Some(_)) => Config::from_kubeconfig(&options).await?,
-        (None, None) => Config::infer().await?,
-    })
-}
-
-fn no_cluster(error: &(dyn std::error::Error + 'static), args: &ServerArgs) -> Failure {
-    let mut causes = iter::successors(Some(error), |error| error.source());
-    let why = causes.find_map(|error| error.downcast_ref()).map(|error| wrong(error, args));
-    let why = why.unwrap_or_else(|| cause(error));
-    Failure::Undecided(format!("cannot connect to a cluster: {why}; use -f to read files"))
-}
-
-/// Describes the fault of a kubeconfig, without its content except names.
-fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
-    let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
-    match error {
-        KubeconfigError::ReadConfig(error, path)
-            if args.kubeconfig.is_some() || error.kind() != io::ErrorKind::NotFound =>
-        {
-            format!("cannot read {}: {}", text::shown(path), cause(error))
-        }
-        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
-            "no kubeconfig: looked at $KUBECONFIG and ~/.kube/config".to_owned()
-        }
-        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => {
-            "no kubeconfig: looked at $KUBECONFIG, ~/.kube/config and the pod's account".to_owned()
-        }
-        KubeconfigError::Parse(_) => "the kubeconfig is not the YAML that kubectl writes".to_owned(),
-        KubeconfigError::CurrentContextNotSet => {
-            "the kubeconfig has no current context: name one by --context, or by kubectl config use-context"
-                .to_owned()
-        }
-        KubeconfigError::LoadContext(name) => {
-            format!("the kubeconfig has no context {}: kubectl config get-contexts lists them", quoted(name))
-        }
-        KubeconfigError::LoadClusterOfContext(name) => {
-            format!("the kubeconfig has no cluster {}, which its context names", quoted(name))
-        }
-        KubeconfigError::MissingClusterUrl => "the kubeconfig's cluster has no server".to_owned(),
-        KubeconfigError::ParseClusterUrl(_) => "the kubeconfig's server is not a URL".to_owned(),
-        KubeconfigError::ParseProxyUrl(_) => "the kubeconfig's proxy-url is not a URL".to_owned(),
-        KubeconfigError::LoadCertificateAuthority(_) | KubeconfigError::ParseCertificates(_) => {
-            unread("certificate-authority")
-        }
-        KubeconfigError::LoadClientCertificate(_) => unread("client-certificate"),
-        KubeconfigError::LoadClientKey(_) => unread("client-key"),
-        _ => "the kubeconfig cannot be used".to_owned(),
-    }
-}
-
-/// Returns the first cause of an error, which is the most precise, without the number of the operating
-/// system.
-pub(crate) fn cause(error: &dyn std::error::Error) -> String {
-    let shown = iter::successors(error.source(), |error| error.source()).last();
-    let shown = shown.map_or_else(|| error.to_string(), ToString::to_string);
-    let words = shown.split_once(" (os error").map_or(shown.as_str(), |(words, _)| words);
-    for (name, meaning) in [
-        ("UnknownIssuer", "no trusted authority signed its certificate"),
-        ("NotValidForName", "its certificate is for another name"),
-        ("certificate expired", "its certificate has expired"),
-    ] {
-        if words.contains(name) {
-            return meaning.to_owned();
-        }
-    }
-    words.to_owned()
 }
 
 #[cfg(test)]

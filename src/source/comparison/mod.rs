@@ -1,7 +1,6 @@
 //! Compares two configurations: who gains and who loses which access.
 
 pub mod answer;
-mod markdown;
 mod table;
 
 use std::collections::BTreeSet;
@@ -94,7 +93,7 @@ pub(crate) fn print(
     let partitions = several(compared);
     let table = |wide| table::table(answer, wide, partitions);
     if output.format == Format::Markdown {
-        return Ok(console.out(&markdown::text(answer, &table(false), &notes(compared, answer)))?);
+        return Ok(console.out(&table::markdown(answer, &table(false), &notes(compared, answer)))?);
     }
     console.notes(&notes(compared, answer));
     output.print(console, answer, table, || names(answer))

@@ -72,10 +72,14 @@ impl Document {
         Self { source, range, value, node, inside: None, large: OnceLock::new() }
     }
 
-    /// Returns the same, read from a text in the file.
-    #[must_use]
-    pub fn inside(self, inside: Option<Arc<Inside>>) -> Self {
-        Self { inside, ..self }
+    /// Creates a document of a part of this one, or of what was made of it.
+    pub fn part(&self, value: Value, node: Option<Node>) -> Self {
+        Self { inside: self.inside.clone(), ..Self::new(self.source, self.range, value, node) }
+    }
+
+    /// Returns the part of the file that messages may quote with the whole document, if it is known.
+    pub fn quotable_whole(&self) -> Option<Span> {
+        self.quotable(self.node.as_ref()?.span)
     }
 
     /// Adds the value of YAML.
@@ -163,9 +167,10 @@ pub(super) fn unescaped(token: &str) -> String {
 
 /// Adds the pairs of all large mappings in a tree.
 fn index(node: &Node, large: &mut HashMap<usize, HashMap<String, usize>>) {
-    node.as_sequence().into_iter().flatten().for_each(|item| index(item, large));
     let pairs = node.as_mapping().unwrap_or_default();
-    pairs.iter().for_each(|(_, value)| index(value, large));
+    for below in node.as_sequence().into_iter().flatten().chain(pairs.iter().map(|(_, value)| value)) {
+        index(below, large);
+    }
     if pairs.len() >= LARGE {
         let names = pairs.iter().enumerate().rev();
         // Of equal names the first is found, as in a small mapping.
@@ -441,7 +446,6 @@ pub fn listed(value: &Value) -> Option<&[Value]> {
 /// Adds the items of a list. In a typed list they may omit `apiVersion` and `kind`, as for kubectl
 /// (`apimachinery`, `decodeToList`).
 fn items(inputs: &mut Inputs, document: &Document, api_version: &str, kind: &str, values: &[Value]) {
-    let Document { source, range, .. } = *document;
     let kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
     for (index, value) in values.iter().enumerate() {
         let node = document.node_at(&format!("/items/{index}")).cloned();
@@ -451,8 +455,7 @@ fn items(inputs: &mut Inputs, document: &Document, api_version: &str, kind: &str
             fields.entry("apiVersion").or_insert_with(|| api_version.into());
             fields.entry("kind").or_insert_with(|| kind.into());
         }
-        let item = Document::new(source, range, value, node).inside(document.inside.clone());
-        sort(inputs, item, part);
+        sort(inputs, document.part(value, node), part);
     }
 }
 

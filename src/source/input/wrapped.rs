@@ -82,11 +82,8 @@ impl Search<'_> {
             return;
         }
         if is_object && !pointer.is_empty() && ours::is_ours(value) {
-            let Document { source, range, .. } = *self.document;
-            let node = self.document.node_at(pointer).cloned();
-            let document = Document::new(source, range, value.clone(), node);
-            let document = document.inside(self.document.inside.clone());
-            let part = document.node.as_ref().and_then(|node| document.quotable(node.span));
+            let document = self.document.part(value.clone(), self.document.node_at(pointer).cloned());
+            let part = document.quotable_whole();
             object::sort(self.inputs, document, part);
             return;
         }
@@ -148,9 +145,7 @@ impl Search<'_> {
             Value::Array(_) | Value::Object(_) => {
                 let message = format!("{} must be text, as in a ConfigMap", quoted(&key));
                 let help = format!("write `{key}: |`, and the lines below it with more spaces");
-                let at = self.document.span_of_key(pointer);
-                self.quote_key(pointer);
-                self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
+                self.not_text(pointer, &message, &help);
                 return None;
             }
         };
@@ -181,7 +176,7 @@ impl Search<'_> {
         let data: Map<String, Value> = entries.into_iter().map(|entry| (entry.key, entry.value)).collect();
         let value =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
-        let document = Document::new(within.source, within.range, value, node).inside(within.inside.clone());
+        let document = within.part(value, node);
         let object = |document| {
             let (kind, name) = (Kind::ConfigMap, name.to_owned());
             Ok(Object { kind, name, namespace: String::new(), wrapped: true, document })
@@ -222,8 +217,8 @@ impl Search<'_> {
             let document = Document::read(&inside.text, source, syntax, range)
                 .and_then(|document| document.map(Document::decoded).transpose());
             match document {
-                Ok(Some(document)) => {
-                    let document = document.inside(Some(Arc::clone(&inside)));
+                Ok(Some(mut document)) => {
+                    document.inside = Some(Arc::clone(&inside));
                     match (&document.value, known) {
                         (Value::Object(map), Some((_, name))) => {
                             let mut search = Search { inputs: self.inputs, document: &document };
@@ -231,7 +226,7 @@ impl Search<'_> {
                         }
                         (_, Some((key, _))) => self.no_mapping(key, pointer),
                         (_, None) => {
-                            let part = document.node.as_ref().and_then(|node| document.quotable(node.span));
+                            let part = document.quotable_whole();
                             object::sort(self.inputs, document, part);
                         }
                     }
@@ -315,25 +310,25 @@ impl Search<'_> {
         let nested = self.document.inside.as_ref().map_or(0, |inside| inside.nested).saturating_add(1);
         let range = Span::new(0, text.len());
         let inside = Inside { text, spans: ContentSpans::joined(spans), nested };
-        let within = Document::new(self.document.source, range, Value::Null, None);
-        self.add(name, entries, &within.inside(Some(Arc::new(inside))));
+        let mut within = Document::new(self.document.source, range, Value::Null, None);
+        within.inside = Some(Arc::new(inside));
+        self.add(name, entries, &within);
         true
     }
 
     fn no_mapping(&mut self, key: &str, pointer: &str) {
         let message = format!("`{key}` must be a mapping, with the keys of a ConfigMap");
-        let help = "write the queue tree below it as `queues.yaml: |`";
-        let at = self.document.span_of_key(pointer);
-        self.quote_key(pointer);
-        self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
+        self.not_text(pointer, &message, "write the queue tree below it as `queues.yaml: |`");
     }
 
-    /// Lets messages quote the name of the field at a JSON pointer.
-    fn quote_key(&mut self, pointer: &str) {
+    /// Reports a field by its JSON pointer. Messages may quote its name.
+    fn not_text(&mut self, pointer: &str, message: &str, help: &str) {
         let part = self.document.key_at(pointer).and_then(|key| self.document.quotable(key.span));
         if let Some(part) = part {
             self.inputs.quote(self.document.source, part);
         }
+        let at = self.document.span_of_key(pointer);
+        self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {

@@ -13,7 +13,7 @@ use crate::source::input::ours::without_values;
 use crate::source::input::source;
 use crate::source::input::split::split;
 use crate::source::request::key_value;
-use crate::source::subjects::service_account;
+use crate::source::request::service_account;
 use go_compat::diag::quoted;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{Kind, Pod, QUEUE};

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::answer::ImportAnswer;
-use super::arguments::Accepted;
+use super::answer::{Accepted, ImportAnswer, messages, show};
 use super::manifests::{self, Granted};
-use super::report::{messages, show};
 use super::steps::{ImportTarget, Steps};
 use crate::output::findings::plural;
 use crate::output::format::AnswerFormat;

@@ -1,9 +1,8 @@
 //! `queuewarden test`: checks a configuration against the access it is meant to give.
 //!
-//! * [`answer`]: the results, as output for programs; `formats`: for people and CI systems.
+//! * [`answer`]: the results, for programs, people and CI systems.
 
 pub mod answer;
-mod formats;
 
 use kube::core::DynamicObject;
 
@@ -75,9 +74,9 @@ pub fn run(args: &TestArgs, console: Console) -> Result<Exit, Failure> {
     let groups = args.groups.resolver(configuration.view.resolver, console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);
     console.out(&match args.format {
-        Format::Text => formats::text(&answer, args.verbose),
-        Format::Tap => formats::tap(&answer),
-        Format::Junit => formats::junit(&answer),
+        Format::Text => answer::text(&answer, args.verbose),
+        Format::Tap => answer::tap(&answer),
+        Format::Junit => answer::junit(&answer),
         Format::Json => format::json(&answer)?,
         Format::Yaml => format::yaml(&answer)?,
     })?;

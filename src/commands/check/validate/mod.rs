@@ -22,7 +22,7 @@ use crate::source::input::object::Kind;
 use crate::source::session::{FileArgs, SourceArgs};
 use crate::source::suppressions::Suppressions;
 use crate::source::times::clock;
-use crate::source::validate::{cross, trees};
+use crate::source::validate::{objects, trees};
 use go_compat::diag::Severity;
 use options::{AheadArgs, BaselineArgs, later, population, text_ahead};
 use queuewarden_plan::ahead::{Ahead, ahead};
@@ -164,7 +164,7 @@ fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Chec
     let ours = inputs.objects.iter().any(|object| object.kind != Kind::ConfigMap);
     let several = inputs.in_environments(|environment| {
         let given = FileSource::new(environment, Some(now));
-        cross::check(&given, &settle(given.snapshot.clone()), &alone)
+        objects::together(&given, &settle(given.snapshot.clone()), &alone)
     });
     if ours && !given.has_tree && inputs.alternatives.is_empty() {
         console.note(
@@ -178,7 +178,7 @@ fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Chec
         let given = given.with(Snapshot { now, ..given.snapshot.clone() });
         let (of_trees, count) = trees::of_files(&given, known, &mut sources);
         queues = count;
-        let together = ours.then(|| cross::check(&given, &settle(given.snapshot.clone()), &alone));
+        let together = ours.then(|| objects::together(&given, &settle(given.snapshot.clone()), &alone));
         without_repetition(together.into_iter().flatten().chain(of_trees).collect(), &alone)
     };
     let of_all = later(now);
@@ -188,7 +188,7 @@ fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Chec
     let named = known.users.is_some() && known.groups.is_some();
     let looked_for = |code| {
         // Errors hide other findings, and some are found only among the queues.
-        let of_queues = cross::CODES.contains(&code) || LINTED.contains(&code);
+        let of_queues = objects::CODES.contains(&code) || LINTED.contains(&code);
         errors == 0 && (queues > 0 || !of_queues) && (named || code != NAME_UNKNOWN)
     };
     let (mut comments, malformed) = Suppressions::read(&inputs.sources);
@@ -278,7 +278,7 @@ fn without_repetition(
 ) -> Vec<SourceDiagnostic> {
     let mut codes = found.iter().chain(others).map(|finding| finding.diagnostic.code);
     if codes.any(|code| [ROOT_EVERYONE, DEFAULT_CONFIG].contains(&code)) {
-        found.retain(|finding| finding.diagnostic.code != cross::FAIL_OPEN);
+        found.retain(|finding| finding.diagnostic.code != objects::FAIL_OPEN);
     }
     found
 }
@@ -380,7 +380,7 @@ mod tests {
             let given = FileSource::new(inputs, Some(jiff::Timestamp::UNIX_EPOCH));
             let mut found = [given.findings.clone(), each(&given)].concat();
             let settled = settle(given.snapshot.clone());
-            found.extend(cross::check(&given, &settled, &found));
+            found.extend(objects::together(&given, &settled, &found));
             let mut sources = given.inputs.sources.clone();
             let (of_trees, _) = trees::of_files(&given, &Known::default(), &mut sources);
             found.extend(of_trees);
