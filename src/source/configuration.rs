@@ -331,8 +331,8 @@ impl Configuration {
     /// Reads the text and attributes each entry to its writer. The notes are printed only if that fails.
     ///
     /// # Errors
-    /// When `YuniKorn` would not start with the text, or a running one would reject it; the latter only without
-    /// `starts`.
+    /// When `YuniKorn` would not start with the text, or a running one would reject it; the latter only
+    /// without `starts`.
     pub fn read(
         rendered: RenderedText,
         notes: Vec<String>,

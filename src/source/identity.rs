@@ -147,8 +147,8 @@ pub fn unresolved(why: &str) -> Failure {
     Failure::Undecided(format!("{why}; name them with --as-group, or list them in a file for --groups-from"))
 }
 
-/// The accounts of this machine, as Go's `os/user` looks them up, for a scheduler whose `usergroupresolver` is
-/// `os`. That one uses the accounts of its container image, `/etc/passwd` and `/etc/group`, so the groups are
+/// The accounts of this machine, as Go's `os/user` looks them up, for a scheduler whose `usergroupresolver`
+/// is `os`. That one uses the accounts of its container image, `/etc/passwd` and `/etc/group`, so the groups are
 /// the same only if both have the same accounts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsAccounts;

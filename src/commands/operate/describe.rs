@@ -139,7 +139,7 @@ fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table,
     let without = ObjectChange { deleted: vec![about], ..ObjectChange::default() };
     let (read, quiet) = (source.read(args)?, Console::silent());
     let with = source.evaluate(read.clone(), &ObjectChange::default(), quiet)?;
-    Ok(comparison::compare(&source.evaluate(read, &without, quiet)?, &with).1)
+    Ok(comparison::between(&source.evaluate(read, &without, quiet)?, &with).table(false))
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {

@@ -90,8 +90,8 @@ impl Cluster {
         Ok(Self { runtime, client, server })
     }
 
-    /// Connects to a cluster, reads the settings of its `YuniKornConfig`, and prints notes about it. Returns the
-    /// defaults if there is none.
+    /// Connects to a cluster, reads the settings of its `YuniKornConfig`, and prints notes about it. Returns
+    /// the defaults if there is none.
     ///
     /// # Errors
     /// When the cluster cannot be reached, or does not answer.

@@ -1,5 +1,5 @@
-//! Checks objects of ours: each by its schema, the rules of the conversion, and `YuniKorn`'s reading of the names
-//! in it; and all together by the conditions of the plan, shown where their cause is written.
+//! Checks objects of ours: each by its schema, the rules of the conversion, and `YuniKorn`'s reading of the
+//! names in it; and all together by the conditions of the plan, shown where their cause is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 

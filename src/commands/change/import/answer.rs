@@ -1,5 +1,5 @@
-//! What an import found: for programs as one answer, and for people as messages: the findings, the comparison,
-//! and the reason for a refusal.
+//! What an import found: for programs as one answer, and for people as messages with the findings, the
+//! comparison and the reason for a refusal.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

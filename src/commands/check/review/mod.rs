@@ -158,45 +158,6 @@ fn exit(tally: Tally, strict: bool) -> Result<Exit, Failure> {
     Ok(Exit::yes(!strict || tally.failed == 0))
 }
 
-/// Prints reviews as they are answered.
-struct Printer {
-    format: Option<Format>,
-    console: Console,
-    table: Table,
-    /// True if the next YAML document needs a marker.
-    printed: bool,
-}
-
-impl Printer {
-    /// Prints a review in its own form, or in the requested format.
-    fn print(&mut self, answered: Answered, form: ReviewForm) -> Result<(), Failure> {
-        let Answered { review, row, .. } = answered;
-        let text = match (self.format, form) {
-            (Some(Format::Table), _) => {
-                self.table.row(row);
-                return if self.table.len() == ROWS { self.finish() } else { Ok(()) };
-            }
-            (Some(Format::Yaml), _) | (None, ReviewForm::Yaml) => {
-                let marker = if self.printed { "---\n" } else { "" };
-                format!("{marker}{}", format::yaml(&review)?)
-            }
-            (Some(Format::Json), _) | (None, ReviewForm::Json) => format::json(&review)?,
-            (None, ReviewForm::Line) => format::escaped_json(&format!("{review}\n")),
-        };
-        self.printed = true;
-        Ok(self.console.out(&text)?)
-    }
-
-    /// Prints the buffered rows.
-    fn finish(&mut self) -> Result<(), Failure> {
-        if !self.table.is_empty() {
-            self.console.out(&self.table.text(true, self.console.look_out().width))?;
-            self.table.clear();
-        }
-        Ok(())
-    }
-}
-
 /// Answers reviews.
 struct Evaluator {
     /// The configuration in the files, or the reason why there is none.
@@ -346,5 +307,44 @@ fn words(review: &SubjectAccessReview) -> String {
         }
         (None, Some(path)) => format!("{} {}", path.verb, path.path),
         (None, None) => String::new(),
+    }
+}
+
+/// Prints reviews as they are answered.
+struct Printer {
+    format: Option<Format>,
+    console: Console,
+    table: Table,
+    /// True if the next YAML document needs a marker.
+    printed: bool,
+}
+
+impl Printer {
+    /// Prints a review in its own form, or in the requested format.
+    fn print(&mut self, answered: Answered, form: ReviewForm) -> Result<(), Failure> {
+        let Answered { review, row, .. } = answered;
+        let text = match (self.format, form) {
+            (Some(Format::Table), _) => {
+                self.table.row(row);
+                return if self.table.len() == ROWS { self.finish() } else { Ok(()) };
+            }
+            (Some(Format::Yaml), _) | (None, ReviewForm::Yaml) => {
+                let marker = if self.printed { "---\n" } else { "" };
+                format!("{marker}{}", format::yaml(&review)?)
+            }
+            (Some(Format::Json), _) | (None, ReviewForm::Json) => format::json(&review)?,
+            (None, ReviewForm::Line) => format::escaped_json(&format!("{review}\n")),
+        };
+        self.printed = true;
+        Ok(self.console.out(&text)?)
+    }
+
+    /// Prints the buffered rows.
+    fn finish(&mut self) -> Result<(), Failure> {
+        if !self.table.is_empty() {
+            self.console.out(&self.table.text(true, self.console.look_out().width))?;
+            self.table.clear();
+        }
+        Ok(())
     }
 }
