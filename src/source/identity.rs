@@ -148,8 +148,8 @@ pub fn unresolved(why: &str) -> Failure {
 }
 
 /// The accounts of this machine, as Go's `os/user` looks them up, for a scheduler whose `usergroupresolver`
-/// is `os`. That one uses the accounts of its container image, `/etc/passwd` and `/etc/group`, so the groups are
-/// the same only if both have the same accounts.
+/// is `os`. That one uses the accounts of its container image, `/etc/passwd` and `/etc/group`, so the groups
+/// are the same only if both have the same accounts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsAccounts;
 
