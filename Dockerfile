@@ -6,8 +6,27 @@
 # A release gives all of these by digest (release/README.md): an image is built from what it was built from, or it is another one.
 ARG RUST=docker.io/library/rust:1.95-bookworm
 ARG BASE=gcr.io/distroless/cc-debian12:nonroot
-# Where the program comes from: the stage below, or an image that holds it already, at the same path.
-ARG PROGRAM=build
+# With `--target given`: an image that holds the program already, alone in /src/target/release.
+ARG PROGRAM=scratch
+
+FROM ${BASE} AS image
+LABEL org.opencontainers.image.title="queuewarden" \
+      org.opencontainers.image.description="Manages who may submit to and who administers the queues of Apache YuniKorn" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/queuewarden/queuewarden"
+# By number, so that runAsNonRoot can be checked. Nothing is written: the root file system may be read-only.
+USER 65532:65532
+EXPOSE 8080 8443
+ENTRYPOINT ["/usr/local/bin/queuewarden"]
+CMD ["run"]
+
+FROM ${PROGRAM} AS program
+# Without an image the folder is empty, and is there: a builder that makes every stage copies it, too.
+WORKDIR /src/target/release
+
+# This comes before the build, because Docker's own builder makes all stages up to the one that is wanted.
+FROM image AS given
+COPY --from=program /src/target/release/ /usr/local/bin/
 
 FROM ${RUST} AS build
 WORKDIR /src
@@ -52,16 +71,5 @@ COPY examples/operators examples/operators
 RUN find crates src -name '*.rs' -exec touch {} + \
     && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 
-FROM ${PROGRAM} AS program
-
-FROM ${BASE}
-LABEL org.opencontainers.image.title="queuewarden" \
-      org.opencontainers.image.description="Manages who may submit to and who administers the queues of Apache YuniKorn" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.source="https://github.com/queuewarden/queuewarden"
-COPY --from=program /src/target/release/queuewarden /usr/local/bin/queuewarden
-# By number, so that runAsNonRoot can be checked. Nothing is written: the root file system may be read-only.
-USER 65532:65532
-EXPOSE 8080 8443
-ENTRYPOINT ["/usr/local/bin/queuewarden"]
-CMD ["run"]
+FROM image
+COPY --from=build /src/target/release/queuewarden /usr/local/bin/queuewarden

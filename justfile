@@ -12,6 +12,10 @@ size:
 deny:
     cargo deny check
 
+# Security of the workflows and the action (needs zizmor).
+zizmor:
+    zizmor --offline --persona pedantic .github action.yml
+
 # Benchmarks of the pure core; `just bench decision` for those with this in their names.
 bench *args:
     cargo bench --package queuewarden --bench all --locked -- {{ args }}
@@ -93,3 +97,7 @@ arm64 *filter:
 # Keep what this version leaves in a cluster, for the upgrade test of those that follow.
 record-upgrade version:
     VERSION={{ version }} cargo test --workspace --locked --test e2e -- upgrade::record --ignored
+
+# Everything that needs real nodes, on a kind cluster that is made if need be (as root on Debian, or with Docker and kind): a quarter of an hour the first time.
+kind *filter:
+    e2e/kind.sh {{ filter }}

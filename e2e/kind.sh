@@ -1,35 +1,84 @@
 #!/usr/bin/env bash
-# The end-to-end tests on a kind cluster with YuniKorn from its Helm chart. Needs docker, kind, kubectl and helm.
+# The end-to-end tests on a kind cluster (e2e/kind/cluster.sh) with YuniKorn and queuewarden installed by Helm, queuewarden from an image by the
+# project's Dockerfile. `e2e/kind.sh FILTER…` runs some of the tests.
 #
-# KIND_CLUSTER names the cluster (it is deleted afterwards unless KEEP is set), YUNIKORN the version of the chart.
+# KEEP leaves the cluster. QUEUEWARDEN_E2E_OPERATOR is a program that is built already: the image then gets that, and so it does where
+# no published image with Rust can be had.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cluster=${KIND_CLUSTER:-queuewarden-e2e}
-# As charts/queuewarden/ci/kind-values.yaml has it.
-image=queuewarden:e2e
-KUBECONFIG=$(mktemp)
-export KUBECONFIG
+on() {
+    e2e/kind/cluster.sh run "$@"
+}
+
+# A packet of the cluster does not leave it, and so a published image is only used by a Docker of the machine's own.
+published() {
+    [ "$(e2e/kind/cluster.sh kind)" = published ]
+}
 
 cleanup() {
-    [ -n "${KEEP:-}" ] || kind delete cluster --name "$cluster"
-    rm -f "$KUBECONFIG"
+    code=$?
+    [ "$code" -eq 0 ] || on kubectl get pods --all-namespaces --output wide || true
+    [ -n "${KEEP:-}" ] || e2e/kind/cluster.sh down
+    exit "$code"
 }
 trap cleanup EXIT
 
-kind create cluster --name "$cluster" --wait 2m
-docker build --tag "$image" .
-kind load docker-image --name "$cluster" "$image"
+# As charts/queuewarden/ci/kind-values.yaml has it.
+image=queuewarden:e2e
 
-helm repo add yunikorn https://apache.github.io/yunikorn-release
-helm install yunikorn yunikorn/yunikorn --version "${YUNIKORN:-1.8.0}" --namespace yunikorn --create-namespace --wait
+load() {
+    on kind load docker-image --name "${KIND_CLUSTER:-queuewarden-e2e}" "$@"
+}
 
-# The namespace with its labels and annotation, which Helm would make without them.
-kubectl apply --server-side --filename manifests/namespace.yaml
-helm install queuewarden charts/queuewarden --namespace queuewarden-system \
-    --values charts/queuewarden/ci/kind-values.yaml --wait --timeout 3m
-kubectl wait --for=condition=Established --timeout=1m crd/queueacls.queuewarden.dev \
-    crd/admissionpolicies.queuewarden.dev crd/yunikornconfigs.queuewarden.dev crd/queueaccesstests.queuewarden.dev
-kubectl --namespace queuewarden-system rollout status deployment/queuewarden --timeout=2m
+yunikorn() {
+    if published; then
+        on helm upgrade --install yunikorn yunikorn --repo https://apache.github.io/yunikorn-release --version "${YUNIKORN:-1.8.0}" \
+            --namespace yunikorn --create-namespace --wait
+        return
+    fi
+    local scheduler admission
+    scheduler=$(e2e/kind/cluster.sh image yunikorn-scheduler)
+    admission=$(e2e/kind/cluster.sh image yunikorn-admission)
+    load "$scheduler" "$admission"
+    on helm upgrade --install yunikorn e2e/kind/yunikorn --namespace yunikorn --create-namespace --wait --timeout 3m \
+        --set "scheduler=$scheduler,admission=$admission"
+}
 
-QUEUEWARDEN_E2E=existing cargo test --package queuewarden-e2e --locked
+image() {
+    local program=${QUEUEWARDEN_E2E_OPERATOR:-}
+    if published && [ -z "$program" ]; then
+        on docker build --tag "$image" .
+    else
+        if [ -z "$program" ]; then
+            cargo build --locked --package queuewarden --bin queuewarden
+            program=target/debug/queuewarden
+        fi
+        local folder base=()
+        folder=$(mktemp -d)
+        # What cargo builds for tests is ten times as large with what a debugger reads.
+        strip -o "$folder/queuewarden" "$program"
+        printf 'FROM scratch\nCOPY queuewarden /src/target/release/queuewarden\n' | on docker build --quiet --tag queuewarden-program --file - "$folder"
+        rm -r "$folder"
+        published || base=(--build-arg "BASE=$(e2e/kind/cluster.sh image base)")
+        on docker build --tag "$image" --target given --build-arg PROGRAM=queuewarden-program "${base[@]}" .
+    fi
+    load "$image"
+}
+
+install() {
+    # The namespace with its labels and annotation, which Helm would make without them.
+    on kubectl apply --server-side --filename manifests/namespace.yaml
+    on helm upgrade --install queuewarden charts/queuewarden --namespace queuewarden-system \
+        --values charts/queuewarden/ci/kind-values.yaml --wait --timeout 3m
+    on kubectl --namespace queuewarden-system rollout status deployment/queuewarden --timeout=2m
+}
+
+e2e/kind/cluster.sh up
+yunikorn
+image
+install
+on kubectl get pods --all-namespaces --output wide
+# The program for tests that run one is built here, where there are registries.
+cargo test --workspace --locked --test e2e --no-run
+QUEUEWARDEN_E2E=existing on cargo test --offline --workspace --locked --test e2e -- "$@"

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ::yunikorn::config::verdict;
-use ::yunikorn::identity::NoResolver;
+use ::yunikorn::identity::ResolverKind;
 use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, ensure};
 use axum::Router;
@@ -112,7 +112,7 @@ async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
     let asked = SubjectAccessReview::read(&review("root.prod"));
     let asked = asked.map_err(|wrong| anyhow::anyhow!(wrong.message))?;
     let user = asked.user(ReviewKind::Subject, None).map_err(|wrong| anyhow::anyhow!(wrong.message))?;
-    let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
+    let scheduler = Scheduler { tree: &tree, resolver: &ResolverKind::None, version: Version::V1_8 };
     let answer = |asked: &SubjectAccessReview| match asked.action(false) {
         Ok(action) => answer(&AccessRequest { partition: "default", user, action }, None, scheduler),
         Err(elsewhere) => elsewhere,

@@ -15,18 +15,18 @@
 
 use go_compat::go_regex::GoRegex;
 use go_compat::yaml::edit::{Edit, Step, apply};
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use queuewarden_api::review::{ReviewKind, access, admission, envelope, submission, user_info};
 use queuewarden_import::yarn::{Files, Source};
 use serde_json::Value;
 use yunikorn::acl;
-use yunikorn::admission::access::AccessControl;
+use yunikorn::admission::conf::AccessControl;
 use yunikorn::admission::conf::Conf;
 use yunikorn::admission::evaluate::evaluate;
 use yunikorn::admission::request::Surroundings;
 use yunikorn::application::Reading;
 use yunikorn::config::verdict;
-use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::decide::{decide, explain};
@@ -134,7 +134,7 @@ pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
     let config = verdict(QUEUES, &[], Version::V1_8).config.expect("these are queues");
     let tree = Tree::new(&config.partitions[0]).expect("and they are active");
-    let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
+    let scheduler = Scheduler { tree: &tree, resolver: &ResolverKind::None, version: Version::V1_8 };
     let caller = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
     let Ok(review) = access::SubjectAccessReview::read(&body) else { return };
     for kind in [ReviewKind::Subject, ReviewKind::Local, ReviewKind::Own] {
@@ -154,8 +154,15 @@ pub fn access_review(data: &[u8]) {
 pub fn xml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     for reading in [Reading::Hadoop, Reading::Cloudera] {
-        let wanted =
-            Files { reading, scheduler: (0, text), site: Some((1, text)), defined: &[], core: &[], name: "" };
+        let wanted = Files {
+            reading,
+            scheduler: (0, text),
+            site: Some((1, text)),
+            mapred: Some((2, text)),
+            defined: &[],
+            core: &[],
+            name: "",
+        };
         let _ = (Source::fair(wanted, &mut Vec::new()), Source::capacity(wanted, &mut Vec::new()));
     }
 }

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::ask::{can_i, matrix, place, report, what_can, who_can, whoami};
+use crate::commands::ask::can_i::{self, Show};
+use crate::commands::ask::{matrix, place, report, what_can, who_can, whoami};
 #[cfg(feature = "import")]
 use crate::commands::change::import;
 use crate::commands::change::{grant, revoke, suspend};
@@ -22,6 +23,7 @@ use crate::output::console::Color;
 use crate::output::format::visible;
 use crate::output::{Console, Exit, Failure};
 use crate::source::request;
+use crate::source::session::EXIT_CODES;
 use go_compat::diag::is_obeyed;
 use queuewarden_operator::process::{CertificatesOptions, RunOptions};
 
@@ -41,7 +43,8 @@ enum Command {
     /// Check whether a user may do something on a queue, or with an application
     CanI(can_i::CanIArgs),
     /// Explain why a user may, or may not, do something
-    Explain(can_i::ExplainArgs),
+    #[command(after_help = EXIT_CODES)]
+    Explain(can_i::RequestArgs),
     /// List everyone who may submit to a queue, or administer it
     WhoCan(who_can::WhoCanArgs),
     /// List the queues that a user may submit to, or administer
@@ -254,7 +257,7 @@ pub fn main() -> ExitCode {
         Command::Validate(args) => validate::run(args, console),
         Command::Acl(args) => acl::run(args, console),
         Command::CanI(args) => can_i::run(args, console),
-        Command::Explain(args) => can_i::explain(args, console),
+        Command::Explain(args) => can_i::answer(args, Show::Everything, console),
         Command::WhoCan(args) => who_can::run(args, console),
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Whoami(args) => whoami::run(args, console),

@@ -10,7 +10,7 @@ use serde_saphyr::ser_options;
 use super::format::escaped_json;
 use go_compat::diag::is_obeyed;
 use go_compat::yaml::json::to_json;
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use queuewarden_api::API_VERSION;
 use queuewarden_api::convert::LAST_APPLIED;
 use queuewarden_plan::ResourceKind;

@@ -14,8 +14,7 @@ use crate::output::{Console, Failure, diagnostic};
 use crate::source::input::ours::without_values;
 use crate::source::input::source;
 use crate::source::session::{Session, Source};
-use yunikorn::identity::accounts::{AccountGroups, Accounts};
-use yunikorn::identity::groups_file::GroupsFile;
+use yunikorn::identity::{Accounts, GroupsFile};
 use yunikorn::identity::{GroupResolver, Identity, Refusal, ResolverKind};
 
 /// Option for the source of groups.
@@ -38,10 +37,10 @@ impl GroupsArgs {
         own: ResolverKind,
         console: Console,
     ) -> Result<Box<dyn GroupResolver + Sync>, Failure> {
-        let Some(path) = &self.groups_from else { return Ok(Box::new(own.here())) };
+        let Some(path) = &self.groups_from else { return Ok(Box::new(own)) };
         // A file of that name is `./os`.
         if path.as_os_str() == "os" {
-            return Ok(Box::new(AccountGroups(OsAccounts)));
+            return Ok(Box::new(OsAccounts));
         }
         let file = source::read_one(path)?;
         let print = |found: &_| console.err(&diagnostic::draw(found, Some(&file), None, console.look_err()));
@@ -179,14 +178,11 @@ mod tests {
     #[test]
     fn root_has_its_group_first_and_the_unknown_fail() {
         let primary = Group::from_gid(User::from_name("root").unwrap().unwrap().gid).unwrap().unwrap().name;
-        let groups = AccountGroups(OsAccounts).resolve("root").unwrap();
+        let groups = OsAccounts.resolve("root").unwrap();
         assert_eq!(groups[0], primary);
         assert_eq!(groups.iter().filter(|group| **group == primary).count(), 1);
         for user in ["no-such-user-here", "a\0b"] {
-            assert!(
-                matches!(AccountGroups(OsAccounts).resolve(user), Err(Refusal::Unresolved(_))),
-                "{user:?}"
-            );
+            assert!(matches!(OsAccounts.resolve(user), Err(Refusal::Unresolved(_))), "{user:?}");
         }
     }
 

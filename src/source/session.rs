@@ -149,8 +149,8 @@ pub struct SourceArgs {
     pub cluster: ClusterArgs,
 }
 
-/// Option for a time in the past.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
+/// Options for the source of a configuration, which may be that of a time in the past.
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct PastArgs {
     /// Answer for this time in the past, from the history of the texts that the operator wrote; a day is its
     /// beginning, a weekday the last one, and a duration such as 8h goes back
@@ -159,11 +159,14 @@ pub struct PastArgs {
         conflicts_with_all = ["filename", "base", "live", "now"]
     )]
     at: Option<times::Typed>,
+    /// The source of the present.
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 impl PastArgs {
-    /// Returns whether a time is given.
-    pub fn is_given(self) -> bool {
+    /// Returns whether it is about a time in the past.
+    pub fn is_past(&self) -> bool {
         self.at.is_some()
     }
 
@@ -172,7 +175,8 @@ impl PastArgs {
     ///
     /// # Errors
     /// When there is no configuration to answer questions about, or it is not known what was in force then.
-    pub fn open(self, source: &SourceArgs, console: Console) -> Result<Session, Failure> {
+    pub fn open(&self, console: Console) -> Result<Session, Failure> {
+        let source = &self.source;
         let Some(typed) = self.at else { return source.open(console) };
         let wrong = |why: String| Failure::Usage(format!("--at: {why}"));
         let now = times::clock();

@@ -15,7 +15,7 @@ use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, OLD_QUEUE, QUEUE, SPARK_APP_SELECTOR, USER_INFO, USERNAME,
 };
 use yunikorn::admission::{self, UserInfo};
-use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
+use yunikorn::application::settings::{MODIFY_ACL, VIEW_ACL};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::Naming;
 use yunikorn_access::running::{Pod, id_of};
@@ -72,8 +72,8 @@ impl Resource for Decoded {
     }
 }
 
-/// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server stores
-/// a megabyte that a client writes there, and decoded it takes fifteen times as much.
+/// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server
+/// stores a megabyte that a client writes there, and decoded it takes fifteen times as much.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {

@@ -89,7 +89,7 @@ impl AccessView {
 
     /// Runs the checks of a test, and returns each with its result.
     pub(super) fn run<'e>(&'e self, expectations: &'e Expectations) -> Vec<Check<'e>> {
-        let resolver = self.resolver.here();
+        let resolver = &self.resolver;
         run(expectations, World { trees: &self.trees, resolver, version: self.version, explain: &sentence })
     }
 }

@@ -9,7 +9,7 @@ use queuewarden_api::review::access::{SubjectAccessReview, only_status};
 use serde_json::json;
 use yunikorn::acl;
 use yunikorn::config::verdict;
-use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::decide::decide;
@@ -48,7 +48,7 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": "somebody", "groups": ["operators", "system:authenticated"], "resourceAttributes": attributes}});
     let body = body.to_string();
-    let scheduler = Scheduler { tree, resolver: &NoResolver, version: Version::V1_8 };
+    let scheduler = Scheduler { tree, resolver: &ResolverKind::None, version: Version::V1_8 };
     Ok(move || {
         let Some(review) = SubjectAccessReview::read_json(black_box(body.as_bytes())) else { return false };
         let Ok(user) = review.user(ReviewKind::Subject, None) else { return false };

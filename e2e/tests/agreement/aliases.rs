@@ -10,7 +10,7 @@ use proptest::sample::select;
 use queuewarden_e2e::oracle::{AccessQuery, AccessQuestion, Subject};
 use serde_json::{Value, json};
 use yunikorn::config::verdict;
-use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::right::Right;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
@@ -41,7 +41,7 @@ fn real_names_are_decided_as_yunikorn_decides_their_aliases() -> Result<()> {
                     return Some(format!("it does not start: {}", question.text));
                 };
                 let wrong = case.asked.iter().zip(&answer.decisions).find_map(|((who, queue), decision)| {
-                    let ours = tree.identify(who, &NoResolver, version);
+                    let ours = tree.identify(who, &ResolverKind::None, version);
                     let may =
                         |right| ours.as_ref().is_ok_and(|who| decide(&tree, right, queue, who).allowed());
                     let (ours, theirs) = (Right::ALL.map(may), [decision.submit, decision.admin]);

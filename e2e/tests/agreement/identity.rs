@@ -9,8 +9,7 @@ use queuewarden::source::identity::OsAccounts;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
 use serde_json::json;
-use yunikorn::identity::accounts::{AccountGroups, TestAccounts};
-use yunikorn::identity::{Claim, GroupResolver, NoResolver, ResolverKind, UserCache};
+use yunikorn::identity::{Claim, GroupResolver, ResolverKind, TestAccounts, UserCache};
 use yunikorn::version::Version;
 
 use super::{agree_in_each, fixture, oracles};
@@ -39,9 +38,9 @@ pub(super) fn questions_drawn() -> impl Strategy<Value = IdentityQuestion> {
 
 fn answers(question: &IdentityQuestion, version: Version) -> Vec<IdentityAnswer> {
     let resolver: &dyn GroupResolver = match ResolverKind::parse(&question.resolver) {
-        ResolverKind::Test => &AccountGroups(TestAccounts),
-        ResolverKind::Os => &AccountGroups(OsAccounts),
-        _ => &NoResolver,
+        ResolverKind::Test => &TestAccounts,
+        ResolverKind::Os => &OsAccounts,
+        _ => &ResolverKind::None,
     };
     let mut cache = UserCache::new(version, Timestamp::UNIX_EPOCH);
     let claims = question.claims.iter().zip(0_i64..);

@@ -8,7 +8,7 @@ use crate::output::findings::plural;
 use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
 use crate::source::request;
-use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs, SourceArgs};
+use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs};
 use queuewarden_api::answer::{Answers, Cell, Matrix};
 use yunikorn::acl::Match;
 use yunikorn::right::Right;
@@ -43,9 +43,7 @@ pub struct MatrixArgs {
     #[arg(long, value_parser = request::verb)]
     verb: Option<Right>,
     #[command(flatten)]
-    past: PastArgs,
-    #[command(flatten)]
-    source: SourceArgs,
+    source: PastArgs,
     #[command(flatten)]
     output: FormatArgs,
 }
@@ -55,7 +53,7 @@ pub struct MatrixArgs {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &MatrixArgs, console: Console) -> Result<Exit, Failure> {
-    let session = args.past.open(&args.source, console)?;
+    let session = args.source.open(console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
     let queues = queues(tree, &args.queue)?;
@@ -128,15 +126,15 @@ fn subjects(args: &MatrixArgs, tree: &Tree) -> Vec<Subject> {
 
 /// Builds a row for each queue, with a column for each subject. `show` formats a subject's rights on a queue.
 fn table(answer: &Matrix, show: fn(&[&Cell]) -> String) -> Table {
-    let subjects: Vec<String> = answer.subjects.iter().map(ToString::to_string).collect();
-    let mut rights: HashMap<(&str, String), Vec<&Cell>> = HashMap::new();
+    let mut rights: HashMap<(&String, &Subject), Vec<&Cell>> = HashMap::new();
     for cell in &answer.cells {
-        rights.entry((&cell.queue, cell.subject.to_string())).or_default().push(cell);
+        rights.entry((&cell.queue, &cell.subject)).or_default().push(cell);
     }
-    let mut table = Table::new(iter::once("QUEUE".to_owned()).chain(subjects.iter().cloned()));
+    let subjects = answer.subjects.iter().map(ToString::to_string);
+    let mut table = Table::new(iter::once("QUEUE".to_owned()).chain(subjects));
     for queue in &answer.queues {
-        let cell = |subject: &String| show(rights.get(&(queue, subject.clone())).map_or(&[], Vec::as_slice));
-        table.row(iter::once(queue.clone()).chain(subjects.iter().map(cell)));
+        let cell = |subject| show(rights.get(&(queue, subject)).map_or(&[], Vec::as_slice));
+        table.row(iter::once(queue.clone()).chain(answer.subjects.iter().map(cell)));
     }
     table
 }

@@ -5,7 +5,7 @@ use crate::output::{Console, Exit, Failure};
 use crate::source::entries::{self, EntriesAnswer};
 use crate::source::identity::IdentityArgs;
 use crate::source::request;
-use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs, Session, SourceArgs};
+use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs, Session};
 use queuewarden_api::answer::{Answers, RightOn, WhatCan, until};
 use queuewarden_plan::entries::Names;
 use yunikorn::identity::Identity;
@@ -30,9 +30,7 @@ pub struct WhatCanArgs {
     #[arg(long, conflicts_with_all = ["verb", "leaves", "live", "groups_from", "at"])]
     all: bool,
     #[command(flatten)]
-    past: PastArgs,
-    #[command(flatten)]
-    source: SourceArgs,
+    source: PastArgs,
     #[command(flatten)]
     output: FormatArgs,
 }
@@ -43,9 +41,9 @@ pub struct WhatCanArgs {
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &WhatCanArgs, console: Console) -> Result<Exit, Failure> {
     if args.all {
-        return all(args, &args.source.open(console)?, console);
+        return all(args, &args.source.source.open(console)?, console);
     }
-    let session = args.past.open(&args.source, console)?;
+    let session = args.source.open(console)?;
     let identity = args.identity.resolve(&session, console)?;
     let answers = session.answers()?;
     let answer = answer(&answers, args, &identity);
@@ -62,7 +60,7 @@ pub fn run(args: &WhatCanArgs, console: Console) -> Result<Exit, Failure> {
 fn all(args: &WhatCanArgs, session: &Session, console: Console) -> Result<Exit, Failure> {
     let Identity { user, groups } = args.identity.claimed(&session.source)?;
     let names = Names { users: [user.clone()].into(), groups: groups.iter().cloned().collect() };
-    let found = entries::gather(session, &args.source, &names)?;
+    let found = entries::gather(session, &args.source.source, &names)?;
     let about = session.answers()?.about();
     let nothing = found.entries.is_empty();
     if nothing {

@@ -3,7 +3,7 @@
 use crate::output::format::{FormatArgs, Table, UNTIL};
 use crate::output::{Console, Exit, Failure};
 use crate::source::request;
-use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs, SourceArgs};
+use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs};
 use queuewarden_api::answer::{WhoCanAnswer, until};
 use yunikorn::right::Right;
 use yunikorn_access::Origin;
@@ -22,9 +22,7 @@ pub struct WhoCanArgs {
     #[arg(value_parser = request::queue)]
     queue: String,
     #[command(flatten)]
-    past: PastArgs,
-    #[command(flatten)]
-    source: SourceArgs,
+    source: PastArgs,
     #[command(flatten)]
     output: FormatArgs,
 }
@@ -34,7 +32,7 @@ pub struct WhoCanArgs {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
-    let session = args.past.open(&args.source, console)?;
+    let session = args.source.open(console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
     let found = who_can(tree, args.verb, &args.queue);

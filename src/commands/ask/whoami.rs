@@ -10,7 +10,7 @@ use crate::source::identity::IdentityArgs;
 use crate::source::session::SourceArgs;
 use queuewarden_api::answer::VERSION;
 use yunikorn::acl::Match;
-use yunikorn::identity::{Claim, Identity, NoResolver, identify};
+use yunikorn::identity::{Claim, Identity, ResolverKind, identify};
 use yunikorn::version::Version;
 use yunikorn_access::alias::{Kind, alias};
 use yunikorn_access::subject::Subject;
@@ -65,7 +65,7 @@ pub fn run(args: &WhoamiArgs, console: Console) -> Result<Exit, Failure> {
         args.identity.resolve(&source.session(&args.source, console)?, console)
     } else {
         // With groups the version does not matter, and no configuration has to be read.
-        identify(Claim::from(&claimed), &NoResolver, Version::V1_8)
+        identify(Claim::from(&claimed), &ResolverKind::None, Version::V1_8)
             .map_err(|refusal| Failure::Refused(refusal.describe(&claimed.user)))
     };
     let (identity, refusal) = match taken {

@@ -102,7 +102,7 @@ fn resolve(text: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::parse::parse;
+    use crate::yaml::parse;
     use serde_json::json;
 
     fn read(text: &str) -> Result<Value, Diagnostic> {

@@ -218,8 +218,8 @@ fn nullable(part: &RawValue) -> Result<String, Diagnostic> {
     if type_of(part) == "null" { Ok(String::new()) } else { text(part) }
 }
 
-/// Reads the fields of a review, or those of the request in it, one by one: those before an unreadable one are
-/// kept.
+/// Reads the fields of a review, or those of the request in it, one by one: those before an unreadable one
+/// are kept.
 struct Fields<'r> {
     request: &'r mut Option<AdmissionRequest>,
     is_request: bool,

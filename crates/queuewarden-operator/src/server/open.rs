@@ -168,7 +168,8 @@ impl Open {
     }
 }
 
-/// Limits of connections to the probes: there are only a few regular clients, but anybody in the cluster can connect.
+/// Limits of connections to the probes: there are only a few regular clients, but anybody in the cluster can
+/// connect.
 const PROBES: ConnectionLimits = ConnectionLimits {
     connections: 64,
     streams: 8,

@@ -3,7 +3,7 @@ use crate::decide::sentence;
 use crate::testing::parsed;
 use crate::tree::Tree;
 use yunikorn::admission::Pod;
-use yunikorn::identity::{NoResolver, ResolverKind};
+use yunikorn::identity::ResolverKind;
 use yunikorn::testing::COMPARED;
 use yunikorn::version::Version;
 
@@ -49,7 +49,7 @@ fn decided(case: Case, resolver: ResolverKind) -> Vec<String> {
     let expectations = Expectations { partition: "DEFAULT".to_owned(), cases: vec![case] };
     let checks = run(
         &expectations,
-        World { trees: &trees, resolver: resolver.here(), version: Version::V1_8, explain: &sentence },
+        World { trees: &trees, resolver: &resolver, version: Version::V1_8, explain: &sentence },
     );
     assert_eq!(checks.len(), expectations.size());
     checks.iter().map(Check::line).collect()
@@ -191,7 +191,7 @@ fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
     COMPARED.set(0);
     let checks = run(
         &expectations,
-        World { trees: &trees, resolver: &NoResolver, version: Version::V1_8, explain: &sentence },
+        World { trees: &trees, resolver: &ResolverKind::None, version: Version::V1_8, explain: &sentence },
     );
     assert_eq!(Tally::new(&checks), Tally { passed: 0, failed: 80, undecided: 0 });
     assert_eq!(COMPARED.get(), 0, "nobody has read anything");
@@ -213,7 +213,7 @@ fn what_cannot_be_known_and_what_is_wrong_are_counted_apart() {
     };
     let checks = run(
         &expectations,
-        World { trees: &trees, resolver: &NoResolver, version: Version::V1_8, explain: &sentence },
+        World { trees: &trees, resolver: &ResolverKind::None, version: Version::V1_8, explain: &sentence },
     );
     assert_eq!(Tally::new(&checks), Tally { passed: 0, failed: 4, undecided: 0 });
     assert_eq!(checks[0].verdict.reason().as_deref(), Some("there is no partition `gpu`"));

@@ -6,7 +6,7 @@ use crate::testing::tree;
 use crate::tree::Scheduler;
 use crate::tree::{Origin, Tree};
 use yunikorn::application::{ApplicationAcl, OwnRules, Rules};
-use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn::version::Version;
@@ -56,7 +56,7 @@ fn asked(review: &Review) -> Answer {
         _ => None,
     };
     let request = AccessRequest { partition: "default", user: &review.identity, action };
-    let scheduler = Scheduler { tree: &tree, resolver: &NoResolver, version: Version::V1_8 };
+    let scheduler = Scheduler { tree: &tree, resolver: &ResolverKind::None, version: Version::V1_8 };
     answer(&request, found.as_ref(), scheduler)
 }
 

@@ -8,7 +8,7 @@ use crate::review::{AccessAction, AccessRequest, Answer, Opinion, answer};
 use crate::testing::{known, later, parsed, tree};
 use yunikorn::admission::request::{QUEUE, SPARK_APP_SELECTOR as SPARK};
 use yunikorn::admission::request::{USER_INFO, USERNAME};
-use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::version::Version;
 
 fn queues() -> Tree {
@@ -29,7 +29,7 @@ fn pod(name: &str, user: &str, queue: &str, second: i64) -> Pod {
 }
 
 fn scheduler(tree: &Tree) -> Scheduler<'_> {
-    Scheduler { tree, resolver: &NoResolver, version: Version::V1_8 }
+    Scheduler { tree, resolver: &ResolverKind::None, version: Version::V1_8 }
 }
 
 fn decided(pod: &Pod, spark: &[(String, String)]) -> Application {

@@ -54,8 +54,7 @@ fn applied<'a>(request: &'a Request, surroundings: &'a Surroundings) -> Applied<
 
 fn decided_in(tree: &Tree, request: &Request) -> Decision {
     let surroundings = Surroundings::default();
-    let world =
-        World { conf: &conf(), tree, resolver: ResolverKind::None.here(), running: &Running::default() };
+    let world = World { conf: &conf(), tree, resolver: &ResolverKind::None, running: &Running::default() };
     evaluate(&applied(request, &surroundings), world)
 }
 
@@ -67,7 +66,7 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
     let wanted = Wanted { applications: ["app-1"].into(), ..Wanted::default() };
     let running = known([first]).running(&wanted, later());
     let (tree, conf) = (prod(), conf());
-    let world = World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &running };
+    let world = World { conf: &conf, tree: &tree, resolver: &ResolverKind::None, running: &running };
     let named = |kind, user: &str| {
         let mut request = request(kind, user, "root.dev");
         request.pod.labels.insert("applicationId".to_owned(), "app-1".to_owned());
@@ -215,7 +214,7 @@ fn what_others_decide_is_left_to_them() {
     let surroundings = Surroundings::default();
     let (conf, tree) = (conf(), prod());
     let world =
-        World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &Running::default() };
+        World { conf: &conf, tree: &tree, resolver: &ResolverKind::None, running: &Running::default() };
     let owned = Applied { owned: true, ..applied(&request, &surroundings) };
     assert_eq!(evaluate(&owned, world).clause, "owned");
     for (operation, kind) in [
@@ -351,18 +350,14 @@ fn each_verdict_has_a_word_of_its_own() {
 fn what_must_be_taken_is() {
     let bobs = request(Kind::Pod, "bob", "root.prod");
     let surroundings = Surroundings::default();
-    let world = World {
-        conf: &conf(),
-        tree: &prod(),
-        resolver: ResolverKind::None.here(),
-        running: &Running::default(),
-    };
+    let world =
+        World { conf: &conf(), tree: &prod(), resolver: &ResolverKind::None, running: &Running::default() };
     let running = Applied { node_name: "n1", ..applied(&bobs, &surroundings) };
     let decision = evaluate(&running, world);
     assert_eq!((decision.outcome, decision.queue.as_str()), (Outcome::Elsewhere, "root.@recovery@"));
     // Also from somebody whose groups are not found, and who is otherwise refused.
     let stranger = Request { groups: Vec::new(), ..request(Kind::Pod, "stranger", "root.prod") };
-    let world = World { resolver: ResolverKind::Test.here(), ..world };
+    let world = World { resolver: &ResolverKind::Test, ..world };
     for (node_name, outcome, clause, queue) in
         [("n1", Outcome::Elsewhere, "acl", "root.@recovery@"), ("", Outcome::Refused, "user", "root.prod")]
     {

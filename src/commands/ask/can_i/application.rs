@@ -100,9 +100,9 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
     let RequestArgs { target, identity, application, source, format, .. } = args;
     let (name, queue) = target_of(target, application)?;
     let move_to = move_to(verb, application)?;
-    let files = source.filename.iter().chain(&source.files.base);
+    let files = source.source.filename.iter().chain(&source.source.files.base);
     reads_standard_input_once(files.chain(&application.file))?;
-    let session = args.past.open(source, console)?;
+    let session = source.open(console)?;
     let identity = identity.resolve(&session, console)?;
     let answers = session.answers()?;
     let tree = answers.tree;
@@ -304,32 +304,28 @@ impl EvaluatedClause {
     }
 }
 
-/// Returns the answer, the question, every clause, and for a denial the changes that would help.
+/// Formats the answer for people: the question, every clause, and for a denial the changes that would help.
 fn everything(
     answers: &Answers<'_>,
     decision: &Decision,
     answer: &ApplicationAnswer,
     width: Option<usize>,
 ) -> String {
+    let mut facts = Table::new(["", ""]);
+    facts.row(["user", &answer.user]);
+    facts.row(["groups", &explanation::groups(&answer.groups)]);
+    facts.row(["asks to", act(answer.verb)]);
+    answer.application.iter().for_each(|name| facts.row(["application", name]));
+    facts.row(["owner", &answer.owner]);
+    let queue = request::unknown(answers.tree, &answer.queue);
+    facts.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
+    answer.target.iter().for_each(|to| facts.row(["to", to]));
+    facts.row(["dialect", &answer.dialect]);
+    facts.row(["in", &explanation::location(&answer.about)]);
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = format!("{verdict}: {}\n", visible(&answer.reason));
     let remedies = answer.remedies.iter().map(|remedy| &remedy.words);
-    explanation::page(&reason, &facts(answers, answer), &clauses(answers, decision), remedies, width)
-}
-
-fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
-    let mut table = Table::new(["", ""]);
-    table.row(["user", &answer.user]);
-    table.row(["groups", &explanation::groups(&answer.groups)]);
-    table.row(["asks to", act(answer.verb)]);
-    answer.application.iter().for_each(|name| table.row(["application", name]));
-    table.row(["owner", &answer.owner]);
-    let queue = request::unknown(answers.tree, &answer.queue);
-    table.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
-    answer.target.iter().for_each(|to| table.row(["to", to]));
-    table.row(["dialect", &answer.dialect]);
-    table.row(["in", &explanation::location(&answer.about)]);
-    table
+    explanation::page(&reason, &facts, &clauses(answers, decision), remedies, width)
 }
 
 /// Builds a row for each clause, and for each queue ACL that a clause looks at.
@@ -376,7 +372,11 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
         Clause::Owner(owner) if step.granted => row("owner", owner, "grants its owner"),
         Clause::Owner(owner) => row("owner", owner, "no match"),
         Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => {
-            row(list.key, &describe(list), &result(list))
+            // Spaces in the text matter.
+            let default = if list.set { "" } else { " (default)" };
+            let result = list.entry.as_ref().map(|entry| format!("grants {entry}"));
+            let says = explanation::quoted(&list.text) + default;
+            row(list.key, &says, result.as_deref().unwrap_or("no match"))
         }
         Clause::NoQueue(queue) => row("queue", queue, "there is none"),
         Clause::Queue(decision) if decision.steps.is_empty() => {
@@ -390,14 +390,4 @@ fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
             decision.steps.iter().map(row).collect()
         }
     }
-}
-
-/// Quotes the text, because its spaces matter.
-fn describe(list: &List) -> String {
-    let text = explanation::quoted(&list.text);
-    if list.set { text } else { format!("{text} (default)") }
-}
-
-fn result(list: &List) -> String {
-    list.entry.as_ref().map_or_else(|| "no match".to_owned(), |entry| format!("grants {entry}"))
 }

@@ -28,16 +28,8 @@ pub struct CanIArgs {
     quiet: bool,
 }
 
-/// Explain why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn evaluates,
-/// in order; or why a user may act on an application: every clause of the rules
-#[derive(Debug, Clone, clap::Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct ExplainArgs {
-    #[command(flatten)]
-    request: RequestArgs,
-}
-
-/// A question about one queue or one application.
+/// A question about one queue or one application; `explain` answers it with every ACL that YuniKorn
+/// evaluates, in order, or with every clause of the rules about an application.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RequestArgs {
     /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
@@ -50,9 +42,7 @@ pub struct RequestArgs {
     #[command(flatten)]
     pub(crate) application: ApplicationArgs,
     #[command(flatten)]
-    pub(crate) past: PastArgs,
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
+    pub(crate) source: PastArgs,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     pub(crate) format: AnswerFormat,
@@ -77,15 +67,11 @@ pub fn run(args: &CanIArgs, console: Console) -> Result<Exit, Failure> {
     answer(&args.request, if args.quiet { Show::Nothing } else { Show::Line }, console)
 }
 
-/// Runs `explain`.
+/// Answers a question.
 ///
 /// # Errors
 /// As [`run`].
-pub fn explain(args: &ExplainArgs, console: Console) -> Result<Exit, Failure> {
-    answer(&args.request, Show::Everything, console)
-}
-
-fn answer(request: &RequestArgs, show: Show, console: Console) -> Result<Exit, Failure> {
+pub fn answer(request: &RequestArgs, show: Show, console: Console) -> Result<Exit, Failure> {
     match request.verb {
         AnyVerb::Right(right) => request.about_queue(right, show, console),
         AnyVerb::Action(action) => application::run(request, action, show, console),
@@ -100,8 +86,8 @@ impl RequestArgs {
             return Err(Failure::Usage(words.to_owned()));
         }
         let queue = request::queue(&self.target).map_err(Failure::Usage)?;
-        let session = match self.past.open(&self.source, console) {
-            Err(failure @ Failure::Forbidden(_)) if !self.past.is_given() => {
+        let session = match self.source.open(console) {
+            Err(failure @ Failure::Forbidden(_)) if !self.source.is_past() => {
                 return self.about_oneself(right, failure, show, console);
             }
             session => session?,
@@ -174,7 +160,7 @@ impl RequestArgs {
         show: Show,
         console: Console,
     ) -> Result<Exit, Failure> {
-        let SourceArgs { cluster, files, partition, .. } = &self.source;
+        let SourceArgs { cluster, files, partition, .. } = &self.source.source;
         let other = cluster.live || files.now.is_some() || self.format != AnswerFormat::default();
         if other || self.identity != IdentityArgs::default() || show == Show::Everything {
             return Err(failure);

@@ -16,7 +16,7 @@ use crate::output::{Console, Exit, Failure};
 use crate::source::identity::{IdentityArgs, unresolved};
 use crate::source::session::{Session, SourceArgs, reads_standard_input_once};
 use answer::Context;
-use submitter::{Denied, Mended, Named, Question, SubmitterCheck, resolver_is_not_asked};
+use submitter::{Denied, Mended, Named, Question, SubmitterCheck, note_resolver};
 use workload::{Submitted, WorkloadArgs};
 use yunikorn::identity::{Claim, GroupResolver, Refusal, identify};
 use yunikorn_access::alias;
@@ -60,9 +60,7 @@ pub fn run(args: &PlaceArgs, console: Console) -> Result<Exit, Failure> {
     let question = Question { identity, workload: &args.workload, submitted, session, cluster, console };
     let SubmitterCheck { named, denied, mended, passed_on } = question.answer()?;
     let kind = session.configuration.view.resolver;
-    if let Some(note) = resolver_is_not_asked(kind, &named) {
-        console.note(&note);
-    }
+    note_resolver(kind, &named, console);
     let answers = session.answers()?;
     // The queues that the scheduler has in addition to its configuration, if it is queried at all.
     let live = match session.cluster().filter(|_| cluster.live) {

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::output::Failure;
 use go_compat::diag::quoted;
-use yunikorn::admission::patch::YUNIKORN;
-use yunikorn::admission::request::{APP_ID, APPLICATION_ID, OLD_QUEUE, Pod, QUEUE, SPARK_APP_SELECTOR};
+use yunikorn::admission::request::{
+    APP_ID, APPLICATION_ID, OLD_QUEUE, Pod, QUEUE, SPARK_APP_SELECTOR, YUNIKORN,
+};
 use yunikorn_access::user_info::{Settings, Template};
 
 /// The label of an application that Spark names when it starts.
@@ -50,7 +51,7 @@ const RAY: &str = "ray.io";
 const FLINK: &str = "flink.apache.org";
 const TRAINER: &str = "trainer.kubeflow.org";
 
-/// The first pod of the application that an operator makes of a custom resource.
+/// A custom resource that an operator makes the first pod of an application of.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Operated {
     /// The kind and name of the resource.
@@ -65,8 +66,6 @@ pub struct Operated {
     pub account: String,
     /// The file of `examples/operators` that lets the account pass on names.
     pub file: &'static str,
-    /// The pod, as far as it is known.
-    pub pod: Pod,
     /// The other pods, and the parts that the resource does not decide, each in a sentence.
     pub notes: Vec<String>,
 }
@@ -107,11 +106,12 @@ fn role(path: &str) -> Option<&'static str> {
     ROLES.iter().find(|(part, _)| path.contains(part)).map(|(_, role)| *role)
 }
 
-/// Returns the pods that an operator makes of an object; `None` for an object of another kind.
+/// Returns the first pod of the application that an operator makes of an object, as far as it is known;
+/// `None` for an object of another kind.
 ///
 /// # Errors
 /// When a label or an annotation is no string.
-pub fn operated(object: &Value, location: &str) -> Result<Option<Operated>, Failure> {
+pub fn operated(object: &Value, location: &str) -> Result<Option<(Pod, Operated)>, Failure> {
     let (group, kind) = (group(object), text(object, "/kind"));
     let resource = format!("{}s", kind.to_ascii_lowercase());
     let Some(Operator { file, account, pods }) = Operator::of(group, &resource) else { return Ok(None) };
@@ -135,16 +135,16 @@ pub fn operated(object: &Value, location: &str) -> Result<Option<Operated>, Fail
         notes.push(of_other(&other.role, &pod, &self::pod(object, other, location)?));
     }
     notes.extend(unknown(object).iter().map(|note| (*note).to_owned()));
-    Ok(Some(Operated {
+    let operated = Operated {
         object: format!("{kind}/{}", text(object, "/metadata/name")),
         resource: (group.to_owned(), resource),
         role: first.role.clone(),
         path: first.path.to_owned(),
         account,
         file,
-        pod,
         notes,
-    }))
+    };
+    Ok(Some((pod, operated)))
 }
 
 /// Returns whether replicas of this name are the first of their job.
@@ -180,16 +180,16 @@ fn members<'v>(above: String, value: &'v Value, segment: &str) -> Vec<(String, &
 
 /// Returns a pod as its operator makes it, as far as YuniKorn reads it.
 fn pod(object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> {
+    let is_described = group(object) == SPARK && made.path.ends_with(".annotations");
+    let template = if is_described { "/template" } else { "" };
     let mut pod = Pod {
-        labels: texts(made.value, "/metadata/labels", location)?,
-        annotations: texts(made.value, "/metadata/annotations", location)?,
+        labels: texts(made.value, &format!("{template}/metadata/labels"), location)?,
+        annotations: texts(made.value, &format!("{template}/metadata/annotations"), location)?,
         scheduler_name: text(made.value, "/spec/schedulerName").to_owned(),
         ..Pod::default()
     };
     match group(object) {
-        SPARK if made.path.ends_with(".annotations") => {
-            kubeflow_spark(&mut pod, part(object, spark_spec(object)), made, location)?;
-        }
+        SPARK if is_described => kubeflow_spark(&mut pod, part(object, spark_spec(object)), made, location)?,
         SPARK | APACHE_SPARK => {
             let role = made.role.split(' ').next().unwrap_or_default();
             spark_conf(&mut pod, part(object, "/spec/sparkConf"), role);
@@ -250,8 +250,6 @@ fn spark_spec(object: &Value) -> &'static str {
 
 /// Adds what Kubeflow's spark-operator makes of a driver or executor: options of `spark-submit`.
 fn kubeflow_spark(pod: &mut Pod, spec: &Value, made: &Made<'_>, location: &str) -> Result<(), Failure> {
-    pod.labels = texts(made.value, "/template/metadata/labels", location)?;
-    pod.annotations = texts(made.value, "/template/metadata/annotations", location)?;
     spark_conf(pod, part(spec, "/sparkConf"), &made.role);
     pod.labels.extend(texts(made.value, "/labels", location)?);
     pod.annotations.extend(texts(made.value, "/annotations", location)?);

@@ -11,7 +11,7 @@ use crate::source::identity::IdentityArgs;
 use crate::source::session::{Session, Source};
 use go_compat::diag::quoted;
 use go_compat::yaml::json::to_json;
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use queuewarden_plan::user_info;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source as NamedBy, Submitter, UserInfo};
@@ -99,26 +99,11 @@ impl Question<'_> {
     }
 
     fn by_person(&self) -> Result<SubmitterCheck, Failure> {
-        if self.identity.user.is_none() {
-            return self.of_pod();
+        if self.identity.user.is_some() {
+            let kind = &self.submitted.kind;
+            return self.by_requester(self.identity.claimed(&self.session.source)?, kind, &kind.to_string());
         }
-        let kind = &self.submitted.kind;
-        self.by_requester(&self.identity.claimed(&self.session.source)?, kind, &kind.to_string())
-    }
-
-    /// Answers for the user who creates the object, whom the pod may name another user than.
-    fn by_requester(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<SubmitterCheck, Failure> {
-        if self.pod_names_user() {
-            self.admitted(requester, kind, what)
-        } else {
-            Ok(SubmitterCheck::from(requester.clone()))
-        }
-    }
-
-    /// The user that the pod names, as if the admission controller had accepted it.
-    fn of_pod(&self) -> Result<SubmitterCheck, Failure> {
-        let version = self.session.configuration.view.version;
-        let submitter = Submitter::from_pod(&self.submitted.workload.pod, version);
+        let (submitter, of_pod, source) = self.of_pod();
         if submitter.source == NamedBy::Nothing {
             if self.session.cluster().is_none() && self.workload.workload.is_some() {
                 return Err(Failure::Usage(
@@ -130,12 +115,56 @@ impl Question<'_> {
             }
             return Ok(SubmitterCheck::from(self.identity.claimed(&self.session.source)?));
         }
-        self.console.note(&self.source(&submitter));
-        Ok(self.of_submitter(&submitter))
+        self.console.note(&source);
+        Ok(of_pod)
+    }
+
+    /// Answers for the user who creates the object, whom the pod may name another user than.
+    fn by_requester(&self, requester: Identity, kind: &Kind, what: &str) -> Result<SubmitterCheck, Failure> {
+        if self.pod_names_user() {
+            self.admitted(requester, kind, what)
+        } else {
+            Ok(SubmitterCheck::from(requester))
+        }
+    }
+
+    /// Answers for the user that the pod names, as if the admission controller had accepted it. Describes the
+    /// source of the name, and why it is `nobody`, with the correction of such an annotation.
+    fn of_pod(&self) -> (Submitter, SubmitterCheck, String) {
+        let pod = &self.submitted.workload.pod;
+        let submitter = Submitter::from_pod(pod, self.session.configuration.view.version);
+        let text = pod.annotation(USER_INFO);
+        let meant = meant(text);
+        let (why, words) = match &submitter.source {
+            NamedBy::Label => (format!(", by the pod's label {USERNAME}"), None),
+            NamedBy::AnnotationUnreadable(error) => (
+                format!(": the pod's annotation {USER_INFO} cannot be read ({error})"),
+                meant.as_ref().map(|meant| format!("write {USER_INFO} as JSON: {}", meant.write())),
+            ),
+            NamedBy::AnnotationWithoutUser => match other_key(text).map(|key| quoted(&key)) {
+                Some(key) => (
+                    format!(
+                        ": the pod's annotation {USER_INFO} has the key {key}, and YuniKorn reads `user`"
+                    ),
+                    Some(format!("write `user` in place of {key} in {USER_INFO}")),
+                ),
+                None => (format!(": the pod's annotation {USER_INFO} names no `user`"), None),
+            },
+            _ => (format!(", by the pod's annotation {USER_INFO}"), None),
+        };
+        let source = format!("the user is {}{why}", submitter.user);
+        let by_pod = |user, groups| Named { identity: Identity { user, groups }, by_pod: true };
+        let named = by_pod(submitter.user.clone(), submitter.groups.clone());
+        let mended = words.zip(meant).map(|(words, meant)| {
+            let named = by_pod(meant.user, meant.groups);
+            Mended { words, named }
+        });
+        let mended = mended.into_iter().collect();
+        (submitter, SubmitterCheck { named, mended, ..SubmitterCheck::default() }, source)
     }
 
     /// Asks the admission controller about a pod of this requester that names a user.
-    fn admitted(&self, requester: &Identity, kind: &Kind, what: &str) -> Result<SubmitterCheck, Failure> {
+    fn admitted(&self, requester: Identity, kind: &Kind, what: &str) -> Result<SubmitterCheck, Failure> {
         let version = self.session.configuration.view.version;
         let workload = &self.submitted.workload;
         let account = alias::service_account(&requester.user).filter(|_| requester.groups.is_empty());
@@ -157,27 +186,26 @@ impl Question<'_> {
         let keys = merged.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let (conf, _) = Conf::from_keys(&keys, version);
         let evaluation = evaluate(&request, &surroundings, &conf);
-        let submitter = Submitter::from_pod(&workload.pod, version);
-        let of_pod = self.of_submitter(&submitter);
+        let (submitter, of_pod, source) = self.of_pod();
         let user = quoted(&requester.user);
         match evaluation.outcome {
             Outcome::Allowed => {
-                let source = self.source(&submitter);
-                self.console
-                    .note(&format!("{source}; user {user} may create it: {}", evaluation.steps.join("; ")));
+                let steps = evaluation.steps.join("; ");
+                self.console.note(&format!("{source}; user {user} may create it: {steps}"));
                 Ok(of_pod)
             }
             Outcome::Unknown(key) => {
                 Err(Failure::Undecided(format!("{key} decides, and what it holds is not known")))
             }
             Outcome::Denied(message) => {
-                let own = Named { identity: requester.clone(), by_pod: false };
+                let own = SubmitterCheck::from(requester);
                 let mut remedies = evaluation.remedies.into_iter();
                 let words = remedies.next().unwrap_or_else(|| {
                     format!("leave {USER_INFO} out, so that it becomes the requester's own name")
                 });
-                let leave_out = Mended { words, named: own.clone() };
-                let mended = of_pod.mended.into_iter().filter(|_| is_unreadable(&message));
+                let leave_out = Mended { words, named: own.named.clone() };
+                // A correction helps if the refusal is for the text of the annotation, not for its writer.
+                let mended = of_pod.mended.into_iter().filter(|_| message.starts_with(USER_INFO));
                 let trusted = remedies.map(|words| Mended { words, named: of_pod.named.clone() });
                 let trusted = trusted.filter(|_| submitter.source == NamedBy::Annotation);
                 let mended = std::iter::once(leave_out).chain(mended).chain(trusted).collect();
@@ -186,7 +214,7 @@ impl Question<'_> {
                      annotation {USER_INFO}"
                 );
                 let denied = Some(Denied { reason, message });
-                Ok(SubmitterCheck { denied, mended, ..SubmitterCheck::from(requester.clone()) })
+                Ok(SubmitterCheck { denied, mended, ..own })
             }
         }
     }
@@ -217,9 +245,9 @@ impl Question<'_> {
                 "the AdmissionPolicy lets {account} pass on the name of whoever writes {object}"
             ));
             if self.identity.user.is_none() && self.pod_names_user() {
-                return self.of_pod();
+                return self.by_person();
             }
-            return self.by_requester(&self.identity.claimed(&self.session.source)?, &Kind::Pod, object);
+            return self.by_requester(self.identity.claimed(&self.session.source)?, &Kind::Pod, object);
         }
         let usual = if self.workload.operator.is_some() {
             String::new()
@@ -244,51 +272,8 @@ impl Question<'_> {
             named: Named { identity: person, by_pod: false },
         });
         let requester = Identity { user: account.to_owned(), groups: Vec::new() };
-        let answer = self.by_requester(&requester, &Kind::Pod, &format!("pod of the {role}"))?;
+        let answer = self.by_requester(requester, &Kind::Pod, &format!("pod of the {role}"))?;
         Ok(SubmitterCheck { passed_on, ..answer })
-    }
-
-    /// Answers for the user that the pod names.
-    fn of_submitter(&self, submitter: &Submitter) -> SubmitterCheck {
-        let Submitter { user, groups, .. } = submitter;
-        let named = Named::by_pod(user.clone(), groups.clone());
-        let mended = self.mended(submitter).into_iter().collect();
-        SubmitterCheck { named, mended, ..SubmitterCheck::default() }
-    }
-
-    /// Describes the source of the user, and why it is `nobody`.
-    fn source(&self, submitter: &Submitter) -> String {
-        let why = match &submitter.source {
-            NamedBy::Label => format!(", by the pod's label {USERNAME}"),
-            NamedBy::AnnotationUnreadable(error) => {
-                format!(": the pod's annotation {USER_INFO} cannot be read ({error})")
-            }
-            NamedBy::AnnotationWithoutUser => {
-                match other_key(self.submitted.workload.pod.annotation(USER_INFO)) {
-                    Some(key) => format!(
-                        ": the pod's annotation {USER_INFO} has the key {}, and YuniKorn reads `user`",
-                        quoted(&key)
-                    ),
-                    None => format!(": the pod's annotation {USER_INFO} names no `user`"),
-                }
-            }
-            _ => format!(", by the pod's annotation {USER_INFO}"),
-        };
-        format!("the user is {}{why}", submitter.user)
-    }
-
-    /// Corrects an annotation that makes the user `nobody`.
-    fn mended(&self, submitter: &Submitter) -> Option<Mended> {
-        let text = self.submitted.workload.pod.annotation(USER_INFO);
-        let meant = meant(text)?;
-        let words = match &submitter.source {
-            NamedBy::AnnotationWithoutUser => {
-                format!("write `user` in place of {} in {USER_INFO}", quoted(&other_key(text)?))
-            }
-            NamedBy::AnnotationUnreadable(_) => format!("write {USER_INFO} as JSON: {}", meant.write()),
-            _ => return None,
-        };
-        Some(Mended { words, named: Named::by_pod(meant.user, meant.groups) })
     }
 }
 
@@ -298,31 +283,20 @@ impl From<Identity> for SubmitterCheck {
     }
 }
 
-impl Named {
-    fn by_pod(user: String, groups: Vec<String>) -> Self {
-        Self { identity: Identity { user, groups }, by_pod: true }
-    }
-}
-
-/// Returns whether a refusal is for the text of the annotation, not for who wrote it.
-fn is_unreadable(message: &str) -> bool {
-    message.starts_with(USER_INFO)
-}
-
-/// Returns why the resolver of the configuration does not decide about the groups of a pod.
-pub fn resolver_is_not_asked(kind: ResolverKind, named: &Named) -> Option<String> {
+/// Notes why the resolver of the configuration does not decide about the groups of a pod.
+pub fn note_resolver(kind: ResolverKind, Named { identity, by_pod }: &Named, console: Console) {
     let name = match kind {
         ResolverKind::Ldap => "LDAP",
         ResolverKind::Os => "the accounts of the scheduler's container",
-        ResolverKind::None | ResolverKind::Test => return None,
+        ResolverKind::None | ResolverKind::Test => return,
     };
-    let user = quoted(&named.identity.user);
-    (named.by_pod && !named.identity.groups.is_empty()).then(|| {
-        format!(
-            "YuniKorn does not ask {name} for the groups of {user}, because the pod carries groups; the \
-             admission controller always writes those of the requester"
-        )
-    })
+    if *by_pod && !identity.groups.is_empty() {
+        console.note(&format!(
+            "YuniKorn does not ask {name} for the groups of {}, because the pod carries groups; the admission \
+             controller always writes those of the requester",
+            quoted(&identity.user)
+        ));
+    }
 }
 
 /// Returns the key that was perhaps meant to be `user`.

@@ -14,8 +14,7 @@ use crate::source::input::source;
 use crate::source::input::split::split;
 use crate::source::request::key_value;
 use crate::source::request::service_account;
-use yunikorn::admission::patch::YUNIKORN;
-use yunikorn::admission::request::{Kind, Pod, QUEUE};
+use yunikorn::admission::request::{Kind, Pod, QUEUE, YUNIKORN};
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::{Naming, Submission, Workload};
 
@@ -148,26 +147,23 @@ fn joined(workload: &Workload) -> Option<String> {
 fn manifest(path: &Path, namespace: Option<&str>) -> Result<Submitted, Failure> {
     let source = source::read_one(path)?;
     let objects = objects(&source)?;
-    let mut pods: Vec<(&Value, Option<&Value>, Option<Operated>)> = Vec::new();
+    let mut pods = Vec::new();
     for object in &objects {
         let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
         match operated(object, &format!("{}: {kind}/{name}", source.name))? {
-            Some(operated) => pods.push((object, None, Some(operated))),
-            None => pods.extend(pod(object).map(|pod| (object, Some(pod), None))),
+            Some(operated) => pods.push((object, &Value::Null, Some(operated))),
+            None => pods.extend(pod(object).map(|pod| (object, pod, None))),
         }
     }
     let refused = |why: &str| Failure::Usage(format!("{} holds {why}", source.name));
-    let (object, pod, operated) = match pods.as_slice() {
-        [(object, pod, operated)] => (*object, pod.unwrap_or(&Value::Null), operated.clone()),
-        [] => {
-            return Err(refused(
-                "no Pod, nor anything that pods are created for, such as a Deployment, a Job or a SparkApplication",
-            ));
-        }
-        several => {
-            return Err(refused(&format!("{} workloads: place looks at one at a time", several.len())));
-        }
-    };
+    if pods.len() > 1 {
+        return Err(refused(&format!("{} workloads: place looks at one at a time", pods.len())));
+    }
+    let (object, pod, operated) = pods.pop().ok_or_else(|| {
+        refused(
+            "no Pod, nor anything that pods are created for, such as a Deployment, a Job or a SparkApplication",
+        )
+    })?;
     let location = |field: &str| {
         let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
         format!("{}: {field} of {kind}/{name}", source.name)
@@ -182,8 +178,9 @@ fn manifest(path: &Path, namespace: Option<&str>) -> Result<Submitted, Failure> 
         None => BTreeMap::new(),
     };
     let secrets = pod.pointer("/spec/imagePullSecrets").and_then(Value::as_array);
-    let written = match &operated {
-        Some(operated) => operated.pod.clone(),
+    let (of_operator, operated) = operated.unzip();
+    let written = match of_operator {
+        Some(pod) => pod,
         None => Pod {
             labels: texts(pod, "/metadata/labels")?,
             annotations: texts(pod, "/metadata/annotations")?,

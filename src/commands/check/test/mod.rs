@@ -225,24 +225,18 @@ impl TestAnswer {
         let world = World { trees, resolver: groups, version: *version, explain: &explain };
         let checks: Vec<Vec<Check<'_>>> =
             suites.iter().map(|suite| check(&suite.spec.expectations, world)).collect();
-        let tests = suites.iter().zip(&checks).map(|(suite, checks)| OneTest::new(suite, checks));
+        let tests = suites.iter().zip(&checks).map(|(Suite { name, file, spec }, checks)| OneTest {
+            name: name.clone(),
+            file: file.clone(),
+            blocks: spec.enforcement == Enforcement::Block,
+            tally: Tally::new(checks),
+            checks: checks.iter().map(OneCheck::new).collect(),
+        });
         Self {
             version: VERSION,
             source: configuration.name().to_owned(),
             tally: Tally::new(checks.iter().flatten()),
             tests: tests.collect(),
-        }
-    }
-}
-
-impl OneTest {
-    fn new(suite: &Suite, checks: &[Check<'_>]) -> Self {
-        Self {
-            name: suite.name.clone(),
-            file: suite.file.clone(),
-            blocks: suite.spec.enforcement == Enforcement::Block,
-            tally: Tally::new(checks),
-            checks: checks.iter().map(OneCheck::new).collect(),
         }
     }
 }

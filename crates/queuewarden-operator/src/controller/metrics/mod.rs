@@ -84,20 +84,31 @@ fn begun<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help:
     registered(registry, name, help, M::default())
 }
 
+/// Returns a registry that names the version of the program.
+fn registry() -> Registry {
+    let mut registry = Registry::with_prefix("queuewarden");
+    let build: Family<Labels, Gauge> = begun(&mut registry, "build_info", "Always 1; the version is a label");
+    build.get_or_create(&labels([("version", env!("CARGO_PKG_VERSION"))])).set(1);
+    registry
+}
+
+/// Adds the counter of recorded revisions. Each result has a series from the start, because an increase shows
+/// only in a series that exists before it.
+fn history(registry: &mut Registry) -> Family<Labels, Counter> {
+    let help = "Attempts to record a revision of the output, by how they ended";
+    let history: Family<Labels, Counter> = begun(registry, "history_record", help);
+    for result in ["recorded", "error", "lost"] {
+        drop(history.get_or_create(&labels([("result", result)])));
+    }
+    history
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
         let short: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
-        let mut registry = Registry::with_prefix("queuewarden");
+        let mut registry = registry();
         let r = &mut registry;
-        let build: Family<Labels, Gauge> = begun(r, "build_info", "Always 1; the version is a label");
-        build.get_or_create(&labels([("version", env!("CARGO_PKG_VERSION"))])).set(1);
-        let history: Family<Labels, Counter> =
-            begun(r, "history_record", "Attempts to record a revision of the output, by how they ended");
-        // An increase shows from a series that is there before it.
-        for result in ["recorded", "error", "lost"] {
-            drop(history.get_or_create(&labels([("result", result)])));
-        }
         Self {
             leader: begun(r, "leader", "1 while this replica leads"),
             reconciles: begun(r, "reconcile", "Runs of the loop, by how they ended"),
@@ -122,7 +133,7 @@ impl Default for Metrics {
             ),
             applies: begun(r, "config_apply", "Writes of the output ConfigMap, by how they ended"),
             mirror: begun(r, "rbac_mirror_write", "Writes of the RBAC mirror, by how they ended"),
-            history,
+            history: history(r),
             drifts: begun(
                 r,
                 "config_drift",
@@ -144,7 +155,7 @@ impl Default for Metrics {
             last_in_sync: begun(
                 r,
                 "config_last_in_sync_timestamp_seconds",
-                "When the YuniKornConfig was last seen to be Ready",
+                "When the YuniKornConfig was last Ready",
             ),
             fail_open: begun(r, "fail_open", "1 while everyone has access to every queue"),
             admission_risks: begun(

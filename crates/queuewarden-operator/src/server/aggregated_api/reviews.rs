@@ -141,7 +141,7 @@ fn answer(
         let why = format!("there is no partition {}", quoted(&request.partition));
         return Answer::deny("no_queue", &why).into();
     };
-    let identity = match tree.identify(about, queues.resolver.here(), published.conf.version) {
+    let identity = match tree.identify(about, &queues.resolver, published.conf.version) {
         Ok(identity) => identity,
         Err(Refusal::Undecided(why)) => return Answer::undecided(IDENTITY, &why).into(),
         Err(refusal) => return Answer::deny(IDENTITY, &refusal.describe(&about.user)).into(),

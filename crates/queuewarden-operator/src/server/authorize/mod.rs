@@ -222,7 +222,7 @@ fn scheduler(published: Option<&Published>) -> Result<Scheduler<'_>, String> {
     let queues = published.queues.as_deref().map_err(Clone::clone)?;
     let tree =
         queues.tree(PARTITION).ok_or_else(|| format!("there is no partition {}", quoted(PARTITION)))?;
-    Ok(Scheduler { tree, resolver: queues.resolver.here(), version: published.conf.version })
+    Ok(Scheduler { tree, resolver: &queues.resolver, version: published.conf.version })
 }
 
 /// Looks up the application of a request; `None` if it is not about one.

@@ -1,6 +1,6 @@
-//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into
-//! `caBundle` of queuewarden's objects that make the API server call the endpoints. These have fixed names, so
-//! that the permission to write them can be given by name. A missing object is not used.
+//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into `caBundle`
+//! of queuewarden's objects that make the API server call the endpoints. These have fixed names, so that the
+//! permission to write them can be given by name. A missing object is not used.
 //!
 //! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the permission to
 //! change a webhook configuration is worth the cluster. Two of them do no harm, because the

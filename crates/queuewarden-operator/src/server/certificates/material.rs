@@ -1,8 +1,8 @@
 //! Authorities and the server certificate, with their keys. rcgen makes them and x509-parser reads them
 //! back, so the content of the certificates decides and never the data beside them.
 //!
-//! They are stored in one Secret whose keys are those of `kubernetes.io/tls`, and one more for the authorities'
-//! keys.
+//! They are stored in one Secret whose keys are those of `kubernetes.io/tls`, and one more for the
+//! authorities' keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

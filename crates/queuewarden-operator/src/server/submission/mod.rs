@@ -119,6 +119,6 @@ async fn decided(
     let running = state.applications.running(&wanted, known).await;
     let running = running.map_err(|why| ("application", why))?;
     let resolver = queues.resolver;
-    let world = World { conf: &known.conf, tree, resolver: resolver.here(), running: &running };
+    let world = World { conf: &known.conf, tree, resolver: &resolver, running: &running };
     Ok(submission::evaluate(&applied, world))
 }
