@@ -2,9 +2,8 @@
 
 use crate::output::format::{FormatArgs, Table, UNTIL};
 use crate::output::{Console, Exit, Failure};
-use crate::source::past::PastArgs;
 use crate::source::request;
-use crate::source::session::EXIT_CODES_OF_LISTS;
+use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs};
 use queuewarden_api::answer::{WhoCanList, until};
 use yunikorn::right::Right;
 use yunikorn_access::Origin;

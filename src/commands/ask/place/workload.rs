@@ -13,7 +13,7 @@ use crate::source::input::ours::without_values;
 use crate::source::input::source;
 use crate::source::input::split::split;
 use crate::source::request::key_value;
-use crate::source::subjects::service_account;
+use crate::source::request::service_account;
 use yunikorn::admission::request::{Kind, Pod, QUEUE, YUNIKORN};
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::{Naming, Submission, Workload};
