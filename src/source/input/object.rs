@@ -73,6 +73,7 @@ impl Document {
     }
 
     /// Creates a document of a part of this one, or of what was made of it.
+    #[must_use]
     pub fn part(&self, value: Value, node: Option<Node>) -> Self {
         Self { inside: self.inside.clone(), ..Self::new(self.source, self.range, value, node) }
     }
