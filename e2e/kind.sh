@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The end-to-end tests on a kind cluster (e2e/kind/cluster.sh) with YuniKorn and queuewarden installed by Helm, queuewarden from an image by the
-# project's Dockerfile. `e2e/kind.sh FILTER…` runs some of the tests.
+# project's Dockerfile. `e2e/kind.sh FILTER` runs some of those that need nodes.
 #
 # KEEP leaves the cluster. QUEUEWARDEN_E2E_OPERATOR is a program that is built already: the image then gets that, and so it does where
 # no published image with Rust can be had.
@@ -79,6 +79,10 @@ yunikorn
 image
 install
 on kubectl get pods --all-namespaces --output wide
-# The program for tests that run one is built here, where there are registries.
+# All is built here, where there are registries. Then the tests that need nodes, and the others as far as they can run there.
 cargo test --workspace --locked --test e2e --no-run
-QUEUEWARDEN_E2E=existing on cargo test --offline --workspace --locked --test e2e -- "$@"
+QUEUEWARDEN_E2E=existing on cargo test --offline --workspace --locked --test e2e -- --test-threads 1 --ignored "kind::${1:-}"
+if [ $# -eq 0 ]; then
+    install
+    on e2e/existing.sh smoke:: operator:: admission::
+fi

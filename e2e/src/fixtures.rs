@@ -121,11 +121,21 @@ impl TestCluster {
         }
         self.delete_gates().await?;
         self.delete_objects().await?;
+        self.delete_namespaced::<Lease>(operator::NAMESPACE).await?;
         self.reset_config_maps().await?;
         if let Cluster::Local(local) = &self.cluster {
             local.scheduler.kill()?;
             self.start_scheduler().await?;
         }
+        self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
+    }
+
+    /// Removes what tests have made, under a running operator: the base is [`BASE`] again, and the scheduler
+    /// runs it.
+    pub(crate) async fn clean(&self) -> Result<()> {
+        *self.since_reset() = SinceReset::default();
+        self.delete_objects().await?;
+        self.reset_config_maps().await?;
         self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
     }
 
@@ -151,7 +161,6 @@ impl TestCluster {
             delete_all(&self.objects(kind)?).await?;
         }
         self.delete_rbac_mirror().await?;
-        self.delete_namespaced::<Lease>(operator::NAMESPACE).await?;
         // The copy of the base that the operator of another test has saved.
         let maps: Api<ConfigMap> = Api::namespaced(self.client()?, operator::NAMESPACE);
         gone(maps.delete("queuewarden-last-base", &DeleteParams::default()).await.map(drop))?;

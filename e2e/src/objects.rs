@@ -126,12 +126,17 @@ impl TestCluster {
     /// # Errors
     /// When the API server refuses.
     pub async fn apply_kustomization(&self, path: &str) -> Result<()> {
-        self.apply(helm::kustomized(path).await?).await
+        self.apply(self.kustomized(path).await?).await
+    }
+
+    /// Returns the objects of a kustomization of the repository.
+    pub(crate) async fn kustomized(&self, path: &str) -> Result<Vec<Value>> {
+        helm::objects(&self.kubectl(&["kustomize", &repository(path)]).await?)
     }
 
     /// Applies objects in their order. Nearly every test does, and `kubectl apply` takes a second longer,
     /// because it reads the schemas of all groups.
-    async fn apply(&self, objects: Vec<Value>) -> Result<()> {
+    pub(crate) async fn apply(&self, objects: Vec<Value>) -> Result<()> {
         let client = self.client()?;
         for object in objects {
             let object: DynamicObject = serde_json::from_value(object)?;

@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::test_cluster::{self, TestCluster};
 use crate::usage::Usage;
 use crate::wait::{PATIENCE, eventually};
-use crate::{assets, control_plane, helm};
+use crate::{assets, control_plane};
 
 /// The namespace into which `manifests/` installs.
 pub const NAMESPACE: &str = "queuewarden-system";
@@ -234,7 +234,11 @@ impl TestCluster {
         if self.installed() {
             return Ok(());
         }
-        self.apply_kustomization("manifests").await?;
+        let mut objects = self.kustomized("manifests").await?;
+        // A Deployment that is there names an image that the cluster has.
+        let deployed = self.operator_is_deployed();
+        objects.retain(|object| !deployed || object.get("kind").is_some_and(|kind| kind != "Deployment"));
+        self.apply(objects).await?;
         self.crds_established().await?;
         eventually("the operator's rights", PATIENCE, || async {
             let may = self.may(USER, "list", "queuewarden.dev", "queueacls", None).await?
@@ -259,7 +263,7 @@ impl TestCluster {
     /// # Errors
     /// When the API server refuses.
     pub async fn remove_installation(&self) -> Result<()> {
-        let mut objects = helm::kustomized("examples/https").await?;
+        let mut objects = self.kustomized("examples/https").await?;
         objects.retain(|object| object.get("kind").is_some_and(|kind| kind != "Namespace"));
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
         self.kubectl_with_input(&["delete", "--ignore-not-found", "-f", "-"], &list).await?;

@@ -1,5 +1,7 @@
 //! The test clusters of this process: each is given to one test at a time, fresh at the beginning of each.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::{Path, PathBuf};
 
@@ -16,13 +18,14 @@ use crate::existing::Existing;
 use crate::kubeconfig::Access;
 use crate::network::{self, Network};
 use crate::process::Process;
-use crate::session::{Session, announce};
+use crate::session::Session;
 use crate::yunikorn;
 
 /// `existing`: use the cluster of `KUBECONFIG` instead of starting one.
 pub const MODE: &str = "QUEUEWARDEN_E2E";
-/// When set, a test that needs an ability the cluster lacks fails instead of being reported as not run.
-pub const STRICT: &str = "QUEUEWARDEN_E2E_STRICT";
+/// Names a file to which the names of tests are appended that this cluster cannot run. Without it they fail: a
+/// test has no other way of saying that it did not run.
+pub const NOT_RUN: &str = "QUEUEWARDEN_E2E_NOT_RUN";
 /// The namespace of test pods.
 pub const NAMESPACE: &str = "queuewarden-e2e";
 /// The base with which every test begins: a closed root and a few queues, placement as requested. Without
@@ -98,13 +101,30 @@ impl TestCluster {
     /// Those of `test`, and when there is no test cluster.
     pub async fn with(test: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         let cluster = Self::lend().await?;
-        let outcome = Box::pin(AssertUnwindSafe(test(&cluster)).catch_unwind());
+        cluster.run(test).await
+    }
+
+    /// Runs a test on an existing cluster with queuewarden as it is installed there. Only objects of ours and
+    /// of tests are removed before; see [`Self::with`] for the rest.
+    ///
+    /// # Errors
+    /// Those of `test`, and when queuewarden is not installed.
+    pub async fn with_installed(test: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
+        ensure!(is_existing()?, "nodes are needed, which the test cluster lacks: see e2e/kind.sh");
+        let cluster = Self::lend_as_it_is().await?;
+        ensure!(cluster.operator_is_deployed(), "queuewarden is not installed");
+        cluster.clean().await.context("cannot clean the cluster")?;
+        cluster.run(test).await
+    }
+
+    async fn run(&self, test: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
+        let outcome = Box::pin(AssertUnwindSafe(test(self)).catch_unwind());
         let outcome = tokio::select! {
             outcome = outcome => outcome,
-            never = Box::pin(cluster.retry_deletions()) => match never {},
+            never = Box::pin(self.retry_deletions()) => match never {},
         };
         if !matches!(outcome, Ok(Ok(()))) {
-            eprintln!("{}", cluster.diagnose().await);
+            eprintln!("{}", self.diagnose().await);
         }
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
@@ -115,6 +135,12 @@ impl TestCluster {
     /// # Errors
     /// When the cluster cannot be started or reset.
     pub async fn lend() -> Result<TestClusterGuard> {
+        let cluster = Self::lend_as_it_is().await?;
+        cluster.reset().await.context("cannot reset the cluster")?;
+        Ok(cluster)
+    }
+
+    async fn lend_as_it_is() -> Result<TestClusterGuard> {
         let existing = is_existing()?;
         // The other threads of a runtime stay in the network of the process, and so does the first cluster.
         let one_thread = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
@@ -127,9 +153,7 @@ impl TestCluster {
             none if existing => *none = Some(Self::connect().await?),
             none => *none = Some(Self::start(number).await?),
         }
-        let cluster = MutexGuard::try_map(slot, Option::as_mut).ok().context("the cluster is gone")?;
-        cluster.reset().await.context("cannot reset the cluster")?;
-        Ok(cluster)
+        MutexGuard::try_map(slot, Option::as_mut).ok().context("the cluster is gone")
     }
 
     async fn start(number: usize) -> Result<Self> {
@@ -193,11 +217,11 @@ impl TestCluster {
         }
     }
 
-    /// Returns whether this cluster has all these abilities; otherwise prints, past libtest's capture, that
-    /// the running test was not run. A test returns when the answer is `false`.
+    /// Returns whether this cluster has all these abilities; otherwise writes the name of the running test to
+    /// [`NOT_RUN`]. A test returns when the answer is `false`.
     ///
     /// # Errors
-    /// Instead of `false`, when [`STRICT`] is set.
+    /// Instead of `false`, when [`NOT_RUN`] is not set.
     pub fn can_run(&self, needed: &[Capability]) -> Result<bool> {
         let missing: Vec<Capability> =
             needed.iter().copied().filter(|&capability| !self.has(capability)).collect();
@@ -206,8 +230,10 @@ impl TestCluster {
         }
         let thread = std::thread::current();
         let test = thread.name().unwrap_or("a test");
-        ensure!(std::env::var_os(STRICT).is_none(), "{test} needs {missing:?}, which this cluster cannot do");
-        announce(&format!("NOT RUN: {test} needs {missing:?}"));
+        let file = std::env::var_os(NOT_RUN)
+            .with_context(|| format!("not run: {missing:?} is needed, which this cluster cannot do"))?;
+        // One write, so that lines of tests that end together stay whole.
+        File::options().create(true).append(true).open(file)?.write_all(format!("{test}\n").as_bytes())?;
         Ok(false)
     }
 

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::endpoints::Endpoints;
 use crate::fixtures::gone;
-use crate::helm;
 use crate::test_cluster::TestCluster;
 
 /// A part of the names of queuewarden's own webhooks.
@@ -34,7 +33,7 @@ impl TestCluster {
         change: impl Fn(&mut Value),
     ) -> Result<()> {
         let mut webhooks = 0;
-        let mut items = helm::kustomized(&format!("manifests/{folder}")).await?;
+        let mut items = self.kustomized(&format!("manifests/{folder}")).await?;
         for object in &mut items {
             if let Some(hooks) = object.get_mut("webhooks").and_then(Value::as_array_mut) {
                 for webhook in hooks {

@@ -13,6 +13,7 @@ mod cli;
 mod endpoints;
 mod import;
 mod installation;
+mod kind;
 mod load;
 mod monitoring;
 mod operator;

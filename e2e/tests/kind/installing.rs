@@ -1,0 +1,123 @@
+//! Installing, upgrading and removing, as the documentation says.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::helm::RELEASE;
+use queuewarden_e2e::test_cluster::{BASE, NAMESPACE};
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{TestCluster, assets, operator, yunikorn};
+use serde_json::{Value, json};
+
+use super::load::Load;
+use super::{IMAGE, REPOSITORY, create_as, grant, helm, merged, phase, pod, rolled_out, run, switch_on};
+
+const PAGE: &str = include_str!("../../../docs/install.md");
+
+/// Returns the lines of the first block for a shell in a section of the page.
+fn lines(section: &str) -> Result<&'static str> {
+    let text = PAGE.split_once(&format!("\n## {section}\n")).context("no such section")?.1;
+    let block = text.split_once("```sh\n").context("no lines for a shell")?.1;
+    Ok(block.split_once("```").context("no end")?.0)
+}
+
+/// Removes what Helm has installed, and the namespace.
+async fn uninstalled(cluster: &TestCluster) -> Result<()> {
+    run("helm", &["uninstall", RELEASE, "--namespace", operator::NAMESPACE, "--wait"]).await?;
+    cluster.kubectl(&["delete", "namespace", operator::NAMESPACE]).await.map(drop)
+}
+
+/// Nothing but the lines of the page is typed: the nodes have the image under its published name, as if they
+/// had pulled it.
+#[tokio::test]
+#[ignore = "needs nodes: just kind"]
+async fn the_page_installs_it() -> Result<()> {
+    TestCluster::with_installed(async |cluster| {
+        let published = concat!("ghcr.io/queuewarden/queuewarden:", env!("CARGO_PKG_VERSION"));
+        run("docker", &["tag", IMAGE, published]).await?;
+        let name = std::env::var("KIND_CLUSTER").unwrap_or_else(|_| "queuewarden-e2e".to_owned());
+        run("kind", &["load", "docker-image", "--name", &name, published]).await?;
+        uninstalled(cluster).await?;
+        cluster.shell(Path::new(REPOSITORY), lines("By Helm")?).await?;
+        rolled_out(cluster).await?;
+        cluster.shell(Path::new(REPOSITORY), lines("Switching on")?).await?;
+
+        // A first ACL, a pod that runs, and one that does not.
+        grant(cluster, "prod", json!({"users": ["alice"]})).await?;
+        ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed());
+        ensure!(cluster.submit("eve", &[], "root.prod").await?.is_rejected());
+        for user in ["alice", "eve"] {
+            let kind = json!({"apiVersion": "v1", "kind": "Pod"});
+            create_as(cluster, user, &merged(kind, pod("prod", user, true))).await?;
+        }
+        phase(cluster, "applicationId=alice", "Running", 1).await?;
+        let failed = phase(cluster, "applicationId=eve", "Failed", 1).await?;
+        let reason = failed.pointer("/items/0/status/reason");
+        ensure!(reason == Some(&json!("ApplicationRejected")), "{failed}");
+        plugin(cluster).await?;
+        restricted(cluster).await
+    })
+    .await
+}
+
+/// As a plugin of kubectl the program asks the cluster.
+async fn plugin(cluster: &TestCluster) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    symlink(assets::operator()?, folder.path().join("kubectl-queuewarden"))?;
+    let ask = "PATH=$PWD:$PATH; kubectl queuewarden who-can submit root.prod; kubectl queuewarden check";
+    let said = cluster.shell(folder.path(), ask).await?;
+    ensure!(said.contains("alice") && said.contains(" 0 broken"), "{said}");
+    Ok(())
+}
+
+/// The replicas run under Pod Security `restricted`, which refuses what is not.
+async fn restricted(cluster: &TestCluster) -> Result<()> {
+    let args = ["get", "namespace", operator::NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
+    let labels: Value = serde_json::from_str(&cluster.kubectl(&args).await?)?;
+    let level = labels.get("pod-security.kubernetes.io/enforce");
+    ensure!(level == Some(&json!("restricted")), "{labels}");
+    let args = ["run", "root", "--image", IMAGE, "-n", operator::NAMESPACE, "--dry-run=server"];
+    let refused = cluster.kubectl(&args).await.err().context("a pod that may be root was accepted")?;
+    ensure!(refused.to_string().contains("violates PodSecurity \"restricted"), "{refused}");
+    Ok(())
+}
+
+/// An upgrade, the way back and the end cost no request. Without queuewarden YuniKorn goes on with the last
+/// text.
+#[tokio::test]
+#[ignore = "needs nodes: just kind"]
+async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
+    TestCluster::with_installed(async |cluster| {
+        helm(&["webhooks.enabled=true", "webhooks.validating=true"]).await?;
+        switch_on(cluster).await?;
+        grant(cluster, "prod", json!({"users": ["alice"]})).await?;
+        let load = Load::start(cluster, "dev").await?;
+        helm(&[
+            "webhooks.enabled=true",
+            "webhooks.validating=true",
+            "webhooks.userInfo=on",
+            "log.level=debug",
+            "resources.limits.memory=200Mi",
+        ])
+        .await?;
+        let back = ["rollback", RELEASE, "--namespace", operator::NAMESPACE, "--wait", "--timeout", "3m"];
+        run("helm", &back).await?;
+        rolled_out(cluster).await?;
+        load.without_failure().await?;
+        let text = cluster.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no text")?;
+        ensure!(text != BASE && text.contains("alice"), "{text}");
+        cluster.kubectl(&["delete", "yunikornconfig", "default"]).await?;
+        run("helm", &["uninstall", RELEASE, "--namespace", operator::NAMESPACE, "--wait"]).await?;
+        let left = "validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices,clusterroles";
+        let label = "app.kubernetes.io/name=queuewarden";
+        let left = cluster.kubectl(&["get", left, "-l", label, "-o", "name"]).await?;
+        ensure!(left.is_empty(), "{left}");
+        cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed());
+        ensure!(cluster.submit("eve", &[], "root.prod").await?.is_rejected());
+        cluster.kubectl(&["get", "pods", "-n", NAMESPACE]).await?;
+        helm(&[]).await.map(drop)
+    })
+    .await
+}

@@ -1,0 +1,74 @@
+//! Requests of clients while something happens to queuewarden.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use queuewarden_e2e::test_cluster::NAMESPACE;
+use queuewarden_e2e::{Kind, TestCluster};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::{REQUEST, pod};
+
+/// A client that again and again writes a QueueAcl, which the validating webhook sees, and creates a pod as a
+/// dry run, which every webhook for pods sees.
+pub(super) struct Load {
+    ends: Arc<AtomicBool>,
+    client: JoinHandle<(usize, Vec<String>)>,
+}
+
+impl Load {
+    /// Starts it: the QueueAcl has the name of this queue.
+    pub(super) async fn start(cluster: &TestCluster, queue: &str) -> Result<Self> {
+        let ends = Arc::new(AtomicBool::new(false));
+        let acls = cluster.objects(Kind::QueueAcl)?;
+        let pods: Api<Pod> = Api::namespaced(cluster.as_user("alice", &[])?, NAMESPACE);
+        let (queue, end) = (queue.to_owned(), Arc::clone(&ends));
+        let application: Pod = serde_json::from_value(pod(&queue, "load", true))?;
+        let dry = PostParams { dry_run: true, field_manager: None };
+        let client = tokio::spawn(async move {
+            let (mut requests, mut failures) = (0, Vec::new());
+            while !end.load(Ordering::Relaxed) {
+                let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
+                    "metadata": {"name": queue},
+                    "spec": {"queue": format!("root.{queue}"), "submit": {"users": [format!("user{requests}")]}}});
+                let apply = PatchParams::apply("load").force();
+                let written = timeout(REQUEST, acls.patch(&queue, &apply, &Patch::Apply(&acl))).await;
+                note(&mut failures, "QueueAcl", written.map(|written| written.map(drop)));
+                let made = timeout(REQUEST, pods.create(&dry, &application)).await;
+                note(&mut failures, "pod", made.map(|made| made.map(drop)));
+                requests += 2;
+                sleep(Duration::from_millis(200)).await;
+            }
+            (requests, failures)
+        });
+        Ok(Self { ends, client })
+    }
+
+    /// Ends it; fails if one of its requests has failed.
+    pub(super) async fn without_failure(self) -> Result<usize> {
+        self.ends.store(true, Ordering::Relaxed);
+        let (requests, failures) = self.client.await.context("the load ended early")?;
+        ensure!(failures.is_empty(), "{} of {requests} requests failed: {failures:#?}", failures.len());
+        ensure!(requests >= 10, "only {requests} requests");
+        println!("0 of {requests} requests failed");
+        Ok(requests)
+    }
+}
+
+fn note(
+    failures: &mut Vec<String>,
+    what: &str,
+    outcome: std::result::Result<kube::Result<()>, tokio::time::error::Elapsed>,
+) {
+    match outcome {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => failures.push(format!("{what}: {error}")),
+        Err(_) => failures.push(format!("{what}: no answer within {REQUEST:?}")),
+    }
+}

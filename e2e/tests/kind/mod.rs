@@ -1,0 +1,121 @@
+//! Tests what needs nodes: pods that run, the network of Services, drained and restarted nodes. They run on
+//! the cluster of `e2e/kind.sh`, where Helm has installed queuewarden, one after the other: `just kind`.
+
+mod endpoints;
+mod installing;
+mod load;
+mod trouble;
+mod workloads;
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::helm::{CHART, RELEASE};
+use queuewarden_e2e::test_cluster::NAMESPACE;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Kind, TestCluster, eventually, operator};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+/// The image that the nodes have (`charts/queuewarden/ci/kind-values.yaml`).
+const IMAGE: &str = "queuewarden:e2e";
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Returns what a program prints that `e2e/kind/cluster.sh run` has in `PATH`: docker, helm or kind.
+async fn run(program: &str, args: &[&str]) -> Result<String> {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(REPOSITORY).stdin(Stdio::null()).kill_on_drop(true);
+    let output = command.output().await.with_context(|| format!("cannot run {program}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} {}: {}", args.join(" "), said.trim());
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Installs the chart, or upgrades to exactly these values beside those for the image, and waits until all of
+/// it is ready.
+async fn helm(values: &[&str]) -> Result<String> {
+    let image = format!("{CHART}/ci/kind-values.yaml");
+    let set = values.join(",");
+    let mut args = vec!["upgrade", "--install", RELEASE, CHART, "--namespace", operator::NAMESPACE];
+    args.extend(["--reset-values", "--values", &image, "--wait", "--timeout", "3m", "--set", &set]);
+    run("helm", &args).await
+}
+
+/// Switches queuewarden on, as docs/install.md says, and waits until it runs what it has written.
+async fn switch_on(cluster: &TestCluster) -> Result<()> {
+    cluster.apply_kustomization("manifests/config").await?;
+    cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await.map(drop)
+}
+
+/// Grants by a QueueAcl and waits until it is in force.
+async fn grant(cluster: &TestCluster, queue: &str, submit: Value) -> Result<()> {
+    let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": queue},
+        "spec": {"queue": format!("root.{queue}"), "submit": submit}});
+    cluster.kubectl_with_input(&["apply", "--server-side", "-f", "-"], &acl.to_string()).await?;
+    cluster.wait_for(Kind::QueueAcl, queue, is_true("Ready"), LONG).await.map(drop)
+}
+
+/// Creates an object in the namespace of the tests as this user.
+async fn create_as(cluster: &TestCluster, user: &str, object: &Value) -> Result<String> {
+    let args = ["create", "-n", NAMESPACE, "-f", "-", "--as", user, "--as-group", "system:authenticated"];
+    cluster.kubectl_with_input(&args, &object.to_string()).await
+}
+
+/// Returns a pod specification that a kubelet can run without a registry: queuewarden's own image, which
+/// prints its version, or waits.
+fn pod(queue: &str, application: &str, waits: bool) -> Value {
+    let container = if waits {
+        json!({"name": "c", "image": "registry.k8s.io/pause:3.10"})
+    } else {
+        json!({"name": "c", "image": IMAGE, "args": ["version"]})
+    };
+    let container = merged(
+        container,
+        json!({"imagePullPolicy": "Never", "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}),
+    );
+    json!({
+        "metadata": {"name": application, "labels": {"applicationId": application, "queue": format!("root.{queue}")}},
+        "spec": {"schedulerName": "yunikorn", "restartPolicy": if waits { "Always" } else { "Never" },
+                 "terminationGracePeriodSeconds": 0, "containers": [container]},
+    })
+}
+
+fn merged(mut one: Value, other: Value) -> Value {
+    if let (Some(one), Value::Object(other)) = (one.as_object_mut(), other) {
+        one.extend(other);
+    }
+    one
+}
+
+/// Waits until as many pods of the namespace as given are in this phase, and returns the list of them all.
+async fn phase(cluster: &TestCluster, selector: &str, phase: &str, count: usize) -> Result<Value> {
+    eventually(&format!("{count} pods {selector} to be {phase}"), LONG, || async {
+        let list = cluster.kubectl(&["get", "pods", "-n", NAMESPACE, "-l", selector, "-o", "json"]).await?;
+        let list: Value = serde_json::from_str(&list)?;
+        let pods = list.get("items").and_then(Value::as_array).context("no list")?;
+        let found = pods.iter().filter(|pod| pod.pointer("/status/phase") == Some(&json!(phase))).count();
+        ensure!(found >= count, "{found} of {} are", pods.len());
+        Ok(Some(list))
+    })
+    .await
+}
+
+/// Waits until all replicas of queuewarden are ready.
+async fn rolled_out(cluster: &TestCluster) -> Result<()> {
+    let args = ["rollout", "status", "deployment/queuewarden", "-n", operator::NAMESPACE, "--timeout=3m"];
+    cluster.kubectl(&args).await.map(drop)
+}
+
+/// Returns the name of the node, and the ID, of the pod that holds the Lease.
+async fn leader(cluster: &TestCluster) -> Result<(String, String)> {
+    let holder = eventually("a leader", PATIENCE, || cluster.leader()).await?;
+    let columns = "jsonpath={.spec.nodeName} {.metadata.uid}";
+    let pod = cluster.kubectl(&["get", "pod", &holder, "-n", operator::NAMESPACE, "-o", columns]).await?;
+    let (node, uid) = pod.split_once(' ').context("no pod")?;
+    Ok((node.to_owned(), uid.to_owned()))
+}
+
+/// The time that a client gives a request: longer than a webhook may take.
+const REQUEST: Duration = Duration::from_secs(15);
