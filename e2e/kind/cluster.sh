@@ -49,7 +49,10 @@ up() {
     stage docker start_docker
     local node
     node=$(tag node)
-    if ! have "$node"; then stage "node image" node "$node"; fi
+    if ! have "$node"; then
+        remove_older node
+        stage "node image" node "$node"
+    fi
     if ! clusters | grep -qx "$cluster"; then
         stage cluster inside kind create cluster --name "$cluster" --image "$node" --config "$here/cluster.yaml" --wait 3m
         restore_sysctls
