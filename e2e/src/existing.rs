@@ -70,7 +70,8 @@ impl Existing {
 async fn port_forward() -> Result<(String, Process)> {
     let port = crate::control_plane::free_port()?;
     let directory = Session::get()?.directory();
-    let forward = "while :; do kubectl port-forward -n \"$0\" service/yunikorn-service \"$1:9080\"; sleep 0.2; done";
+    let forward =
+        "while :; do kubectl port-forward -n \"$0\" service/yunikorn-service \"$1:9080\"; sleep 0.2; done";
     let process = Process::new("port-forward", "/bin/sh".as_ref(), directory)
         .args(["-c", forward, yunikorn::NAMESPACE])
         .args([port.to_string()]);

@@ -11,7 +11,9 @@ use queuewarden_e2e::{TestCluster, assets, operator, yunikorn};
 use serde_json::{Value, json};
 
 use super::load::Load;
-use super::{IMAGE, LABEL, REPOSITORY, create_as, grant, helm, merged, phase, pod, rolled_out, run, switch_on};
+use super::{
+    IMAGE, LABEL, REPOSITORY, create_as, grant, helm, merged, phase, pod, rolled_out, run, switch_on,
+};
 
 const PAGE: &str = include_str!("../../../docs/install.md");
 
@@ -93,13 +95,16 @@ async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
         switch_on(cluster).await?;
         grant(cluster, "prod", json!({"users": ["alice"]})).await?;
         let load = Load::start(cluster, "dev")?;
-        helm(cluster, &[
-            "webhooks.enabled=true",
-            "webhooks.validating=true",
-            "webhooks.userInfo=on",
-            "log.level=debug",
-            "resources.limits.memory=200Mi",
-        ])
+        helm(
+            cluster,
+            &[
+                "webhooks.enabled=true",
+                "webhooks.validating=true",
+                "webhooks.userInfo=on",
+                "log.level=debug",
+                "resources.limits.memory=200Mi",
+            ],
+        )
         .await?;
         let back = ["rollback", RELEASE, "--namespace", operator::NAMESPACE, "--wait", "--timeout", "3m"];
         run("helm", &back).await?;

@@ -95,8 +95,8 @@ async fn a_drained_node_costs_no_request() -> Result<()> {
     .await
 }
 
-/// A node that restarts ends its pods without notice. What waits for its replica just then waits in vain until
-/// the webhook's timeout; the other replica answers what comes after.
+/// A node that restarts ends its pods without notice. What waits for its replica just then waits in vain
+/// until the webhook's timeout; the other replica answers what comes after.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn a_restarted_node_costs_what_it_was_answering() -> Result<()> {
