@@ -5,7 +5,7 @@
 //! and no Kubernetes client:
 //!
 //! ```text
-//! go_compat <- yunikorn <- yunikorn_access <- queuewarden_plan <- queuewarden_report <- queuewarden_api
+//! go_compat <- yunikorn <- yunikorn_access <- queuewarden_plan <- queuewarden_api <- queuewarden_report
 //!                                          <- queuewarden_import
 //! ```
 

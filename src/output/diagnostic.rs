@@ -4,7 +4,7 @@
 //! of the span is drawn, and only a part of a long line.
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::console::Look;
 use crate::output::console::wrapped;
@@ -101,38 +101,18 @@ pub fn edit<'a>(source: &Source, diagnostic: &'a Diagnostic) -> Option<(Span, &'
     (written == replacement.written).then_some((span, replacement.instead.as_str()))
 }
 
-/// Returns the severity of a diagnostic for programs.
-pub fn severity(diagnostic: &Diagnostic) -> &'static str {
-    match diagnostic.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    }
-}
-
-/// Returns the fields of every diagnostic for programs: `code`, `title`, `severity`, `message` and `help` (or
-/// null).
-pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
-    let Diagnostic { code, message, help, .. } = diagnostic;
-    let fields = [
-        ("code", json!(code.to_string())),
-        ("title", json!(code.title)),
-        ("severity", json!(severity(diagnostic))),
-        ("message", json!(message)),
-        ("help", json!(help)),
-    ];
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// Returns [`fields`], and `span`: `start` and `end` in bytes from zero, `line` and `column` of the start in
-/// characters from one; null for a diagnostic about the whole.
+/// Returns a diagnostic for programs, with `span`: `start` and `end` in bytes from zero, `line` and `column`
+/// of the start in characters from one; null for a diagnostic about the whole.
 pub fn to_json(diagnostic: &Diagnostic, source: &Source) -> Value {
-    let mut fields = fields(diagnostic);
     let span = diagnostic.span.map(|Span { start, end }| {
         let (line, column) = source.position(start);
         json!({"start": start, "end": end, "line": line, "column": column})
     });
-    fields.insert("span".to_owned(), json!(span));
-    Value::Object(fields)
+    let mut value = json!(diagnostic);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("span".to_owned(), json!(span));
+    }
+    value
 }
 
 #[cfg(test)]

@@ -110,60 +110,35 @@ pub fn by_cause<'i, T, C: Eq + Hash>(items: &'i [T], cause: impl Fn(&'i T) -> C)
     groups
 }
 
-/// A finding about files or about a cluster, with the ACL that it is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// The finding, and its location.
-    pub shown: SourceDiagnostic,
-    /// The path of the queue it is about, if it is about one.
-    pub queue: Option<String>,
-    /// The ACL it is about, if it is about one.
-    pub acl: Option<AclKey>,
-}
-
-impl From<SourceDiagnostic> for Found {
-    fn from(shown: SourceDiagnostic) -> Self {
-        Self { shown, queue: None, acl: None }
-    }
-}
-
-impl AsRef<SourceDiagnostic> for Found {
-    fn as_ref(&self) -> &SourceDiagnostic {
-        &self.shown
-    }
-}
-
 /// Sorts findings in the order of the texts; findings without a text come last. Duplicates are removed, and
 /// of a text with very many the first are kept.
-pub fn sort<T: AsRef<SourceDiagnostic> + From<SourceDiagnostic> + Clone + PartialEq>(found: &mut Vec<T>) {
-    let location = |finding: &T| {
-        let SourceDiagnostic { source, diagnostic, .. } = finding.as_ref();
+pub fn sort(found: &mut Vec<SourceDiagnostic>) {
+    found.sort_by_key(|SourceDiagnostic { source, diagnostic, .. }| {
         (source.unwrap_or(usize::MAX), diagnostic.span.map_or(usize::MAX, |span| span.start))
-    };
-    found.sort_by_key(location);
+    });
     found.dedup();
     *found = bounded(found);
 }
 
 /// Returns the first findings of each text, and one for all others. They are in the order of the texts.
-pub fn bounded<T: AsRef<SourceDiagnostic> + From<SourceDiagnostic> + Clone>(found: &[T]) -> Vec<T> {
+pub fn bounded(found: &[SourceDiagnostic]) -> Vec<SourceDiagnostic> {
     let mut listed = Vec::with_capacity(found.len());
-    for of_text in found.chunk_by(|one, next| one.as_ref().source == next.as_ref().source) {
+    for of_text in found.chunk_by(|one, next| one.source == next.source) {
         let (first, others) = of_text.split_at_checked(MAX_FINDINGS).unwrap_or((of_text, &[]));
         listed.extend_from_slice(first);
-        listed.extend((!others.is_empty()).then(|| unlisted(others.iter().map(T::as_ref)).into()));
+        listed.extend(others.first().map(|first| unlisted(first.source, others)));
     }
     listed
 }
 
 /// Returns the finding that counts others about the same text, with the worst severity among them.
-fn unlisted<'f>(others: impl Iterator<Item = &'f SourceDiagnostic> + Clone) -> SourceDiagnostic {
-    let severity = others.clone().map(|other| other.diagnostic.severity).max().unwrap_or(Severity::Error);
-    let count = plural(others.clone().count(), "more finding");
+fn unlisted(source: Option<usize>, others: &[SourceDiagnostic]) -> SourceDiagnostic {
+    let severity = others.iter().map(|other| other.diagnostic.severity).max().unwrap_or(Severity::Error);
+    let count = plural(others.len(), "more finding");
     let message = format!("{count} in this file, which are not listed");
     let help = "correct the listed ones first";
     let diagnostic = Diagnostic { severity, ..Diagnostic::error(TOO_MANY_FINDINGS, message).help(help) };
-    SourceDiagnostic { source: others.take(1).find_map(|first| first.source), object: None, diagnostic }
+    SourceDiagnostic::new(source, diagnostic)
 }
 
 /// Formats all findings for people, each with its line and its fix.
@@ -261,9 +236,14 @@ pub struct Summary {
 
 impl ValidateAnswer {
     /// Makes the answer. `checked` is the number of what was looked at.
-    pub fn new(sources: &[Source], found: &[Found], ahead: &Ahead<Found>, checked: &Summary) -> Self {
-        let Count { errors, warnings } = Count::from_findings(found.iter().map(Found::as_ref));
-        let answer = |found: &Found| LocatedFinding::new(sources, found);
+    pub fn new(
+        sources: &[Source],
+        found: &[SourceDiagnostic],
+        ahead: &Ahead<SourceDiagnostic>,
+        checked: &Summary,
+    ) -> Self {
+        let Count { errors, warnings } = Count::from_findings(found);
+        let answer = |found: &SourceDiagnostic| LocatedFinding::new(sources, found);
         Self {
             version: VERSION,
             diagnostics: found.iter().map(answer).collect(),
@@ -274,18 +254,13 @@ impl ValidateAnswer {
 }
 
 impl LocatedFinding {
-    fn new(sources: &[Source], Found { shown, queue, acl }: &Found) -> Self {
-        let source = shown.source.and_then(|index| sources.get(index));
-        Self {
-            diagnostic: shown.diagnostic.clone(),
-            object: shown.object.clone(),
-            queue: queue.clone(),
-            acl: *acl,
-            source: source.map(|source| Location {
-                file: source.name.clone(),
-                part: shown.diagnostic.span.map(|span| Part::new(source, span)),
-            }),
-        }
+    fn new(sources: &[Source], found: &SourceDiagnostic) -> Self {
+        let SourceDiagnostic { source, object, queue, acl, diagnostic } = found.clone();
+        let source = source.and_then(|index| sources.get(index)).map(|source| Location {
+            file: source.name.clone(),
+            part: diagnostic.span.map(|span| Part::new(source, span)),
+        });
+        Self { diagnostic, object, queue, acl, source }
     }
 }
 
@@ -309,7 +284,7 @@ mod tests {
     fn findings_of_a_file_are_bounded() {
         let warning = |source, start| {
             let diagnostic = Diagnostic::warning(NOT_AN_OBJECT, "odd").at(Span::new(start, start));
-            SourceDiagnostic { source: Some(source), object: None, diagnostic }
+            SourceDiagnostic::new(source, diagnostic)
         };
         let mut found: Vec<SourceDiagnostic> =
             (0..MAX_FINDINGS + 2).map(|start| warning(0, start)).chain([warning(1, 0)]).collect();
@@ -331,7 +306,7 @@ mod tests {
             span,
             ..Diagnostic::error(Code::new(9999, "test"), "it is wrong").help("write it right")
         };
-        SourceDiagnostic { source: Some(0), object: Some("QueueAcl/a".into()), diagnostic }
+        SourceDiagnostic { object: Some("QueueAcl/a".into()), ..SourceDiagnostic::new(0, diagnostic) }
     }
 
     #[test]
@@ -343,7 +318,7 @@ mod tests {
 
     #[test]
     fn programs_get_places_in_lines_and_bytes() {
-        let found = [finding(Some(Span::new(8, 12))).into()];
+        let found = [finding(Some(Span::new(8, 12)))];
         let sources = sources("a: 1\nb: ü x\n");
         let answer = ValidateAnswer::new(&sources, &found, &Ahead::default(), &Summary::default());
         let value = serde_json::to_value(answer).unwrap();

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use serde_saphyr::ser_options;
 
+use super::format::escaped_json;
 use go_compat::diag::is_obeyed;
-use go_compat::{go_json, yaml};
+use go_compat::yaml::json::to_json;
+use go_compat::yaml::parse;
 use queuewarden_api::API_VERSION;
 use queuewarden_api::convert::LAST_APPLIED;
 use queuewarden_plan::ResourceKind;
@@ -101,122 +105,45 @@ pub fn to_yaml(manifests: &[Value]) -> String {
     manifests.iter().map(document).collect::<Vec<_>>().join("---\n")
 }
 
-/// Formats a manifest as YAML: the usual fields first, texts of several lines as `|` blocks.
+/// Formats a manifest as YAML: the usual fields first, texts of several lines as `|` blocks. JSON, which is
+/// YAML, takes its place for characters that a terminal would obey, and if kubectl would read other values.
 fn document(manifest: &Value) -> String {
-    let mut out = String::new();
-    mapping(manifest, 0, &mut out);
-    out
-}
-
-fn mapping(value: &Value, depth: usize, out: &mut String) {
-    for (name, value) in ordered(value) {
-        indent(depth, out);
-        out.push_str(&plain_or_quoted(name));
-        out.push(':');
-        entry(value, depth, out);
-    }
-}
-
-/// Returns the fields of an object in the usual order of manifests.
-fn ordered(value: &Value) -> Vec<(&String, &Value)> {
-    const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "queue"];
-    let mut fields: Vec<_> = value.as_object().into_iter().flatten().collect();
-    fields.sort_by_key(|(name, _)| {
-        (FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()), name.as_str())
-    });
-    fields
-}
-
-/// Appends the value after `name:` or `-`.
-fn entry(value: &Value, depth: usize, out: &mut String) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            out.push('\n');
-            mapping(value, depth + 1, out);
-        }
-        Value::Array(items) if !items.is_empty() => {
-            out.push('\n');
-            for item in items {
-                indent(depth, out);
-                // JSON is YAML: nested structures in lists (owner references) are rare, and correct this way.
-                let item = item.as_str().map_or_else(|| item.to_string(), plain_or_quoted);
-                out.extend(["- ", &item, "\n"]);
-            }
-        }
-        Value::String(text) => {
-            out.push(' ');
-            out.push_str(&string(text, depth + 1));
-            if !out.ends_with('\n') {
-                out.push('\n');
-            }
-        }
-        other => out.extend([" ", &other.to_string(), "\n"]),
-    }
-}
-
-fn indent(depth: usize, out: &mut String) {
-    out.extend(std::iter::repeat_n("  ", depth));
-}
-
-/// Formats a string in the most readable way that reads back as the same string.
-fn string(text: &str, depth: usize) -> String {
-    // In a block nothing can be escaped.
-    if text.contains('\n')
-        && !text.contains(|c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
-        && let Some(block) = block(text, depth)
-    {
-        return block;
-    }
-    plain_or_quoted(text)
-}
-
-/// Formats a text as a `|` block; `None` if a block cannot hold it.
-fn block(text: &str, depth: usize) -> Option<String> {
-    let body = text.trim_end_matches('\n');
-    let chomp = match text.len().saturating_sub(body.len()) {
-        0 => "-",
-        1 => "",
-        _ => "+",
+    let options = ser_options! { folded_wrap_chars: usize::MAX };
+    let yaml = serde_saphyr::to_string_with_options(&Ordered(manifest), options).unwrap_or_default();
+    let lines = yaml.lines().map(|line| if line.trim_matches(' ').is_empty() { "" } else { line });
+    // The library indents the empty lines of a block, too.
+    let bare: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let reads_back = |yaml: &String| {
+        let node = parse(yaml).ok().flatten();
+        let value = node.and_then(|node| to_json(&node).ok());
+        !yaml.contains(|c| is_obeyed(c) && !matches!(c, '\n' | '\t')) && value.as_ref() == Some(manifest)
     };
-    // A block that begins with a space must declare its indentation.
-    let hint = if body.starts_with([' ', '\n']) { "2" } else { "" };
-    let lines = |depth: usize| {
-        let mut out = format!("|{hint}{chomp}\n");
-        for line in text.split_terminator('\n') {
-            if !line.is_empty() {
-                indent(depth, &mut out);
-                out.push_str(line);
-            }
-            out.push('\n');
-        }
-        out
-    };
-    let read_back = yaml::parse(&format!("k: {}", lines(1))).ok()??;
-    let (_, value) = read_back.as_mapping()?.first()?;
-    (value.as_scalar() == Some(text)).then(|| lines(depth))
+    let json = || escaped_json(&format!("{manifest:#}\n"));
+    [bare, yaml].into_iter().find(reads_back).unwrap_or_else(json)
 }
 
-/// Formats a string on one line. JSON's quotes are YAML's, except for characters that only YAML's parser
-/// rejects.
-fn plain_or_quoted(text: &str) -> String {
-    let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
-    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    let word = text.split(['-', '_', '.', '/', ',']).next().unwrap_or(text).to_ascii_lowercase();
-    let reserved =
-        matches!(word.as_str(), "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null");
-    if starts && !reserved && text.chars().all(simple) {
-        return text.to_string();
+/// A part of a manifest, with the fields in the usual order.
+struct Ordered<'a>(&'a Value);
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "queue"];
+        match self.0 {
+            Value::Object(fields) => {
+                let place = |name| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+                let mut fields: Vec<_> = fields.iter().map(|(name, value)| (name, Self(value))).collect();
+                fields.sort_by_key(|(name, _)| (place(name.as_str()), *name));
+                serializer.collect_map(fields)
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Ordered)),
+            value => value.serialize(serializer),
+        }
     }
-    // A byte order mark would be read as layout, and noncharacters would be rejected.
-    let is_escaped = |c| is_obeyed(c) || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}');
-    go_json::escaped_json(&Value::from(text).to_string(), is_escaped)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::input::value::to_json;
-    use go_compat::yaml::parse;
     use proptest::prelude::*;
 
     fn parsed(text: &str) -> Value {
@@ -244,7 +171,7 @@ mod tests {
         });
         let map = config_map(Some(&written), ("ns", "c"), &[].into(), &[("new".into(), "2".into())].into());
         let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    \"on\": \"true\"\n  name: c\n  namespace: ns\n\
-                        binaryData:\n  x.gz: \"aGk=\"\ndata:\n  new: \"2\"\n";
+                        binaryData:\n  x.gz: aGk=\ndata:\n  new: \"2\"\n";
         assert_eq!(document(&map), expected);
     }
 

@@ -9,7 +9,6 @@ pub mod file;
 pub mod findings;
 pub mod format;
 pub mod manifest;
-pub mod reasons;
 pub mod sarif;
 pub mod statuses;
 pub mod text;

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::Failure;
-use crate::output::diagnostic::severity;
 use crate::output::text::{Source, SourceDiagnostic};
 use go_compat::diag::{Code, Span};
 
@@ -56,7 +55,7 @@ fn rule(code: Code) -> Value {
 
 /// Returns one finding.
 pub fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> Value {
-    let SourceDiagnostic { source, object, diagnostic } = finding;
+    let SourceDiagnostic { source, object, diagnostic, .. } = finding;
     let source = source.and_then(|index| sources.get(index));
     let file = source.map(|source| json!({"uri": uri(&source.name, folder)}));
     let region = source.zip(diagnostic.span).map(|(source, span)| region(source, span));
@@ -72,7 +71,7 @@ pub fn result(sources: &[Source], finding: &SourceDiagnostic, folder: &Path) -> 
     });
     present([
         ("ruleId", Some(json!(diagnostic.code.to_string()))),
-        ("level", Some(json!(severity(diagnostic)))),
+        ("level", Some(json!(diagnostic.severity))),
         ("message", Some(json!({"text": diagnostic.without_code()}))),
         ("locations", Some(json!([location]))),
         ("fixes", fixes),

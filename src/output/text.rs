@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use super::format::visible;
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::lines::Lines;
+use yunikorn::right::AclKey;
 
 /// Name of standard input.
 pub const STDIN: &str = "<stdin>";
@@ -158,12 +159,17 @@ pub struct SourceDiagnostic {
     pub source: Option<usize>,
     /// `Kind/name` of the object it is about, if there is one.
     pub object: Option<String>,
+    /// The path of the queue it is about, if it is about one.
+    pub queue: Option<String>,
+    /// The ACL it is about, if it is about one.
+    pub acl: Option<AclKey>,
     /// The diagnostic.
     pub diagnostic: Diagnostic,
 }
 
-impl AsRef<Self> for SourceDiagnostic {
-    fn as_ref(&self) -> &Self {
-        self
+impl SourceDiagnostic {
+    /// Wraps a diagnostic that is about no object.
+    pub fn new(source: impl Into<Option<usize>>, diagnostic: Diagnostic) -> Self {
+        Self { source: source.into(), object: None, queue: None, acl: None, diagnostic }
     }
 }

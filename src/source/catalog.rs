@@ -3,9 +3,9 @@
 use crate::source;
 use std::sync::LazyLock;
 
-use super::{assemble, input, validate};
+use super::{files, input, validate};
+use crate::output::codes::reason;
 use crate::output::format::suggestion;
-use crate::output::reasons;
 use go_compat::diag::{Code, quoted};
 
 go_compat::codes! {
@@ -37,10 +37,10 @@ pub fn all() -> Vec<Code> {
         queuewarden_api::config_map::CODES,
         queuewarden_plan::CODES,
         input::CODES,
-        assemble::CODES,
+        files::CODES,
         CODES,
         source::schema::CODES,
-        validate::cross::CODES,
+        validate::objects::CODES,
     ];
     let mut codes = lists.concat();
     codes.sort();
@@ -56,7 +56,7 @@ pub(crate) fn code(text: &str) -> Result<Code, String> {
     let wanted = digits.parse().ok().filter(|_| digits.len() == 4);
     let named = |code: &&Code| Some(code.number) == wanted || code.title.eq_ignore_ascii_case(text);
     SORTED.iter().find(named).copied().ok_or_else(|| {
-        if let Some(reason) = reasons::reason(text) {
+        if let Some(reason) = reason(text) {
             return format!(
                 "{reason} is the reason of a condition: `queuewarden codes {reason}` explains it"
             );

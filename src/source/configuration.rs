@@ -12,7 +12,7 @@ use super::input::scalar::ContentSpans;
 use crate::output::findings::plural;
 use crate::output::format::suggestion;
 use crate::output::text::Source;
-use crate::output::{Console, Failure, statuses};
+use crate::output::{Console, Failure, diagnostic, statuses};
 use go_compat::diag::{Diagnostic, Span};
 use queuewarden_plan::attribution::{self, Attribution};
 use queuewarden_plan::conditions::{Reason, Status, Type, find};
@@ -213,7 +213,6 @@ pub fn current(
 /// When it would write nothing.
 pub fn written(
     snapshot: &Snapshot,
-    spec: &ConfigSpec,
     located: impl FnOnce(&str, &str, String) -> Text,
     notes: &mut Vec<String>,
 ) -> Result<RenderedText, Failure> {
@@ -222,10 +221,10 @@ pub fn written(
         let observed = settle(snapshot.clone());
         return Err(not_applied(if observed.only_observes() { &settled } else { &observed }));
     };
-    if settled.written && spec.mode == Mode::Observe {
+    if settled.written && snapshot.spec().is_some_and(|spec| spec.mode == Mode::Observe) {
         notes.push("mode Observe: this is about what the operator would write with mode Enforce".to_owned());
     }
-    let base = base(&settled.snapshot, spec, &rendered.key, located);
+    let base = base(&settled.snapshot, snapshot.spec(), &rendered.key, located);
     let name = base.as_ref().map_or("the built-in configuration", Text::name);
     let name = match snapshot.queue_acls.len() {
         0 => name.to_owned(),
@@ -242,13 +241,15 @@ pub fn written(
 /// Returns the text of the base.
 pub fn base(
     snapshot: &Snapshot,
-    spec: &ConfigSpec,
+    spec: Option<&ConfigSpec>,
     key: &str,
     located: impl FnOnce(&str, &str, String) -> Text,
 ) -> Option<Text> {
     let map = snapshot.base.as_deref()?;
     let alone = merged_alone(map);
-    let value = alone.get(spec.base_key.as_deref().unwrap_or(key)).filter(|value| !value.text.is_empty())?;
+    let value = alone
+        .get(spec.and_then(|spec| spec.base_key.as_deref()).unwrap_or(key))
+        .filter(|value| !value.text.is_empty())?;
     Some(located(&map.name, &value.origin.key, value.text.clone()))
 }
 
@@ -293,14 +294,62 @@ pub struct Refused {
     pub text: Text,
 }
 
+impl Refused {
+    /// Prints the errors of the text, and returns the failure that follows.
+    fn failure(&self, console: Console) -> Failure {
+        let why = self.show(console);
+        let unless = if self.starts { ", unless it is started anew with it" } else { "" };
+        let name = self.text.name();
+        Failure::Undecided(format!("YuniKorn does not take the configuration in {name}{why}{unless}"))
+    }
+
+    /// Warns that the answers are those of a scheduler that was started with the text.
+    fn warn(&self, console: Console) {
+        let why = self.show(console);
+        console.err(&format!(
+            "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with \
+             it, and so without placement rules\n",
+            self.text.name()
+        ));
+    }
+
+    /// Prints the errors of the text. Returns the reason if there was none to print, without its line breaks.
+    fn show(&self, console: Console) -> String {
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+        let draw = |found: &Diagnostic| {
+            let (source, span) = self.text.shown(found.span);
+            diagnostic::draw(&found.clone().at(span), Some(source), None, console.look_err())
+        };
+        let shown: String = errors.map(draw).collect();
+        console.err(&shown);
+        let reason = self.reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        if shown.is_empty() { format!(": {reason}") } else { String::new() }
+    }
+}
+
 impl Configuration {
-    /// Reads the text and attributes each entry to its writer.
+    /// Reads the text and attributes each entry to its writer. The notes are printed only if that fails.
     ///
     /// # Errors
-    /// When a running `YuniKorn` would reject the text: then nobody knows what it runs.
-    pub fn new(rendered: RenderedText) -> Result<Self, Box<Refused>> {
-        let (configuration, refused) = Self::at_start(rendered)?;
-        refused.map_or(Ok(configuration), Err)
+    /// When `YuniKorn` would not start with the text, or a running one would reject it; the latter only
+    /// without `starts`.
+    pub fn read(
+        rendered: RenderedText,
+        notes: Vec<String>,
+        starts: bool,
+        console: Console,
+    ) -> Result<Self, Failure> {
+        let refuse = |refused: Box<Refused>| {
+            console.notes(&notes);
+            refused.failure(console)
+        };
+        let (configuration, refused) = Self::at_start(rendered).map_err(refuse)?;
+        match refused {
+            Some(refused) if starts => refused.warn(console),
+            Some(refused) => return Err(refuse(refused)),
+            None => {}
+        }
+        Ok(Self { notes, ..configuration })
     }
 
     /// Reads the text as a `YuniKorn` that starts with it, and returns the reason why a running one would
@@ -332,12 +381,6 @@ impl Configuration {
 
     fn writers<'a>(&'a self, attributions: &'a [Attribution]) -> Writers<'a> {
         Writers { attributions, base: self.base.as_deref(), aliased: &self.aliased, texts: &self.rendered }
-    }
-
-    /// Returns the same with these notes about reading it.
-    #[must_use]
-    pub fn with_notes(self, notes: Vec<String>) -> Self {
-        Self { notes, ..self }
     }
 
     /// Prints the notes about reading it, except those that are about another one, too.
@@ -431,9 +474,9 @@ impl Configuration {
 /// Everything that entries are looked for in.
 #[derive(Debug)]
 pub struct Evidence {
-    /// The settings.
-    pub spec: ConfigSpec,
-    /// The objects and ConfigMaps.
+    /// The objects and ConfigMaps as they were read.
+    pub read: Snapshot,
+    /// The same, with the statuses that the operator writes.
     pub snapshot: Snapshot,
     /// The text of the base.
     pub base: Option<Text>,
@@ -527,7 +570,7 @@ mod tests {
             base: Some(Text::whole("base", format!("# one line more\n{}", queues("bob,sue")))),
             ..RenderedText::alone(Text::whole("live", queues("bob,eve,sue")), Version::V1_8)
         };
-        let configuration = Configuration::new(rendered).unwrap();
+        let (configuration, _) = Configuration::at_start(rendered).unwrap();
         let (_, queue) = configuration.tree("default").unwrap().queues().last().unwrap();
         let parts = queue.grants(Right::Submit).parts.iter();
         let origins: Vec<String> = parts.map(|(origin, _)| origin.words()).collect();
@@ -561,14 +604,18 @@ mod tests {
     #[test]
     fn what_yunikorn_refuses_is_not_asked_about() {
         let rendered = |text: String| RenderedText::alone(Text::whole("q", text), Version::V1_8);
-        let refused = Configuration::new(rendered(queues("a  b"))).unwrap_err();
+        let refused = Configuration::at_start(rendered(queues("a  b"))).unwrap_err();
         assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
         assert!(refused.diagnostics.iter().any(Diagnostic::is_error));
         let rules = "partitions: [{name: default, placementrules: [{name: nope}], queues: [{name: root}]}]";
-        assert!(Configuration::new(rendered(rules.to_owned())).is_err_and(|refused| refused.starts));
+        let read =
+            |starts| Configuration::read(rendered(rules.to_owned()), Vec::new(), starts, Console::silent());
+        assert!(read(true).is_ok());
+        assert!(read(false).unwrap_err().to_string().ends_with("unless it is started anew with it"));
         let (_, refused) = Configuration::at_start(rendered(rules.to_owned())).unwrap();
         assert!(refused.unwrap().reason.starts_with("unknown rule name specified nope"));
-        let configuration = Configuration::new(rendered(queues("a"))).unwrap();
+        let (configuration, refused) = Configuration::at_start(rendered(queues("a"))).unwrap();
+        assert!(refused.is_none());
         assert!(configuration.tree("DEFAULT").is_ok());
         let failure = configuration.tree("defualt").unwrap_err().to_string();
         assert!(failure.ends_with("did you mean `default`?"), "{failure}");

@@ -1,4 +1,4 @@
-//! Reads the revisions of what the operator wrote.
+//! Reads the revisions of what the operator wrote, and answers for times in the past from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use kube::{Api, Client};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, ServerArgs};
 use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
-use super::files;
 use crate::output::{Console, Failure};
 use queuewarden_api::history::{LABEL, unpack};
 use queuewarden_client::call::{self, call};
+use queuewarden_plan::history::{Recorded, Unknown, in_force, is_put_back};
+use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;
 
@@ -46,6 +47,21 @@ pub struct StoredRevision {
     /// The access keys of the admission controller beside the text; absent in a list, and if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub admission: BTreeMap<String, String>,
+    /// The time of the object's creation.
+    #[serde(skip)]
+    pub(crate) created: Option<Timestamp>,
+}
+
+/// The history of a cluster.
+pub(crate) struct History {
+    /// The cluster.
+    pub(crate) cluster: Cluster,
+    /// `YuniKorn`'s namespace, which holds the history.
+    pub(crate) namespace: String,
+    /// The version of `YuniKorn` by the settings.
+    pub(crate) version: Version,
+    /// The revisions, the newest last.
+    pub(crate) revisions: Vec<StoredRevision>,
 }
 
 impl StoredRevision {
@@ -56,47 +72,102 @@ impl StoredRevision {
     }
 }
 
-/// Returns all revisions, the newest last, with the texts of those that are wanted, each with the time of
-/// its creation.
-pub(crate) async fn stored(
+impl History {
+    /// Reads the revisions, with the texts of those that are wanted.
+    ///
+    /// # Errors
+    /// When there is no cluster, or they cannot be read.
+    pub(crate) fn read(
+        server: &ServerArgs,
+        namespace: Option<&str>,
+        wants: impl Fn(&StoredRevision) -> bool,
+        console: Console,
+    ) -> Result<Self, Failure> {
+        let (cluster, spec) = Cluster::open(server, namespace, console)?;
+        let version = Release::new(spec.version, None).version;
+        let namespace = spec.namespace;
+        let revisions = cluster.run(async |client| stored(client, &namespace, wants).await);
+        let revisions = revisions.map_err(|error| refused(&cluster, &namespace, &error))?;
+        Ok(Self { cluster, namespace, version, revisions })
+    }
+
+    /// Returns the configuration that was in force at a time in the past, and names its revision.
+    ///
+    /// # Errors
+    /// When it is not known what was in force then.
+    pub(crate) fn at(&self, at: Timestamp, console: Console) -> Result<Configuration, Failure> {
+        let recorded: Vec<Recorded> = self
+            .revisions
+            .iter()
+            .map(|revision| Recorded { created: revision.created, at: revision.at })
+            .collect();
+        let name = |index: usize| self.revisions.get(index).map_or(0, |revision| revision.revision);
+        let found = in_force(&recorded, at).map_err(|unknown| {
+            Failure::Undecided(match unknown {
+                Unknown::Empty => format!("namespace {} has no history", self.namespace),
+                Unknown::Before(first, begin) => format!(
+                    "the history begins with revision {}, at {begin}: what was in force at {at} is not known",
+                    name(first)
+                ),
+                Unknown::Unreadable(index) => {
+                    format!("revision {}, which was in force at {at}, is unreadable", name(index))
+                }
+            })
+        })?;
+        let nothing = || Failure::Undecided("the revision is gone".to_owned());
+        let revision = self.revisions.get(found.index).ok_or_else(nothing)?;
+        let until = found.next.map_or_else(|| " on".to_owned(), |(_, until)| format!(" to {until}"));
+        console.note(&format!("revision {}, in force from {}{until}", revision.revision, found.from));
+        let next = found.next.and_then(|(next, _)| self.revisions.get(next));
+        if let Some(next) = next.filter(|next| is_put_back(&next.causes)) {
+            console.note(&format!(
+                "revision {} put back what another program had changed: from that change on, other access may have \
+                 been in force, which is not recorded",
+                next.revision
+            ));
+        }
+        configuration(revision, self.version, console)
+    }
+}
+
+/// Returns all revisions, the newest last, with the texts of those that are wanted.
+async fn stored(
     client: &Client,
     namespace: &str,
     wants: impl Fn(&StoredRevision) -> bool,
-) -> Result<Vec<(Option<Timestamp>, StoredRevision)>, call::CallError> {
+) -> Result<Vec<StoredRevision>, call::CallError> {
     let api: Api<ControllerRevision> = Api::namespaced(client.clone(), namespace);
     let mut params = ListParams::default().labels(LABEL).limit(PAGE);
     let mut all = Vec::new();
     while all.len() < MAX_READ {
         let page = call(api.list(&params)).await?;
-        for object in &page.items {
+        all.extend(page.items.iter().map(|object| {
             let mut revision = answer(object);
             if !wants(&revision) {
                 revision.shorten();
             }
-            all.push((object.metadata.creation_timestamp.as_ref().map(|time| time.0), revision));
-        }
+            revision
+        }));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
             None => break,
         }
     }
-    all.sort_by(|(was, left), (is, right)| {
-        (left.revision, was, left.at).cmp(&(right.revision, is, right.at))
-    });
+    all.sort_by_key(|revision| (revision.revision, revision.created, revision.at));
     Ok(all)
 }
 
 pub(crate) fn answer(object: &ControllerRevision) -> StoredRevision {
-    let name = object.metadata.name.clone().unwrap_or_default();
     let unreadable = StoredRevision {
         revision: object.revision,
-        name,
+        name: object.metadata.name.clone().unwrap_or_default(),
         at: None,
         causes: Vec::new(),
         access: None,
         problem: None,
         text: None,
         admission: BTreeMap::new(),
+        created: object.metadata.creation_timestamp.as_ref().map(|time| time.0),
     };
     match unpack(object) {
         Ok(read) => StoredRevision {
@@ -133,11 +204,11 @@ pub(crate) fn configuration(
     let beside =
         Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(revision.at.unwrap_or_default()) };
     let context = ClusterContext::unchanged(beside);
-    let read = Configuration::new(RenderedText { context, ..RenderedText::alone(text, version) });
-    read.map_err(|refused| files::refuse(&refused, console))
+    let rendered = RenderedText { context, ..RenderedText::alone(text, version) };
+    Configuration::read(rendered, Vec::new(), false, console)
 }
 
-pub(crate) fn refused(cluster: &Cluster, namespace: &str, error: &call::CallError) -> Failure {
+fn refused(cluster: &Cluster, namespace: &str, error: &call::CallError) -> Failure {
     let failure = cluster.failure("the history", error);
     if !error.is_forbidden() {
         return failure;

@@ -4,16 +4,17 @@
 //! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
 //! option names another source.
 
+use std::ffi::CString;
 use std::path::PathBuf;
+
+use nix::unistd::{Gid, Group, User, getgrouplist};
 
 use super::configuration::Configuration;
 use crate::output::{Console, Failure, diagnostic};
 use crate::source::input::ours::without_values;
 use crate::source::input::source;
-use crate::source::os_groups;
 use crate::source::session::{Session, Source};
-use yunikorn::identity::GroupsFile;
-use yunikorn::identity::{GroupResolver, Identity, Refusal, ResolverKind};
+use yunikorn::identity::{Accounts, GroupResolver, GroupsFile, Identity, Refusal, ResolverKind};
 
 /// Option for the source of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
@@ -38,7 +39,7 @@ impl GroupsArgs {
         let Some(path) = &self.groups_from else { return Ok(Box::new(own)) };
         // A file of that name is `./os`.
         if path.as_os_str() == "os" {
-            return Ok(Box::new(os_groups::OsAccounts));
+            return Ok(Box::new(OsAccounts));
         }
         let file = source::read_one(path)?;
         let print = |found: &_| console.err(&diagnostic::draw(found, Some(&file), None, console.look_err()));
@@ -142,4 +143,51 @@ impl IdentityArgs {
 /// Creates the failure for groups that cannot be resolved.
 pub fn unresolved(why: &str) -> Failure {
     Failure::Undecided(format!("{why}; name them with --as-group, or list them in a file for --groups-from"))
+}
+
+/// The accounts of this machine, as Go's `os/user` looks them up, for a scheduler whose `usergroupresolver`
+/// is `os`. That one uses the accounts of its container image, `/etc/passwd` and `/etc/group`, so the groups
+/// are the same only if both have the same accounts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsAccounts;
+
+impl Accounts for OsAccounts {
+    fn group_ids(&self, user: &str) -> Result<(String, Vec<String>), String> {
+        let account = match User::from_name(user) {
+            Ok(Some(account)) => account,
+            Ok(None) => return Err(format!("user: unknown user {user}")),
+            Err(error) => return Err(format!("user: lookup username {user}: {}", error.desc())),
+        };
+        let failed = |why: &dyn std::fmt::Display| format!("user: list groups for {}: {why}", account.name);
+        let name = CString::new(account.name.as_str()).map_err(|error| failed(&error))?;
+        let gids = getgrouplist(&name, account.gid).map_err(|error| failed(&error.desc()))?;
+        Ok((account.gid.to_string(), gids.iter().map(ToString::to_string).collect()))
+    }
+
+    fn group_name(&self, gid: &str) -> Option<String> {
+        let gid = gid.parse().ok().map(Gid::from_raw)?;
+        Group::from_gid(gid).ok().flatten().map(|group| group.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_has_its_group_first_and_the_unknown_fail() {
+        let primary = Group::from_gid(User::from_name("root").unwrap().unwrap().gid).unwrap().unwrap().name;
+        let groups = OsAccounts.resolve("root").unwrap();
+        assert_eq!(groups[0], primary);
+        assert_eq!(groups.iter().filter(|group| **group == primary).count(), 1);
+        for user in ["no-such-user-here", "a\0b"] {
+            assert!(matches!(OsAccounts.resolve(user), Err(Refusal::Unresolved(_))), "{user:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_group_has_no_name() {
+        assert_eq!(OsAccounts.group_name("4294967000"), None);
+        assert_eq!(OsAccounts.group_name("no number"), None);
+    }
 }

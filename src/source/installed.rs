@@ -75,12 +75,7 @@ impl ReachArgs {
     /// # Errors
     /// When the cluster cannot be reached, or does not answer.
     pub fn open(&self, console: Console) -> Result<(Cluster, ConfigSpec), Failure> {
-        let cluster = Cluster::connect(&self.server)?;
-        let mut notes = Vec::new();
-        let namespace = self.cluster_namespace.as_deref();
-        let spec = cluster.run(async |_| cluster.spec(namespace, &mut notes).await)?;
-        console.notes(&notes);
-        Ok((cluster, spec))
+        Cluster::open(&self.server, self.cluster_namespace.as_deref(), console)
     }
 
     /// Reads the state.

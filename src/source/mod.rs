@@ -4,12 +4,12 @@
 //! * [`files`], [`cluster`], [`live`]: the three sources of a configuration.
 //! * [`configuration`]: the text in the ConfigMaps, or that the operator would write, as trees with origins.
 //! * [`identity`], [`request`]: the user, and the right and queue.
-//! * [`input`], [`assemble`]: files as objects, and what they say together.
+//! * [`input`]: files as objects.
 
 pub mod aliases;
 pub mod apply;
-pub mod assemble;
 pub mod catalog;
+pub mod checks;
 pub mod cluster;
 pub mod comparison;
 pub mod configuration;
@@ -20,12 +20,9 @@ pub mod identity;
 pub mod input;
 pub mod installed;
 pub mod live;
-pub mod os_groups;
-pub mod past;
 pub mod request;
 pub mod schema;
 pub mod session;
-pub mod subjects;
 pub mod suppressions;
 pub mod times;
 pub mod validate;

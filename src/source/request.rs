@@ -1,12 +1,17 @@
-//! Parses questions: a right by its verb, and a queue by its path.
+//! What arguments name: a right by its verb, a queue by its path, an object, users and groups.
 
+use crate::output::Failure;
 use crate::output::format::suggestion;
 use crate::source::input::object::is_name;
-use queuewarden_api::v1alpha1::SINGLETON;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::v1alpha1::{Grant, SINGLETON, ServiceAccount};
+use queuewarden_plan::entries::Names;
 use queuewarden_plan::{ObjectRef, ResourceKind};
+use yunikorn::acl::{Acl, Match};
 use yunikorn::queue::{QueuePath, nearest};
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
+use yunikorn_access::alias::{self, SERVICE_ACCOUNT};
 use yunikorn_access::application::Verb;
 use yunikorn_access::tree::Located;
 
@@ -132,6 +137,77 @@ pub fn parent(tree: &Tree, right: Right, queue: &str) -> Option<String> {
     };
     let of_no_use = right == Right::Submit && !tree.node(id)?.is_leaf;
     of_no_use.then(|| format!("{queue} is a parent queue: applications run in the leaves below it"))
+}
+
+/// Options for the users and groups of a grant.
+#[derive(Debug, Clone, clap::Args)]
+#[group(required = true, multiple = true)]
+pub struct SubjectArgs {
+    /// A user; may be repeated
+    #[arg(long = "user", value_name = "NAME")]
+    pub(crate) users: Vec<String>,
+    /// A group; may be repeated
+    #[arg(long = "group", value_name = "NAME")]
+    pub(crate) groups: Vec<String>,
+    /// A service account; may be repeated
+    #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    pub(crate) service_accounts: Vec<String>,
+}
+
+/// Reads a service account as kubectl does, into the name of its user.
+pub(crate) fn service_account(text: &str) -> Result<String, String> {
+    let parts = text.split_once(':').filter(|(namespace, name)| !namespace.is_empty() && !name.contains(':'));
+    let (namespace, name) = parts.ok_or("write it as NAMESPACE:NAME, such as spark:driver")?;
+    Ok(format!("{SERVICE_ACCOUNT}{namespace}:{name}"))
+}
+
+impl SubjectArgs {
+    /// Returns the users and groups.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Match<'_>> {
+        let groups = self.groups.iter().map(|name| Match::Group(name));
+        self.users().map(|name| Match::User(name)).chain(groups)
+    }
+
+    /// Returns the users, service accounts included.
+    pub(crate) fn users(&self) -> impl Iterator<Item = &String> {
+        self.users.iter().chain(&self.service_accounts)
+    }
+
+    /// Returns the names to look for.
+    pub(crate) fn names(&self) -> Names {
+        Names { users: self.users().cloned().collect(), groups: self.groups.iter().cloned().collect() }
+    }
+
+    /// Returns the part of a manifest that names them.
+    pub(crate) fn grant(&self) -> Grant {
+        let account = |user: &String| {
+            let (namespace, name) = alias::service_account(user)?;
+            Some(ServiceAccount { namespace: namespace.to_owned(), name: Some(name.to_owned()) })
+        };
+        Grant {
+            users: self.users().filter(|user| account(user).is_none()).cloned().collect(),
+            groups: self.groups.clone(),
+            service_accounts: self.users().filter_map(account).collect(),
+            ..Grant::default()
+        }
+    }
+
+    /// Returns the ACL that names them.
+    ///
+    /// # Errors
+    /// When one of them cannot be granted anything.
+    pub(crate) fn acl(&self) -> Result<Acl, Failure> {
+        let users: Vec<_> = self.users().collect();
+        alias::acl(&users, &self.groups).map(|(acl, _)| acl).map_err(|problems| {
+            let lines: Vec<String> = problems.iter().map(Diagnostic::without_code).collect();
+            Failure::Usage(lines.join("\n"))
+        })
+    }
+}
+
+/// Returns whether an entry of an ACL gives access to a subject.
+pub(crate) fn covers(entry: Match<'_>, subject: Match<'_>) -> bool {
+    [subject, Match::Everyone].contains(&entry)
 }
 
 #[cfg(test)]

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::assemble::{self, Assembled};
-use super::cluster::{self, Cluster, ClusterArgs};
-use super::configuration::{Configuration, Evidence, ObjectChange};
-use super::files::FileSource;
+use super::cluster::{self, Cluster, ClusterArgs, located};
+use super::configuration::{self, Configuration, Evidence, ObjectChange};
+use super::files::{FileSource, choose_base};
+use super::history::History;
 use super::input::{Inputs, ours, source};
 use super::times;
-use super::times::clock;
 use crate::output::findings::plural;
 use crate::output::manifest::DEFAULT_PARTITION;
 use crate::output::{Console, Failure, text};
 use queuewarden_api::answer::Answers;
-use queuewarden_plan::ObjectRef;
-use queuewarden_plan::snapshot::QueueAclEntry;
+use queuewarden_plan::simulate::{enforced, settle};
+use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot};
 use queuewarden_plan::time::{Ahead, ahead};
+use queuewarden_plan::{ObjectRef, merged};
 use yunikorn::config::Flattened;
 use yunikorn::version::Version;
 use yunikorn_access::Tree;
@@ -73,13 +73,8 @@ pub(crate) const FILES: &str = "Files";
 
 impl InputArgs {
     /// Reads the inputs.
-    pub(crate) fn read(&self, except: Option<&Path>, console: Console) -> Result<Inputs, Failure> {
+    pub(crate) fn read(&self, except: Option<&Path>, console: Console) -> Result<FileSource, Failure> {
         self.files.read(&self.filename, self.cluster_namespace.as_deref(), except, console)
-    }
-
-    /// Assembles the inputs at the time to evaluate at.
-    pub(crate) fn assemble(&self, inputs: &Inputs) -> Assembled {
-        assemble::assemble(inputs, self.files.now.unwrap_or_else(clock))
     }
 }
 
@@ -91,7 +86,7 @@ impl FileArgs {
         namespace: Option<&str>,
         except: Option<&Path>,
         console: Console,
-    ) -> Result<Inputs, Failure> {
+    ) -> Result<FileSource, Failure> {
         reads_standard_input_once(paths.iter().chain(&self.base))?;
         let texts = source::read(paths, self.recursive, except, ours::mentions, console)?;
         let mut inputs = Inputs::new(texts.sources);
@@ -105,14 +100,14 @@ impl FileArgs {
             )));
         }
         inputs.namespace = namespace.map(ToOwned::to_owned);
-        assemble::choose_base(&mut inputs, self.base.as_deref())?;
+        choose_base(&mut inputs, self.base.as_deref())?;
         inputs.version = self.yunikorn_version;
         console.notes(&inputs.notes);
         if inputs.skipped > 0 {
             let files = plural(inputs.skipped, "file");
             console.note(&format!("{files} skipped, which hold nothing for queuewarden or YuniKorn"));
         }
-        Ok(inputs)
+        Ok(FileSource::new(inputs, self.now))
     }
 }
 
@@ -154,6 +149,52 @@ pub struct SourceArgs {
     pub cluster: ClusterArgs,
 }
 
+/// Options for the source of a configuration, which may be that of a time in the past.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct PastArgs {
+    /// Answer for this time in the past, from the history of the texts that the operator wrote; a day is its
+    /// beginning, a weekday the last one, and a duration such as 8h goes back
+    #[arg(
+        long, value_name = "TIME", value_parser = times::Typed::parse,
+        conflicts_with_all = ["filename", "base", "live", "now"]
+    )]
+    at: Option<times::Typed>,
+    /// The source of the present.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+impl PastArgs {
+    /// Returns whether it is about a time in the past.
+    pub fn is_past(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Reads the configuration: with the option from the history, and names the revision; otherwise as
+    /// [`SourceArgs::open`].
+    ///
+    /// # Errors
+    /// When there is no configuration to answer questions about, or it is not known what was in force then.
+    pub fn open(&self, console: Console) -> Result<Session, Failure> {
+        let source = &self.source;
+        let Some(typed) = self.at else { return source.open(console) };
+        let wrong = |why: String| Failure::Usage(format!("--at: {why}"));
+        let now = times::clock();
+        let at = typed.past(now).map_err(wrong)?;
+        if at >= now {
+            return Err(wrong(format!(
+                "{at} is not in the past: leave it out to ask about the present, or write `--now {at}` to ask about \
+                 later"
+            )));
+        }
+        let ClusterArgs { server, cluster_namespace, .. } = &source.cluster;
+        let history = History::read(server, cluster_namespace.as_deref(), |_| true, console)?;
+        let configuration = history.at(at, console)?;
+        let partition = source.partition.clone();
+        Ok(Session { configuration, source: Source::Cluster(Box::new(history.cluster)), partition })
+    }
+}
+
 /// A configuration to answer questions about.
 #[derive(Debug)]
 pub struct Session {
@@ -188,8 +229,8 @@ impl SourceArgs {
                 return Err(Failure::Usage(why.to_owned()));
             }
             let namespace = self.cluster.cluster_namespace.as_deref();
-            let inputs = self.files.read(&self.filename, namespace, None, console)?;
-            return Ok(Source::Files(Box::new(FileSource::from_inputs(inputs, self.files.now, console)?)));
+            let given = self.files.read(&self.filename, namespace, None, console)?.checked(console)?;
+            return Ok(Source::Files(Box::new(given)));
         }
         times::not_past(self.files.now)?;
         if self.files.yunikorn_version.is_some() {
@@ -241,51 +282,66 @@ impl Source {
     /// # Errors
     /// When there is none, or `YuniKorn` does not take it.
     pub fn configuration(&self, args: &SourceArgs, console: Console) -> Result<Configuration, Failure> {
-        let configuration = match self {
+        let configuration = self.current(args, console)?;
+        configuration.note(None, console);
+        Ok(configuration)
+    }
+
+    /// Reads the configuration; its notes are printed only if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::configuration`].
+    pub fn current(&self, args: &SourceArgs, console: Console) -> Result<Configuration, Failure> {
+        match self {
             Self::Files(given) => given.configuration(console),
             Self::Cluster(cluster) if args.files.now.is_none() => cluster.read(&args.cluster, console),
             Self::Cluster(_) => self.changed(args, &ObjectChange::default(), console),
-        }?;
-        configuration.note(None, console);
-        Ok(configuration)
+        }
+    }
+
+    /// Reads the settings and everything that plans depend on.
+    ///
+    /// # Errors
+    /// When any of it cannot be read.
+    pub fn read(&self, args: &SourceArgs) -> Result<Snapshot, Failure> {
+        match self {
+            Self::Files(given) => Ok(given.snapshot.clone()),
+            Self::Cluster(cluster) => {
+                let snapshot = cluster.objects(&args.cluster)?;
+                Ok(Snapshot { now: args.files.now.unwrap_or(snapshot.now), ..snapshot })
+            }
+        }
+    }
+
+    /// Returns the configuration that `YuniKorn` would have after a change of the objects that were read; its
+    /// notes are printed only if there is none.
+    ///
+    /// # Errors
+    /// When the operator would write nothing.
+    pub fn evaluate(
+        &self,
+        mut read: Snapshot,
+        change: &ObjectChange,
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        change.apply(&mut read)?;
+        match self {
+            Self::Files(given) => given.with(read).configuration(console),
+            Self::Cluster(_) => cluster::planned(&read, console),
+        }
     }
 
     /// Returns the configuration after a change of the objects; its notes are printed only if there is none.
     ///
     /// # Errors
-    /// When the operator would write nothing.
+    /// When the objects cannot be read, or the operator would write nothing.
     pub fn changed(
         &self,
         args: &SourceArgs,
         change: &ObjectChange,
         console: Console,
     ) -> Result<Configuration, Failure> {
-        match self {
-            Self::Files(given) => given.clone().changed(change)?.configuration(console),
-            Self::Cluster(cluster) => cluster.changed(&args.cluster, change, args.files.now, console),
-        }
-    }
-
-    /// Returns the configuration without a change of the objects and with it, of one reading.
-    ///
-    /// # Errors
-    /// As [`Self::changed`].
-    pub fn both(
-        &self,
-        args: &SourceArgs,
-        change: &ObjectChange,
-        console: Console,
-    ) -> Result<[Configuration; 2], Failure> {
-        let none = ObjectChange::default();
-        match self {
-            Self::Files(_) => Ok([self.changed(args, &none, console)?, self.changed(args, change, console)?]),
-            Self::Cluster(cluster) => {
-                let (spec, snapshot) = cluster.objects(&args.cluster)?;
-                let now = args.files.now;
-                let before = cluster::after(&spec, snapshot.clone(), &none, now, console)?;
-                Ok([before, cluster::after(&spec, snapshot, change, now, console)?])
-            }
-        }
+        self.evaluate(self.read(args)?, change, console)
     }
 
     /// Returns the names of the `QueueAcl`s.
@@ -296,7 +352,7 @@ impl Source {
         let names =
             |entries: &[Arc<QueueAclEntry>]| entries.iter().map(|it| it.meta.name.to_string()).collect();
         match self {
-            Self::Files(given) => Ok(names(&given.snapshot().queue_acls)),
+            Self::Files(given) => Ok(names(&given.snapshot.queue_acls)),
             Self::Cluster(cluster) => Ok(names(&cluster.queue_acls()?)),
         }
     }
@@ -306,29 +362,20 @@ impl Source {
     /// # Errors
     /// When any of it cannot be read.
     pub fn evidence(&self, args: &SourceArgs) -> Result<Evidence, Failure> {
-        match self {
-            Self::Files(given) => Ok(given.evidence()),
-            Self::Cluster(cluster) => cluster.evidence(&args.cluster, args.files.now),
-        }
-    }
-
-    /// Returns the configuration after a change of the objects that were read; its notes are printed only if
-    /// there is none.
-    ///
-    /// # Errors
-    /// When the operator would write nothing.
-    pub fn evaluate(
-        &self,
-        args: &SourceArgs,
-        evidence: &Evidence,
-        change: &ObjectChange,
-        console: Console,
-    ) -> Result<Configuration, Failure> {
-        let Evidence { spec, snapshot, .. } = evidence;
-        match self {
-            Self::Files(_) => self.changed(args, change, console),
-            Self::Cluster(_) => cluster::after(spec, snapshot.clone(), change, args.files.now, console),
-        }
+        let read = self.read(args)?;
+        let (snapshot, given) = match self {
+            // No operator has written statuses into files.
+            Self::Files(given) => (settle(enforced(&read)).snapshot, Some(given)),
+            Self::Cluster(_) => (read.clone(), None),
+        };
+        let base =
+            configuration::base(&snapshot, read.spec(), &merged(&snapshot).queues_key(), |map, key, text| {
+                match given {
+                    Some(given) => given.text_in(map, key, text),
+                    None => located(map, key, text),
+                }
+            });
+        Ok(Evidence { read, snapshot, base })
     }
 
     /// Returns the manifest of an object; `None` if it does not exist.
@@ -363,20 +410,11 @@ impl Session {
         until: Timestamp,
         mut find: impl FnMut(&Configuration) -> Result<Vec<T>, Failure>,
     ) -> Result<Ahead<T>, Failure> {
-        let quiet = Console::silent();
-        match &self.source {
-            Source::Files(given) => {
-                ahead(given.snapshot(), until, |at| find(&given.at(at).configuration(quiet)?))
-            }
-            Source::Cluster(cluster) => {
-                let (spec, mut snapshot) = cluster.objects(&args.cluster)?;
-                snapshot.now = args.files.now.unwrap_or(snapshot.now);
-                let change = ObjectChange::default();
-                ahead(&snapshot, until, |at| {
-                    find(&cluster::after(&spec, snapshot.clone(), &change, Some(at), quiet)?)
-                })
-            }
-        }
+        let read = self.source.read(args)?;
+        ahead(&read, until, |at| {
+            let then = Snapshot { now: at, ..read.clone() };
+            find(&self.source.evaluate(then, &ObjectChange::default(), Console::silent())?)
+        })
     }
 
     /// Returns the configuration after a change of the objects, and prints the notes that are new.

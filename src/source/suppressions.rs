@@ -45,7 +45,7 @@ impl Suppressions {
                     let span = Span::new(at, line.trim_end().len()).shifted(offset);
                     match parsed(words) {
                         Ok(code) => waiting.push((code, Suppression { span, found: None })),
-                        Err(diagnostic) => wrong.push(placed(index, diagnostic.at(span))),
+                        Err(diagnostic) => wrong.push(SourceDiagnostic::new(index, diagnostic.at(span))),
                     }
                 }
                 if !line.trim_start().starts_with('#') {
@@ -59,15 +59,10 @@ impl Suppressions {
         (all, wrong)
     }
 
-    /// Removes the findings that a comment ignores, and counts them. `shown` is the finding of an element.
-    pub fn remove<T>(
-        &mut self,
-        sources: &[Source],
-        found: &mut Vec<T>,
-        shown: impl Fn(&T) -> &SourceDiagnostic,
-    ) {
+    /// Removes the findings that a comment ignores, and counts them.
+    pub fn remove(&mut self, sources: &[Source], found: &mut Vec<SourceDiagnostic>) {
         let all = found.len();
-        found.retain(|element| !self.covers(sources, shown(element)));
+        found.retain(|finding| !self.covers(sources, finding));
         self.ignored = self.ignored.saturating_add(all.saturating_sub(found.len()));
     }
 
@@ -97,7 +92,7 @@ impl Suppressions {
                 _ => return None,
             };
             let diagnostic = Diagnostic::warning(UNUSED_SUPPRESSION, message).help(help);
-            Some(placed(source, diagnostic.at(comment.span)))
+            Some(SourceDiagnostic::new(source, diagnostic.at(comment.span)))
         });
         unused.collect()
     }
@@ -106,10 +101,6 @@ impl Suppressions {
     pub fn summary(&self) -> String {
         if self.ignored == 0 { String::new() } else { format!(", {} ignored by comments", self.ignored) }
     }
-}
-
-fn placed(source: usize, diagnostic: Diagnostic) -> SourceDiagnostic {
-    SourceDiagnostic { source: Some(source), object: None, diagnostic }
 }
 
 /// Finds the comment in a line: the offset of its `#`, and the words behind the mark.
@@ -148,7 +139,7 @@ mod tests {
         assert_eq!(wrong, []);
         let found = text.match_indices('^').map(|(at, _)| {
             let diagnostic = Diagnostic::warning(code, "odd").at(Span::new(at, at + 1));
-            comments.covers(&sources, &placed(0, diagnostic))
+            comments.covers(&sources, &SourceDiagnostic::new(0, diagnostic))
         });
         found.collect()
     }
@@ -206,7 +197,7 @@ mod tests {
             ["this comment ignores nothing: there is no QW1008 on its line"]
         );
         let error = Diagnostic::error(MULTIPLE_SPACES, "wrong").at(Span::new(35, 36));
-        assert!(!comments.covers(&sources, &placed(0, error)));
+        assert!(!comments.covers(&sources, &SourceDiagnostic::new(0, error)));
         assert_eq!(reported(&comments, |_| false), ["QW1001 is an error here, which no comment ignores"]);
         assert_eq!(reported(&comments, |_| true).len(), 3);
     }

@@ -17,8 +17,7 @@ use queuewarden::commands::operate::status::StatusAnswer;
 use queuewarden::output::findings::ValidateAnswer;
 use queuewarden::source::comparison::answer::DiffAnswer;
 use queuewarden::source::entries::EntriesAnswer;
-use queuewarden_api::answer::report::ReportAnswer;
-use queuewarden_api::answer::{DecisionAnswer, Matrix, WhatCan, WhoCanAnswer};
+use queuewarden_api::answer::{DecisionAnswer, Matrix, WhatCan, WhoCanList};
 use schemars::schema_for;
 use serde_json::Value;
 
@@ -41,12 +40,12 @@ fn generated() -> BTreeMap<String, Value> {
         ("import.json", schema_for!(ImportAnswer)),
         ("matrix.json", schema_for!(Matrix)),
         ("place.json", schema_for!(PlaceAnswer)),
-        ("report.json", schema_for!(ReportAnswer)),
+        ("report.json", schema_for!(queuewarden_report::Report)),
         ("status.json", schema_for!(StatusAnswer)),
         ("test.json", schema_for!(TestAnswer)),
         ("validate.json", schema_for!(ValidateAnswer)),
         ("what-can.json", schema_for!(WhatCan)),
-        ("who-can.json", schema_for!(WhoCanAnswer)),
+        ("who-can.json", schema_for!(WhoCanList)),
         ("whoami.json", schema_for!(WhoamiAnswer)),
     ];
     let schemas = schemas.into_iter();

@@ -6,16 +6,19 @@
 //!
 //! * [`objects`]: the last changes and their authors, the objects outside their time, and those that change
 //!   nothing.
+//! * [`data`]: the report as JSON.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
 
+pub mod data;
 pub mod diagram;
 pub mod objects;
 pub mod page;
 #[cfg(test)]
 mod tests;
 
-pub use objects::{Change, Outside, WithoutEffect, changes, outside, without_effect};
+pub use data::{Made, Report, ReportCluster};
+pub use objects::{ReportChange, ReportOutside, ReportWithoutEffect, changes, outside, without_effect};
 
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_bool::go_bool;
@@ -25,7 +28,7 @@ use yunikorn::config::Partition;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 use yunikorn_access::lint::{Finding, Known, lint, trusted_names};
-use yunikorn_access::tree::{Origin, Tree};
+use yunikorn_access::tree::{Origin, QueueId, Tree};
 
 /// The information beside the queues.
 #[derive(Debug, Clone, Default)]
@@ -39,14 +42,25 @@ pub struct Beside<'p> {
     /// The admission settings: keys and values, with what they are written in.
     pub admission: Vec<(&'static str, String, Origin)>,
     /// The last changes and their authors.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ReportChange>,
     /// The objects outside their time.
-    pub outside: Vec<Outside>,
+    pub outside: Vec<ReportOutside>,
     /// The objects that change nothing.
-    pub without_effect: Vec<WithoutEffect>,
+    pub without_effect: Vec<ReportWithoutEffect>,
 }
 
-/// Returns the findings, errors first, then by the queues.
+/// Returns whether a queue is in the partition of the tree.
+fn is_here(tree: &Tree, (partition, _): &(String, QueuePath)) -> bool {
+    partition.eq_ignore_ascii_case(tree.partition())
+}
+
+/// Returns the number of a queue; `None` for one that the tree does not have.
+fn number(tree: &Tree, target: &(String, QueuePath)) -> Option<usize> {
+    tree.find(&target.1).filter(|_| is_here(tree, target)).map(QueueId::index)
+}
+
+/// Returns the findings, errors first, then by the queues: those about the text, the linter's, those about
+/// the admission settings, and the names of the tree that these settings trust.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     let acl_spans = acl_spans(text.partition);
     let of_text = text.diagnostics.iter().map(|(origin, diagnostic)| {
@@ -58,25 +72,14 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
             diagnostic: diagnostic.clone(),
         }
     });
-    let mut all: Vec<Finding> =
-        of_text.chain(linted(tree, &Known::default(), &text.risks, &text.admission)).collect();
+    let about_settings =
+        |(origin, diagnostic)| Finding { queue: None, right: None, origin: Some(origin), diagnostic };
+    let of_settings = text.risks.iter().cloned().chain(trusted(tree, &text.admission)).map(about_settings);
+    let of_tree = lint(tree, &Known::default());
+    let mut all: Vec<Finding> = of_text.chain(of_tree).chain(of_settings).collect();
     // The sort is stable: the findings about one queue stay in their order.
     all.sort_by_key(|finding| (!finding.diagnostic.is_error(), finding.queue));
     all
-}
-
-/// Returns the findings about what `YuniKorn` accepts: the linter's in the order of the queues, then `risks`,
-/// the findings about the admission settings, then the names of the tree that these settings trust.
-pub fn linted(
-    tree: &Tree,
-    known: &Known,
-    risks: &[(Origin, Diagnostic)],
-    admission: &[(&'static str, String, Origin)],
-) -> Vec<Finding> {
-    let about_settings =
-        |(origin, diagnostic)| Finding { queue: None, right: None, origin: Some(origin), diagnostic };
-    let of_admission = risks.iter().cloned().chain(trusted(tree, admission)).map(about_settings);
-    lint(tree, known).into_iter().chain(of_admission).collect()
 }
 
 /// Returns the findings about names of the tree that the admission settings trust.

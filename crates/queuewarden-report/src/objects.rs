@@ -1,7 +1,13 @@
 //! Lists objects of a snapshot: with the last change that each program made to them, outside their time, and
 //! without effect.
 
+use std::cmp::Reverse;
+
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{is_here, number};
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::snapshot::{
     BaseAcl, ConfigMapState, ConfigSpec, Entry, Meta, Phase, QueueAclSpec, Snapshot, Touch,
@@ -9,35 +15,44 @@ use queuewarden_plan::snapshot::{
 use queuewarden_plan::{grant_acl, merged, merged_alone};
 use yunikorn::acl;
 use yunikorn::config::{Config, verdict};
-use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn_access::Tree;
 
 /// Most changes that are reported: a cluster has a few for each object.
 pub const MAX_CHANGES: usize = 20_000;
 
-/// The last change that a program made to an object, from its `metadata.managedFields`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Change {
+/// The last change that a program made to an object, by its `metadata.managedFields`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ChangeAnswer")]
+pub struct ReportChange {
+    /// The time, in RFC 3339; null when the API server does not record it.
+    #[schemars(with = "Option<String>")]
+    pub time: Option<Timestamp>,
     /// The object's kind.
     pub kind: &'static str,
-    /// Its namespace; `None` where the kind has none.
+    /// Its namespace; null where the kind has none.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
-    /// The change.
-    pub touch: Touch,
-    /// The partition and the queue whose ACLs the object sets; `None` when it sets those of more than one, or
-    /// none.
-    pub queue: Option<(String, QueuePath)>,
+    /// The program, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// The fields of the object that this program manages: `spec.submit`, `data.queues.yaml`.
+    pub fields: Vec<String>,
+    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that
+    /// there is.
+    pub queue: Option<usize>,
 }
 
 /// Returns all known changes of a snapshot's objects, the latest first. Objects from files have none, unless
 /// they were printed with their `managedFields`.
-pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
+pub fn changes(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportChange> {
     let acls = snapshot.queue_acls.iter().flat_map(|entry| {
-        let queue = entry.spec.as_ref().ok().and_then(QueueAclSpec::target);
+        let target = entry.spec.as_ref().ok().and_then(QueueAclSpec::target);
+        let queue = target.and_then(|target| number(tree, &target));
         let changes = changes_to("QueueAcl", &entry.meta.name, &entry.meta.touches);
-        changes.map(move |change| Change { queue: queue.clone(), ..change })
+        changes.map(move |change| ReportChange { queue, ..change })
     });
     let policies = snapshot.policies.iter().map(|entry| ("AdmissionPolicy", &entry.meta));
     let tests = snapshot.access_tests.iter().map(|entry| ("QueueAccessTest", &entry.meta));
@@ -46,24 +61,33 @@ pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
         .chain(tests)
         .chain(config)
         .flat_map(|(kind, meta)| changes_to(kind, &meta.name, &meta.touches));
-    let mut changes: Vec<Change> = acls.chain(others).chain(of_maps(snapshot)).collect();
+    let mut changes: Vec<ReportChange> = acls.chain(others).chain(of_maps(snapshot)).collect();
     // Programs that wrote in the same second stay in the order of their objects.
-    changes.sort_by(|left, right| right.touch.time.cmp(&left.touch.time).then_with(|| left.cmp(right)));
+    changes.sort_by(|left, right| order(left).cmp(&order(right)));
     changes.truncate(MAX_CHANGES);
     changes
 }
 
-fn changes_to(kind: &'static str, name: &str, touches: &[Touch]) -> impl Iterator<Item = Change> {
-    touches.iter().map(move |touch| Change {
+/// Returns the key to sort changes by.
+fn order(change: &ReportChange) -> impl Ord {
+    let ReportChange { time, kind, namespace, name, manager, operation, fields, .. } = change;
+    (Reverse(*time), *kind, namespace, name, manager, operation, fields)
+}
+
+fn changes_to(kind: &'static str, name: &str, touches: &[Touch]) -> impl Iterator<Item = ReportChange> {
+    touches.iter().map(move |Touch { time, manager, operation, fields }| ReportChange {
+        time: *time,
         kind,
         namespace: None,
         name: name.to_owned(),
-        touch: touch.clone(),
+        manager: manager.clone(),
+        operation: operation.clone(),
+        fields: fields.clone(),
         queue: None,
     })
 }
 
-fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
+fn of_maps(snapshot: &Snapshot) -> Vec<ReportChange> {
     let spec = snapshot.config.as_ref().and_then(|config: &Entry<ConfigSpec, _>| config.spec.as_ref().ok());
     let namespace = spec.map_or_else(|| ConfigSpec::default().namespace, |spec| spec.namespace.clone());
     let maps = [&snapshot.defaults, &snapshot.base, &snapshot.output];
@@ -72,73 +96,43 @@ fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
     maps.sort_by(|left, right| left.name.cmp(&right.name));
     maps.dedup_by(|left, right| left.name == right.name);
     let changes = maps.into_iter().flat_map(|map| changes_to("ConfigMap", &map.name, &map.touches));
-    changes.map(|change| Change { namespace: Some(namespace.clone()), ..change }).collect()
+    changes.map(|change| ReportChange { namespace: Some(namespace.clone()), ..change }).collect()
 }
-
-// Lists the objects that grant nothing now because of their time, or because they are suspended.
-
-/// A `QueueAcl` that is suspended, or whose time has not begun or has passed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Outside {
-    /// The phase: planned, suspended or expired.
-    pub phase: Phase,
-    /// The time at which it begins, if it has one.
-    pub not_before: Option<Timestamp>,
-    /// The time at which it ends, if it has one.
-    pub expires_at: Option<Timestamp>,
-    /// Its name.
-    pub name: String,
-    /// The partition and the queue.
-    pub queue: (String, QueuePath),
-}
-
-/// Returns these objects of a snapshot, those that are planned first, each by its time.
-pub fn outside(snapshot: &Snapshot) -> Vec<Outside> {
-    let specs = snapshot.queue_acls.iter().filter_map(|entry| Some((entry, entry.spec.as_ref().ok()?)));
-    let all = specs.filter_map(|(entry, spec)| {
-        Some(Outside {
-            phase: spec.phase(snapshot.now),
-            not_before: spec.not_before,
-            expires_at: spec.expires_at,
-            name: entry.meta.name.to_string(),
-            queue: spec.target()?,
-        })
-    });
-    let mut outside: Vec<_> = all.filter(|object| object.phase != Phase::Current).collect();
-    outside.sort();
-    outside
-}
-
-// Lists the objects that change nothing: refused, planned, expired or redundant objects, and objects that
-// give their rights to nobody and close nothing.
 
 /// The reason for an object that gives its rights to nobody, and replaces no ACL of the base.
 const GRANTS_NOBODY: &str = "GrantsNobody";
 
-/// An object whose current version changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WithoutEffect {
+/// An object that changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "WithoutEffectAnswer")]
+pub struct ReportWithoutEffect {
     /// Its kind.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// The partition and the queue; `None` for an object about none, and if its spec cannot be read.
-    pub queue: Option<(String, QueuePath)>,
-    /// The reason, as its condition has it, or `GrantsNobody`.
+    /// The number of its queue; null when there is none.
+    pub queue: Option<usize>,
+    /// The reason, as in its conditions: `Expired`, `QueueNotFound`, `AncestorAllowsEveryone`; or
+    /// `GrantsNobody`.
     pub reason: String,
-    /// The message of that condition.
+    /// The same in a sentence.
     pub message: String,
 }
 
-/// Returns these objects of a snapshot, by their conditions and by what the base has on their queues.
-pub fn without_effect(snapshot: &Snapshot) -> Vec<WithoutEffect> {
+/// Returns these objects of a snapshot, by their conditions and by what the base has on their queues, without
+/// those about another partition than the tree's.
+pub fn without_effect(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportWithoutEffect> {
     let base = base(snapshot);
     let acls = snapshot.queue_acls.iter().filter_map(|entry| {
         let spec = entry.spec.as_ref().ok();
-        let queue = spec.and_then(QueueAclSpec::target);
-        object("QueueAcl", &entry.meta, queue.clone()).or_else(|| {
+        let target = spec.and_then(QueueAclSpec::target);
+        if target.as_ref().is_some_and(|target| !is_here(tree, target)) {
+            return None;
+        }
+        let queue = target.and_then(|target| number(tree, &target));
+        object("QueueAcl", &entry.meta, queue).or_else(|| {
             spec.filter(|spec| spec.phase(snapshot.now) == Phase::Current && is_empty(spec, base.as_ref()))
-                .map(|_| WithoutEffect {
+                .map(|_| ReportWithoutEffect {
                     kind: "QueueAcl",
                     name: entry.meta.name.to_string(),
                     queue,
@@ -182,16 +176,56 @@ fn is_empty(spec: &QueueAclSpec, base: Option<&Config>) -> bool {
         })
 }
 
-fn object(kind: &'static str, meta: &Meta, queue: Option<(String, QueuePath)>) -> Option<WithoutEffect> {
+fn object(kind: &'static str, meta: &Meta, queue: Option<usize>) -> Option<ReportWithoutEffect> {
     let found =
         [Type::Accepted, Type::Effective].into_iter().filter_map(|type_| find(&meta.conditions, type_));
     let mut current = found.filter(|condition| condition.observed_generation == meta.generation);
     let condition = current.find(|condition| condition.status == Status::False)?;
-    Some(WithoutEffect {
+    Some(ReportWithoutEffect {
         kind,
         name: meta.name.to_string(),
         queue,
         reason: condition.reason.to_string(),
         message: condition.message.clone(),
     })
+}
+
+/// A QueueAcl that grants nothing now because of its time, or because it is suspended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OutsideAnswer")]
+pub struct ReportOutside {
+    /// Its name.
+    pub name: String,
+    /// The number of its queue; null when there is none.
+    pub queue: Option<usize>,
+    /// True if its end has passed.
+    pub expired: bool,
+    /// True if it is suspended. If it is neither, its beginning lies ahead.
+    pub suspended: bool,
+    /// The time at which it begins; null when it has none.
+    pub not_before: Option<Timestamp>,
+    /// The time at which it ends; null when it has none.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Returns the objects of a snapshot that are about the tree's partition, those that are planned first, each
+/// by its time.
+pub fn outside(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportOutside> {
+    let specs = snapshot.queue_acls.iter().filter_map(|entry| Some((entry, entry.spec.as_ref().ok()?)));
+    let all = specs.filter_map(|(entry, spec)| {
+        let (phase, target) = (spec.phase(snapshot.now), spec.target()?);
+        let object = ReportOutside {
+            name: entry.meta.name.to_string(),
+            queue: number(tree, &target),
+            expired: phase == Phase::Expired,
+            suspended: phase == Phase::Suspended,
+            not_before: spec.not_before,
+            expires_at: spec.expires_at,
+        };
+        (phase != Phase::Current && is_here(tree, &target)).then_some((phase, object))
+    });
+    let mut outside: Vec<_> = all.collect();
+    outside.sort_by_cached_key(|(phase, of)| (*phase, of.not_before, of.expires_at, of.name.clone()));
+    outside.into_iter().map(|(_, object)| object).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::snapshot::{
-    BaseAcl, ConfigMapState, Entry, Grant, Meta, Phase, QueueAclSpec, Snapshot, Touch,
+    BaseAcl, ConfigMapState, Entry, Grant, Meta, QueueAclEntry, QueueAclSpec, Snapshot, Touch,
 };
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
@@ -82,6 +82,16 @@ fn snapshot() -> Snapshot {
     Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
 }
 
+/// Returns the queues of the partition that most objects are about.
+fn prod() -> Tree {
+    yunikorn_access::testing::tree(&[("root", "", ""), ("root.prod", "", "")])
+}
+
+/// Returns an object without conditions.
+fn entry(name: &str, spec: QueueAclSpec) -> Arc<QueueAclEntry> {
+    Arc::new(Entry { meta: Meta { name: name.into(), ..Meta::default() }, spec: Ok(spec), in_force: None })
+}
+
 fn spec() -> QueueAclSpec {
     QueueAclSpec {
         partition: "default".to_owned(),
@@ -101,9 +111,7 @@ fn objects_that_are_suspended_or_outside_their_time_are_listed() {
     let object = |(name, begin, end): (&str, Option<&str>, Option<&str>)| {
         let at = |time: Option<&str>| time.map(|time| time.parse().unwrap());
         let suspend = name == "suspended";
-        let spec = QueueAclSpec { not_before: at(begin), expires_at: at(end), suspend, ..spec() };
-        let meta = Meta { name: name.into(), ..Meta::default() };
-        Arc::new(Entry { meta, spec: Ok(spec), in_force: None })
+        entry(name, QueueAclSpec { not_before: at(begin), expires_at: at(end), suspend, ..spec() })
     };
     let (may, june, july) =
         (Some("2026-05-01T00:00:00Z"), Some("2026-06-01T12:00:00Z"), Some("2026-07-01T00:00:00Z"));
@@ -115,15 +123,25 @@ fn objects_that_are_suspended_or_outside_their_time_are_listed() {
         ("planned", july, None),
         ("suspended", None, july),
     ];
-    let snapshot = Snapshot { queue_acls: objects.map(object).into(), ..snapshot() };
-    let found: Vec<_> = outside(&snapshot).into_iter().map(|object| (object.name, object.phase)).collect();
+    let at = |partition: &str, queue: &str| QueueAclSpec {
+        partition: partition.to_owned(),
+        queue: queue.to_owned(),
+        suspend: true,
+        ..spec()
+    };
+    let others = [entry("of-no-queue", at("Default", "root.x")), entry("elsewhere", at("gpu", "root.prod"))];
+    let queue_acls = objects.map(object).into_iter().chain(others).collect();
+    let found = outside(&Snapshot { queue_acls, ..snapshot() }, &prod());
+    let shown: Vec<_> =
+        found.iter().map(|of| (of.name.as_str(), of.expired, of.suspended, of.queue)).collect();
     let expected = [
-        ("planned", Phase::Planned),
-        ("suspended", Phase::Suspended),
-        ("earlier", Phase::Expired),
-        ("ended", Phase::Expired),
+        ("planned", false, false, Some(1)),
+        ("of-no-queue", false, true, None),
+        ("suspended", false, true, Some(1)),
+        ("earlier", true, false, Some(1)),
+        ("ended", true, false, Some(1)),
     ];
-    assert_eq!(found, expected.map(|(name, phase)| (name.to_owned(), phase)));
+    assert_eq!(shown, expected);
 }
 
 #[test]
@@ -156,11 +174,19 @@ fn objects_without_effect_are_listed_with_their_reason() {
         // nobody has checked its current version.
         ("changed", 3, Some(Reason::Invalid), None),
     ];
-    let snapshot = Snapshot { queue_acls: objects.map(object).into(), ..snapshot() };
-    let found: Vec<_> =
-        without_effect(&snapshot).into_iter().map(|object| (object.name, object.message)).collect();
-    let expected = [("lost", "QueueNotFound it is"), ("redundant", "AncestorAllowsEveryone it is")];
-    assert_eq!(found, expected.map(|(name, message)| (name.to_owned(), message.to_owned())));
+    let mut queue_acls: Vec<_> = objects.map(object).into();
+    let lost = Entry::clone(&queue_acls[1]);
+    let elsewhere = QueueAclSpec { partition: "gpu".to_owned(), ..spec() };
+    queue_acls.push(Arc::new(Entry { spec: Ok(elsewhere), ..lost.clone() }));
+    queue_acls.push(Arc::new(Entry { spec: Err(Vec::new()), ..lost }));
+    let found = without_effect(&Snapshot { queue_acls, ..snapshot() }, &prod());
+    let shown: Vec<_> = found.iter().map(|of| (of.name.as_str(), of.message.as_str(), of.queue)).collect();
+    let expected = [
+        ("lost", "QueueNotFound it is", Some(1)),
+        ("redundant", "AncestorAllowsEveryone it is", Some(1)),
+        ("lost", "QueueNotFound it is", None),
+    ];
+    assert_eq!(shown, expected);
 }
 
 #[test]
@@ -175,12 +201,7 @@ fn an_object_for_nobody_has_an_effect_where_it_closes_a_queue() {
         ..ConfigMapState::default()
     };
     let object = |(name, queue, submit, base_acl): (&str, &str, Grant, BaseAcl)| {
-        let spec = QueueAclSpec { queue: queue.to_owned(), submit: Some(submit), base_acl, ..spec() };
-        Arc::new(Entry {
-            meta: Meta { name: name.into(), ..Meta::default() },
-            spec: Ok(spec),
-            in_force: None,
-        })
+        entry(name, QueueAclSpec { queue: queue.to_owned(), submit: Some(submit), base_acl, ..spec() })
     };
     let objects = [
         ("closes", "root.open", Grant::Nobody, BaseAcl::Replace),
@@ -196,7 +217,7 @@ fn an_object_for_nobody_has_an_effect_where_it_closes_a_queue() {
         ..snapshot()
     };
     let found: Vec<_> =
-        without_effect(&snapshot).into_iter().map(|object| (object.name, object.reason)).collect();
+        without_effect(&snapshot, &prod()).into_iter().map(|object| (object.name, object.reason)).collect();
     assert_eq!(found, ["adds-nobody", "empty"].map(|name| (name.to_owned(), "GrantsNobody".to_owned())));
 }
 
@@ -220,11 +241,12 @@ fn the_latest_change_comes_first_and_each_once() {
         queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec()), in_force: None }), Arc::new(unreadable)],
         ..snapshot()
     };
-    let reported = changes(&snapshot);
-    let managers: Vec<&str> = reported.iter().map(|change| change.touch.manager.as_str()).collect();
+    let reported = changes(&snapshot, &prod());
+    let managers: Vec<&str> = reported.iter().map(|change| change.manager.as_str()).collect();
     assert_eq!(managers, ["new", "new", "helm", "old", "old", "unknown"]);
-    let queues: Vec<_> = reported.iter().filter_map(|change| change.queue.as_ref()).collect();
-    assert!(queues.iter().all(|(partition, queue)| partition == "default" && queue.as_str() == "root.prod"));
-    assert_eq!(queues.len(), 2, "of an object that cannot be read nobody knows the queue");
+    let queues: Vec<_> = reported.iter().filter_map(|change| change.queue).collect();
+    assert_eq!(queues, [1, 1], "of an object that cannot be read nobody knows the queue");
     assert_eq!(reported[2].namespace.as_deref(), Some("yunikorn"));
+    let time = serde_json::to_value(reported[0].time).unwrap();
+    assert_eq!(time, "2026-05-01T00:00:00Z");
 }

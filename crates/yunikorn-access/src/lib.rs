@@ -51,7 +51,7 @@ pub use decide::{NearMiss, in_words, sentence, until};
 pub use diff::diff;
 pub use queue_set::QueueSet;
 pub use reach::all_named;
-pub use remedy::{How, Remedy, remedies};
+pub use remedy::{Remedy, remedies};
 pub use tree::{GrantingEntry, Node, Origin, QueueId, TextLocation, Tree, latest};
 pub use who_can::who_can;
 

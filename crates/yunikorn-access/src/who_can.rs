@@ -13,19 +13,27 @@ use serde::Serialize;
 use super::decide::Denial;
 use super::reach::{GrantedBy, checked};
 use super::subject::Subject;
-use super::tree::{Grants, Located, QueueId, Tree, latest};
+use super::tree::{Grants, QueueId, Tree, latest};
 use yunikorn::acl::Match;
+use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
 
 /// All subjects that may do something on one queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct WhoCan {
-    /// The queue that the path leads to.
-    pub located: Located,
-    /// The reason why it is nobody whatever the ACLs say; `None` when they decide.
+    /// The right in question.
+    pub verb: Right,
+    /// The queue in question.
+    pub queue: String,
+    /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
+    #[schemars(with = "Option<String>")]
+    pub nearest_queue: Option<QueuePath>,
+    /// The reason why nobody has the right, whatever the ACLs say; null when the ACLs decide.
     pub denial: Option<Denial>,
-    /// All subjects that may do it: first those named by the nearest queue, and there the wildcard, users and
-    /// groups by name.
+    /// All who have the right.
+    // First those named by the nearest queue, and there the wildcard, users and groups by name.
+    #[serde(rename = "subjects")]
     pub grantees: Vec<Grantee>,
 }
 
@@ -51,8 +59,13 @@ pub fn who_can(tree: &Tree, right: Right, queue: &str) -> WhoCan {
         Some(node) if node.stops(right) => Some(Denial::Recovery),
         Some(_) => None,
     };
-    let grantees = located.decides().map(|id| grantees(tree, right, id)).unwrap_or_default();
-    WhoCan { located, denial, grantees }
+    WhoCan {
+        verb: right,
+        queue: queue.to_owned(),
+        nearest_queue: located.nearest().map(|id| tree.path(id)),
+        denial,
+        grantees: located.decides().map(|id| grantees(tree, right, id)).unwrap_or_default(),
+    }
 }
 
 fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee> {
@@ -109,12 +122,10 @@ mod tests {
     use crate::decide::{Step, explain};
     use crate::reach::all_named;
     use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
-    use crate::tree::Origin;
-    use crate::tree::{GrantingEntry, TextLocation};
+    use crate::tree::{GrantingEntry, Origin, TextLocation};
     use proptest::prelude::*;
     use yunikorn::acl;
     use yunikorn::identity::Identity;
-    use yunikorn::queue::QueuePath;
 
     fn is(identity: &Identity, subject: Match<'_>) -> bool {
         match subject {
@@ -145,7 +156,7 @@ mod tests {
         if decision.denial == Some(Denial::NoQueue) {
             same(who.denial == decision.denial, "the denial")?;
         }
-        let Some(id) = who.located.decides() else { return Ok(()) };
+        let Some(id) = tree.locate(queue).decides() else { return Ok(()) };
         let granting = GrantingEntry::find(tree, right, id, identity);
         same(granting.is_some() == decision.allowed(), "the granting entry and can-i")?;
         let step = decision.granted_by();

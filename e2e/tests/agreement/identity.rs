@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use queuewarden::source::os_groups;
+use queuewarden::source::identity::OsAccounts;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
 use serde_json::json;
@@ -39,7 +39,7 @@ pub(super) fn questions_drawn() -> impl Strategy<Value = IdentityQuestion> {
 fn answers(question: &IdentityQuestion, version: Version) -> Vec<IdentityAnswer> {
     let resolver: &dyn GroupResolver = match ResolverKind::parse(&question.resolver) {
         ResolverKind::Test => &TestAccounts,
-        ResolverKind::Os => &os_groups::OsAccounts,
+        ResolverKind::Os => &OsAccounts,
         _ => &ResolverKind::None,
     };
     let mut cache = UserCache::new(version, Timestamp::UNIX_EPOCH);

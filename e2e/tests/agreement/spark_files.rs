@@ -111,8 +111,9 @@ fn model(
     let application = ApplicationAcl { owner: "owner".to_owned(), rules: Rules::Spark(rules) };
     let may = |verb, subject: &Subject| {
         let identity = Identity { user: subject.user.clone(), groups: subject.groups.clone() };
-        let question = Request { verb, target: "", application: &application, queue: "root" };
-        application::decide(tree, question, &identity).allowed()
+        let (identity, application) = (&identity, &application);
+        application::decide(Request { tree, identity, verb, target: "", application, queue: "root" })
+            .allowed()
     };
     let answers = subjects
         .iter()

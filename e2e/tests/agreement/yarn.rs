@@ -193,8 +193,9 @@ fn decided(question: &ApplicationQuestion) -> Result<Vec<ApplicationAnswer>> {
     let application = ApplicationAcl { owner: question.owner.clone(), rules };
     let answer = |subject: &Subject| {
         let may = |verb, target| {
-            let question = Request { verb, target, application: &application, queue: &question.queue };
-            application::decide(&tree, question, &identity(subject)).allowed()
+            let (tree, identity, queue) = (&tree, &identity(subject), &question.queue);
+            let request = Request { tree, identity, verb, target, application: &application, queue };
+            application::decide(request).allowed()
         };
         ApplicationAnswer {
             view: may(Verb::View, ""),
@@ -244,8 +245,9 @@ fn the_model_decides_applications_as_spark_does() -> Result<()> {
             let (rules, _) = Rules::read(Dialect::Spark, settings);
             let application = ApplicationAcl { owner: question.owner.clone(), rules };
             let may = |verb, subject: &Subject| {
-                let question = Request { verb, target: "", application: &application, queue: "root" };
-                application::decide(&tree, question, &identity(subject)).allowed()
+                let (tree, identity, application) = (&tree, &identity(subject), &application);
+                let request = Request { tree, identity, verb, target: "", application, queue: "root" };
+                application::decide(request).allowed()
             };
             let model: Vec<SparkAnswer> = question
                 .subjects

@@ -14,12 +14,13 @@ use crate::source::configuration::{ClusterContext, Configuration};
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::clock;
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::report::{Made, ReportAnswer, ReportCluster};
 use queuewarden_api::answer::{Answers, until};
 use queuewarden_plan::conditions::{Status, Type, find};
 use queuewarden_plan::view::Locate as _;
 use queuewarden_plan::{ResourceKind, admission_settings, risks};
-use queuewarden_report::{Beside, changes, diagram, outside, page, without_effect};
+use queuewarden_report::{
+    Beside, Made, Report, ReportCluster, changes, diagram, outside, page, without_effect,
+};
 use yunikorn::right::Right;
 use yunikorn_access::{Origin, Tree, who_can};
 
@@ -224,7 +225,7 @@ fn verified(cluster: &Cluster, notes: &mut Vec<String>) -> (Option<bool>, String
     (runs, format!("{}: {}", loaded.reason, loaded.message))
 }
 
-fn answer(configuration: &Configuration, tree: &Tree, made: Made) -> ReportAnswer {
+fn answer(configuration: &Configuration, tree: &Tree, made: Made) -> Report {
     let ClusterContext { read, settled } = &configuration.rendered.context;
     let located = |diagnostic: &Diagnostic| {
         let origin = diagnostic.span.map(|span| Origin::Text(configuration.rendered.in_text(Some(span))));
@@ -234,12 +235,12 @@ fn answer(configuration: &Configuration, tree: &Tree, made: Made) -> ReportAnswe
         partition: configuration.config.partition(tree.partition()),
         diagnostics: configuration.diagnostics.iter().map(located).collect(),
         risks: risks(settled),
-        changes: changes(read),
-        outside: outside(read),
-        without_effect: without_effect(settled),
+        changes: changes(read, tree),
+        outside: outside(read, tree),
+        without_effect: without_effect(settled, tree),
         admission: admission_settings(settled),
     };
-    Answers { source: configuration.name(), tree }.report(&beside, made)
+    Report::new(Answers { source: configuration.name(), tree }.about(), made, tree, beside)
 }
 
 fn written(
@@ -258,20 +259,20 @@ fn written(
         }
         Format::Json => format::json(&answer()),
         Format::Yaml => format::yaml(&answer()),
-        Format::Csv => Ok(table(&Answers { source: configuration.name(), tree }).csv(true)),
+        Format::Csv => Ok(table(tree).csv(true)),
         Format::Mermaid => Ok(diagram::mermaid(tree)),
         Format::Dot => Ok(diagram::dot(tree)),
     }
 }
 
 /// Builds a row for each subject with access to a queue, with the grant nearest to that queue.
-fn table(answers: &Answers<'_>) -> Table {
+fn table(tree: &Tree) -> Table {
     let header =
         ["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN", UNTIL];
     let mut table = Table::new(header);
-    for (_, node) in answers.tree.queues() {
+    for (_, node) in tree.queues() {
         for right in Right::ALL {
-            for grantee in &who_can(answers.tree, right, node.path.as_str()).grantees {
+            for grantee in &who_can(tree, right, node.path.as_str()).grantees {
                 let Some(nearest) = grantee.grants.first() else { continue };
                 let subject = &grantee.subject;
                 table.row([

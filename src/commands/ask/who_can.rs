@@ -2,10 +2,9 @@
 
 use crate::output::format::{FormatArgs, Table, UNTIL};
 use crate::output::{Console, Exit, Failure};
-use crate::source::past::PastArgs;
 use crate::source::request;
-use crate::source::session::EXIT_CODES_OF_LISTS;
-use queuewarden_api::answer::{WhoCanAnswer, until};
+use crate::source::session::{EXIT_CODES_OF_LISTS, PastArgs};
+use queuewarden_api::answer::{WhoCanList, until};
 use yunikorn::right::Right;
 use yunikorn_access::Origin;
 use yunikorn_access::decide::Denial;
@@ -45,24 +44,18 @@ pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
     } else if found.grantees.is_empty() {
         console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
     }
-    let answer = WhoCanAnswer {
-        about: answers.about(),
-        verb: args.verb,
-        queue: args.queue.clone(),
-        nearest_queue: found.located.nearest().map(|id| tree.path(id).to_string()),
-        denial: found.denial,
-        subjects: found.grantees,
-    };
-    let names = || answer.subjects.iter().map(|grantee| grantee.subject.path() + "\n").collect();
-    args.output.print(console, &answer, |wide| table(&answer, wide), names)?;
-    Ok(Exit::yes(!answer.subjects.is_empty()))
+    let answer = WhoCanList { about: answers.about(), found };
+    let grantees = &answer.found.grantees;
+    let names = || grantees.iter().map(|grantee| grantee.subject.path() + "\n").collect();
+    args.output.print(console, &answer, |wide| table(grantees, wide), names)?;
+    Ok(Exit::yes(!grantees.is_empty()))
 }
 
 /// Builds a row for each subject with its nearest grant, and the end of its right. The wide table has a row
 /// for each grant, with the end of that.
-fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
+fn table(grantees: &[Grantee], wide: bool) -> Table {
     let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN", UNTIL]).with_names(1);
-    for Grantee { subject, grants, until: end } in &answer.subjects {
+    for Grantee { subject, grants, until: end } in grantees {
         let shown = if wide { grants.len() } else { 1 };
         for grant in grants.iter().take(shown) {
             let name = subject.name().unwrap_or("*");

@@ -1,6 +1,6 @@
 //! `queuewarden revoke`: takes users and groups out of the objects that name them.
 
-use crate::source::comparison;
+use crate::source::{apply, comparison, request};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use crate::output::{Console, Exit, Failure, manifest};
 use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::entries::{self, Found};
+use crate::source::request::{SubjectArgs, covers};
 use crate::source::session::{Session, SourceArgs};
-use crate::source::subjects::{SubjectArgs, covers};
 use crate::source::validate::checked;
-use crate::source::{apply, request};
 use go_compat::diag::plural;
 use queuewarden_api::v1alpha1::Grant;
 use queuewarden_plan::entries::{Entry, Names, Place, delegated, deletable, grants_nobody};
@@ -207,8 +206,9 @@ impl Edits {
         if empty.is_empty() {
             return Ok(());
         }
-        let evaluate =
-            |change: &ObjectChange| session.source.evaluate(args, &found.evidence, change, Console::silent());
+        let evaluate = |change: &ObjectChange| {
+            session.source.evaluate(found.evidence.read.clone(), change, Console::silent())
+        };
         // What cannot be evaluated is not deleted.
         let Ok(kept) = evaluate(&change) else { return Ok(()) };
         let widens = |deleted: &[ObjectRef]| -> Result<bool, Infallible> {
@@ -243,7 +243,7 @@ impl Edits {
             return Ok(session.configuration.clone());
         }
         let change = self.change(&args.source, Console::silent())?;
-        let after = session.source.evaluate(&args.source, &found.evidence, &change, console)?;
+        let after = session.source.evaluate(found.evidence.read.clone(), &change, console)?;
         after.note(Some(&session.configuration), console);
         comparison::between(&session.configuration, &after).show(console);
         for Edit { object, old, is_deleted, .. } in &self.0 {

@@ -1,14 +1,13 @@
 //! `queuewarden suspend` and `queuewarden resume`: switch a `QueueAcl`, or the writing of the ConfigMap, off
 //! and on.
 
-use crate::source::comparison;
+use crate::source::{apply, comparison, request};
 use serde_json::{Value, json};
 
 use crate::output::{Console, Exit, Failure, manifest};
 use crate::source::configuration::ObjectChange;
 use crate::source::session::{Source, SourceArgs};
 use crate::source::validate::checked;
-use crate::source::{apply, request};
 use queuewarden_plan::snapshot::Mode;
 use queuewarden_plan::{ObjectRef, ResourceKind};
 

@@ -10,7 +10,7 @@ use crate::source::cluster::{Cluster, ClusterArgs};
 use crate::source::comparison::OnlyArgs;
 use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::files::FileSource;
-use crate::source::session::{FileArgs, yunikorn_version};
+use crate::source::session::{FileArgs, Source, SourceArgs, yunikorn_version};
 use crate::source::{request, times};
 use queuewarden_plan::{ObjectRef, ResourceKind};
 use yunikorn::version::Version;
@@ -107,21 +107,16 @@ impl DiffArgs {
         }
         let whole = new.filter(|_| change.is_none()).map(|new| new.configuration(console)).transpose()?;
         let change = ObjectChange { deleted: self.delete.clone(), ..change.unwrap_or_default() };
-        let (before, after) = if self.old.is_empty() {
+        let old = if self.old.is_empty() {
             times::not_past(self.now)?;
-            let cluster = Cluster::connect(&self.cluster.server)?;
-            let changed = |change: &ObjectChange| cluster.changed(&self.cluster, change, self.now, console);
-            // Both are of the same time.
-            let before = match self.now {
-                None => cluster.read(&self.cluster, console)?,
-                Some(_) => changed(&ObjectChange::default())?,
-            };
-            (before, whole.map_or_else(|| changed(&change), Ok)?)
+            Source::Cluster(Box::new(Cluster::connect(&self.cluster.server)?))
         } else {
-            let old = self.given(&self.old, console)?;
-            let before = old.configuration(console)?;
-            (before, whole.map_or_else(|| old.changed(&change)?.configuration(console), Ok)?)
+            Source::Files(Box::new(self.given(&self.old, console)?))
         };
+        let files = FileArgs { now: self.now, ..FileArgs::default() };
+        let args = SourceArgs { files, cluster: self.cluster.clone(), ..SourceArgs::default() };
+        let before = old.current(&args, console)?;
+        let after = whole.map_or_else(|| old.changed(&args, &change, console), Ok)?;
         before.note(None, console);
         after.note(Some(&before), console);
         Ok((before, after, change))
@@ -131,7 +126,6 @@ impl DiffArgs {
         let Self { recursive, now, yunikorn_version, .. } = *self;
         let files = FileArgs { recursive, base: None, now, yunikorn_version };
         let namespace = self.cluster.cluster_namespace.as_deref();
-        let inputs = files.read(paths, namespace, None, console)?;
-        FileSource::from_inputs(inputs, now, console)
+        files.read(paths, namespace, None, console)?.checked(console)
     }
 }

@@ -9,9 +9,7 @@ use crate::output::findings::{self, Count, plural};
 use crate::output::format::escaped_json;
 use crate::output::text::{SourceDiagnostic, shown};
 use crate::output::{Console, Exit, Failure, file, manifest, statuses};
-use crate::source::assemble::Assembled;
-use crate::source::files::unreadable;
-use crate::source::input::Inputs;
+use crate::source::files::FileSource;
 use crate::source::session::InputArgs;
 use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
@@ -57,25 +55,24 @@ pub struct RenderArgs {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &RenderArgs, console: Console) -> Result<Exit, Failure> {
-    let inputs = args.input.read(args.output_file.as_deref(), console)?;
-    let assembled = args.input.assemble(&inputs);
-    let found = unreadable(&inputs, &assembled);
+    let given = args.input.read(args.output_file.as_deref(), console)?;
+    let (inputs, found) = (&given.inputs, given.unreadable());
     console.err(&findings::text(&inputs.sources, &found, console.look_err()));
-    notes(&inputs, &assembled, console);
+    notes(&given, console);
     if inputs.objects.is_empty() && inputs.base.is_none() {
         // YuniKorn's built-in default, which lets everyone in, must not result from a wrong path.
         console.note("nothing is rendered: there is no object and no base in the input");
         return Ok(Exit::Findings);
     }
-    let settled = loaded(settle(assembled.snapshot.clone()));
+    let settled = loaded(settle(given.snapshot.clone()));
     console.err(&statuses::show(&settled.plan, args.status, console.look_err().width));
-    let lost = [assembled.findings.as_slice(), &inputs.alternatives].concat();
-    match rendered(&settled, &lost) {
+    let lost = given.findings.iter().chain(&inputs.alternatives);
+    match rendered(&settled, lost) {
         Ok(rendered) => {
             if settled.only_observes() {
                 console.note("mode Observe: the operator would not write this");
             }
-            emit(args, console, &content(args.format, &assembled, &rendered))?;
+            emit(args, console, &content(args.format, &given, &rendered))?;
             Ok(Exit::from_count(count(&found, &settled), args.strict))
         }
         Err(why) => {
@@ -86,9 +83,12 @@ pub fn run(args: &RenderArgs, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Returns the state to print, or the reason why there is none.
-fn rendered(settled: &Settled, lost: &[SourceDiagnostic]) -> Result<Settled, &'static str> {
+fn rendered<'f>(
+    settled: &Settled,
+    mut lost: impl Iterator<Item = &'f SourceDiagnostic>,
+) -> Result<Settled, &'static str> {
     // An object that cannot be read could grant anything, or be the base.
-    if lost.iter().any(|finding| finding.diagnostic.is_error()) {
+    if lost.any(|finding| finding.diagnostic.is_error()) {
         return Err("some of the input cannot be read");
     }
     let settled = if settled.only_observes() { settle(enforced(&settled.snapshot)) } else { settled.clone() };
@@ -108,7 +108,7 @@ fn count(found: &[SourceDiagnostic], settled: &Settled) -> Count {
     count
 }
 
-fn notes(inputs: &Inputs, assembled: &Assembled, console: Console) {
+fn notes(FileSource { inputs, unused, .. }: &FileSource, console: Console) {
     for name in inputs.unused_bare() {
         console.note(&format!(
             "{name} is a bare queues.yaml and not used: to make it the base, give it with --base"
@@ -117,18 +117,18 @@ fn notes(inputs: &Inputs, assembled: &Assembled, console: Console) {
     if inputs.ignored > 0 {
         console.note(&format!("{} of other kinds ignored", plural(inputs.ignored, "object")));
     }
-    if !assembled.unused.is_empty() {
-        let verb = if assembled.unused.len() == 1 { "is" } else { "are" };
-        console.note(&format!("ConfigMap {} {verb} not read by YuniKorn here", assembled.unused.join(", ")));
+    if !unused.is_empty() {
+        let verb = if unused.len() == 1 { "is" } else { "are" };
+        console.note(&format!("ConfigMap {} {verb} not read by YuniKorn here", unused.join(", ")));
     }
 }
 
 /// Returns the text to print.
-fn content(format: RenderFormat, assembled: &Assembled, settled: &Settled) -> String {
+fn content(format: RenderFormat, given: &FileSource, settled: &Settled) -> String {
     if format == RenderFormat::Queues {
         return settled.plan.rendered.as_ref().map(|rendered| rendered.text.clone()).unwrap_or_default();
     }
-    let manifests = manifests(assembled, settled);
+    let manifests = manifests(given, settled);
     match (format, manifests.as_slice()) {
         (RenderFormat::Json, [one]) => escaped_json(&format!("{one:#}\n")),
         (RenderFormat::Json, _) => {
@@ -140,19 +140,15 @@ fn content(format: RenderFormat, assembled: &Assembled, settled: &Settled) -> St
 }
 
 /// Returns the ConfigMaps that would be created, and the output.
-fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
-    let namespace = assembled.spec.namespace.as_str();
-    let created = settled
-        .created
-        .iter()
-        .map(|map| manifest::config_map(None, (namespace, &map.name), &map.annotations, &map.data));
-    let written = assembled.output.as_ref();
-    let output = settled
-        .snapshot
-        .output
-        .iter()
-        .map(|map| manifest::config_map(written, (namespace, &map.name), &map.annotations, &map.data));
-    created.chain(output).collect()
+fn manifests(given: &FileSource, settled: &Settled) -> Vec<Value> {
+    let namespace = given.spec.namespace.as_str();
+    let created = settled.created.iter().map(|map| (None, &map.name, &map.annotations, &map.data));
+    let output = settled.snapshot.output.iter();
+    let output = output.map(|map| (given.output.as_ref(), &map.name, &map.annotations, &map.data));
+    let manifest = |(written, name, annotations, data): (_, &String, _, _)| {
+        manifest::config_map(written, (namespace, name), annotations, data)
+    };
+    created.chain(output).map(manifest).collect()
 }
 
 fn emit(args: &RenderArgs, console: Console, content: &str) -> Result<(), Failure> {

@@ -137,8 +137,9 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
 /// Returns who gains and who loses by the object.
 fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table, Failure> {
     let without = ObjectChange { deleted: vec![about], ..ObjectChange::default() };
-    let [with, without] = source.both(args, &without, Console::silent())?;
-    Ok(comparison::between(&without, &with).table(false))
+    let (read, quiet) = (source.read(args)?, Console::silent());
+    let with = source.evaluate(read.clone(), &ObjectChange::default(), quiet)?;
+    Ok(comparison::between(&source.evaluate(read, &without, quiet)?, &with).table(false))
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {

@@ -1,21 +1,18 @@
 //! `queuewarden history`: lists the revisions of what the operator wrote, shows one, or compares two.
 
-use crate::source::history::{StoredRevision, configuration, refused, stored, text};
+use crate::source::history::{History, StoredRevision, configuration, text};
 
-use kube::Client;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
-use crate::source::cluster::{Cluster, ServerArgs};
+use crate::source::cluster::ServerArgs;
 use crate::source::comparison::OnlyArgs;
 use crate::source::comparison::answer::Compared;
 use crate::source::configuration::Configuration;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
-use queuewarden_client::call::CallError;
-use queuewarden_plan::release::Release;
 use yunikorn::version::Version;
 
 /// Help text on the revisions and the exit codes.
@@ -62,23 +59,17 @@ pub struct HistoryAnswer {
 /// # Errors
 /// When the history cannot be read, a revision is not there or unreadable, or the output cannot be written.
 pub fn run(args: &HistoryArgs, console: Console) -> Result<Exit, Failure> {
-    let cluster = Cluster::connect(&args.server)?;
-    let mut notes = Vec::new();
-    let spec = cluster.run(async |_| cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await)?;
-    console.notes(&notes);
-    let namespace = &spec.namespace;
     let wants = |revision: &StoredRevision| {
         args.only.is_given()
             || args.revisions.iter().any(|named| is_named(&revision.name, revision.revision, named))
     };
-    let all = cluster.run(async |client| list(client, namespace, wants).await);
-    let all = all.map_err(|error| refused(&cluster, namespace, &error))?;
-    let version = Release::new(spec.version, None).version;
+    let History { namespace, version, revisions: all, .. } =
+        History::read(&args.server, args.cluster_namespace.as_deref(), wants, console)?;
     match args.revisions.as_slice() {
         [] if args.only.is_given() => {
-            args.list(differing(all, &args.only, version, console)?, namespace, console)
+            args.list(differing(all, &args.only, version, console)?, &namespace, console)
         }
-        [] => args.list(all, namespace, console),
+        [] => args.list(all, &namespace, console),
         [_] if args.only.is_given() => Err(Failure::Usage(
             "--as and --partition are for the list, and for two revisions: one is printed whole".to_owned(),
         )),
@@ -169,16 +160,6 @@ fn differing(
         differs
     };
     Ok(all.into_iter().filter(|revision| differs(revision)).collect())
-}
-
-/// Returns all revisions, the newest last, with the texts of those that are wanted.
-async fn list(
-    client: &Client,
-    namespace: &str,
-    wants: impl Fn(&StoredRevision) -> bool,
-) -> Result<Vec<StoredRevision>, CallError> {
-    let stored = stored(client, namespace, wants).await?;
-    Ok(stored.into_iter().map(|(_, revision)| revision).collect())
 }
 
 /// Returns a revision by its number or its name. Where numbers began again, the newest one of a number.

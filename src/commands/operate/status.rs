@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::check::{Level, Line, ROLE, Unread as _, written};
 use crate::output::console::wrapped;
 use crate::output::findings::by_cause;
 use crate::output::format::{AnswerFormat, Table, visible};
 use crate::output::{Console, Exit, Failure};
+use crate::source::checks::{Level, Line, ROLE, Unread as _, admission, fail_open};
 use crate::source::installed::{
     Attention, InstalledState, ObservedObject, OperatorState, QueueCount, ReachArgs, SchedulerState, queues,
 };
@@ -166,7 +166,7 @@ fn answer(spec: &ConfigSpec, state: InstalledState) -> StatusAnswer {
                 match kind {
                     ResourceKind::YuniKornConfig => {
                         config = objects.first().map(|one| config_state(spec, one));
-                        open.extend(objects.first().and_then(written::fail_open));
+                        open.extend(objects.first().and_then(fail_open));
                     }
                     _ => kinds.push(kind_state(kind, &objects)),
                 }
@@ -180,7 +180,7 @@ fn answer(spec: &ConfigSpec, state: InstalledState) -> StatusAnswer {
             }
         }
     }
-    open.extend(snapshot.as_ref().map(written::admission).filter(|line| line.level > Level::Ok));
+    open.extend(snapshot.as_ref().map(admission).filter(|line| line.level > Level::Ok));
     if config.is_none() && config_problem.is_none() {
         // Without a YuniKornConfig nothing ends, because the written text stays.
         next_end = None;

@@ -56,10 +56,9 @@ struct Refresh {
 /// When the pods cannot be read, or the output cannot be written.
 pub fn run(args: &UserInfoArgs, console: Console) -> Result<Exit, Failure> {
     let Command::Refresh(args) = &args.command;
-    let cluster = Cluster::connect(&args.server)?;
+    let (cluster, spec) = Cluster::open(&args.server, args.cluster_namespace.as_deref(), console)?;
     let mut notes = Vec::new();
     let pods = cluster.run(async |client| {
-        let spec = cluster.spec(args.cluster_namespace.as_deref(), &mut notes).await?;
         let snapshot = cluster.readable(&spec, &mut notes).await?;
         let namespace = args.namespace.as_deref().unwrap_or(client.default_namespace());
         let namespace = (!args.all_namespaces).then_some(namespace);

@@ -1,7 +1,7 @@
 //! `queuewarden codes`: lists all diagnostics, and explains single ones, and reasons of conditions.
 
-use crate::output::codes::explained;
-use crate::output::{Console, Exit, Failure, reasons};
+use crate::output::codes::{explained, explained_reason, reason};
+use crate::output::{Console, Exit, Failure};
 use crate::source::catalog::{all, code};
 use go_compat::diag::Code;
 use queuewarden_plan::conditions::Reason;
@@ -25,7 +25,7 @@ enum Topic {
 
 /// Parses a code or a reason, for clap.
 fn topic(text: &str) -> Result<Topic, String> {
-    reasons::reason(text).map_or_else(|| code(text).map(Topic::Code), |reason| Ok(Topic::Reason(reason)))
+    reason(text).map_or_else(|| code(text).map(Topic::Code), |reason| Ok(Topic::Reason(reason)))
 }
 
 /// Runs the command.
@@ -36,7 +36,7 @@ pub fn run(args: &CodesArgs, console: Console) -> Result<Exit, Failure> {
     let line = |code: &Code| format!("{code} {}\n", code.title);
     let text = |topic: &Topic| match topic {
         Topic::Code(code) => explained(*code),
-        Topic::Reason(reason) => reasons::explained(*reason),
+        Topic::Reason(reason) => explained_reason(*reason),
     };
     let shown = if args.topics.is_empty() {
         all().iter().map(line).collect::<Vec<_>>().concat()

@@ -1,12 +1,12 @@
 //! Reads the current configuration of a cluster: both of `YuniKorn`'s ConfigMaps as it merges them, and the
 //! objects that wrote into them. It writes nothing, and every request has a timeout.
 
-mod arguments;
-use crate::output::text;
+mod connect;
+
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, io, iter};
 
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -15,17 +15,16 @@ use kube::api::{
     ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PartialObjectMeta, PostParams,
     TypeMeta,
 };
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::configuration::{ClusterContext, Configuration, Evidence, ObjectChange, RenderedText, Text};
-use super::{configuration, files, live};
+use super::configuration::{self, ClusterContext, Configuration, RenderedText, Text};
+use super::live;
 use crate::output::{Console, Failure};
 use crate::source::times::clock;
-use go_compat::diag::{Diagnostic, quoted};
+use go_compat::diag::Diagnostic;
 use queuewarden_api::v1alpha1::SINGLETON;
 use queuewarden_api::{config_map, convert};
 use queuewarden_client::call::{CallError, call};
@@ -43,7 +42,8 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::placement::Live;
 
-pub(crate) use arguments::{ClusterArgs, SchedulerLogin, ServerArgs};
+pub(crate) use connect::{ClusterArgs, SchedulerLogin, ServerArgs, cause, context};
+use connect::{config, no_cluster};
 
 /// Maximum number of objects in one response.
 const PAGE: u32 = 500;
@@ -90,6 +90,23 @@ impl Cluster {
         Ok(Self { runtime, client, server })
     }
 
+    /// Connects to a cluster, reads the settings of its `YuniKornConfig`, and prints notes about it. Returns
+    /// the defaults if there is none.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or does not answer.
+    pub fn open(
+        args: &ServerArgs,
+        namespace: Option<&str>,
+        console: Console,
+    ) -> Result<(Self, ConfigSpec), Failure> {
+        let cluster = Self::connect(args)?;
+        let mut notes = Vec::new();
+        let spec = cluster.runtime.block_on(cluster.spec(namespace, &mut notes))?;
+        console.notes(&notes);
+        Ok((cluster, spec))
+    }
+
     /// Runs requests against the API server.
     pub fn run<T>(&self, ask: impl AsyncFnOnce(&Client) -> T) -> T {
         self.runtime.block_on(ask(&self.client))
@@ -102,49 +119,21 @@ impl Cluster {
     pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
         let mut notes = Vec::new();
         let written = self.runtime.block_on(self.written(args, &mut notes));
-        configuration(written, notes, console)
-    }
-
-    /// Returns the configuration that `YuniKorn` would have after a change of the objects: from its
-    /// ConfigMaps and the current objects, now or at another time.
-    ///
-    /// # Errors
-    /// When any of them cannot be read, or the operator would write nothing.
-    pub fn changed(
-        &self,
-        args: &ClusterArgs,
-        change: &ObjectChange,
-        now: Option<Timestamp>,
-        console: Console,
-    ) -> Result<Configuration, Failure> {
-        let (spec, snapshot) = self.objects(args)?;
-        after(&spec, snapshot, change, now, console)
+        let written = written.inspect_err(|_| console.notes(&notes))?;
+        Configuration::read(written, notes, false, console)
     }
 
     /// Reads the settings and everything that plans depend on.
     ///
     /// # Errors
     /// When any of it cannot be read.
-    pub fn objects(&self, args: &ClusterArgs) -> Result<(ConfigSpec, Snapshot), Failure> {
+    pub fn objects(&self, args: &ClusterArgs) -> Result<Snapshot, Failure> {
         self.runtime.block_on(async {
             let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
             let settings = settings.map_err(|problems| unusable(&problems))?;
             let spec = of_namespace(settings, args.cluster_namespace.as_deref());
-            let snapshot = self.all(&spec).await?;
-            Ok((spec, snapshot))
+            Ok(of_operator(&spec, self.all(&spec).await?))
         })
-    }
-
-    /// Reads everything that entries are looked for in.
-    ///
-    /// # Errors
-    /// When any of it cannot be read.
-    pub fn evidence(&self, args: &ClusterArgs, now: Option<Timestamp>) -> Result<Evidence, Failure> {
-        let (spec, mut snapshot) = self.objects(args)?;
-        snapshot.now = now.unwrap_or(snapshot.now);
-        let snapshot = of_operator(&spec, snapshot);
-        let base = configuration::base(&snapshot, &spec, &merged(&snapshot).queues_key(), located);
-        Ok(Evidence { spec, snapshot, base })
     }
 
     /// Returns both ConfigMaps as `YuniKorn` merges them.
@@ -503,7 +492,7 @@ fn written_now(
     let attributions = attribution::in_force(&snapshot.queue_acls);
     let over_time = (spec.mode == Mode::Enforce).then(|| Arc::new(of_operator(spec, snapshot.clone())));
     Ok(RenderedText {
-        base: configuration::base(snapshot, spec, &key, located),
+        base: configuration::base(snapshot, Some(spec), &key, located),
         attributions,
         over_time,
         ..written
@@ -521,37 +510,14 @@ fn of_operator(spec: &ConfigSpec, mut snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-/// Returns the configuration that `YuniKorn` would have after a change of the objects: now, or at another
-/// time.
+/// Returns the configuration that `YuniKorn` would have with these objects.
 ///
 /// # Errors
 /// When the operator would write nothing.
-pub fn after(
-    spec: &ConfigSpec,
-    snapshot: Snapshot,
-    change: &ObjectChange,
-    now: Option<Timestamp>,
-    console: Console,
-) -> Result<Configuration, Failure> {
+pub fn planned(snapshot: &Snapshot, console: Console) -> Result<Configuration, Failure> {
     let mut notes = Vec::new();
-    let written = written_after(spec, snapshot, change, now, &mut notes);
-    configuration(written, notes, console)
-}
-
-/// Returns what the operator would write after a change of the objects: now, or at another time.
-///
-/// # Errors
-/// When it would write nothing.
-fn written_after(
-    spec: &ConfigSpec,
-    mut snapshot: Snapshot,
-    change: &ObjectChange,
-    now: Option<Timestamp>,
-    notes: &mut Vec<String>,
-) -> Result<RenderedText, Failure> {
-    snapshot.now = now.unwrap_or(snapshot.now);
-    change.apply(&mut snapshot)?;
-    configuration::written(&of_operator(spec, snapshot), spec, located, notes)
+    let written = configuration::written(snapshot, located, &mut notes);
+    Configuration::read(written.inspect_err(|_| console.notes(&notes))?, notes, false, console)
 }
 
 /// Returns whether the operator wrote the text under a key.
@@ -562,22 +528,9 @@ fn is_ours(snapshot: &Snapshot, flat: &Flattened, key: &str) -> bool {
     output.any(|output| managed_keys(output).contains(origin.key.as_str()))
 }
 
-fn located(map: &str, key: &str, text: String) -> Text {
+/// Returns the text of a ConfigMap with its location.
+pub fn located(map: &str, key: &str, text: String) -> Text {
     Text::whole(format!("{map}/{key}"), text)
-}
-
-/// Reads a text as a running `YuniKorn` does; the notes are printed only if that fails.
-fn configuration(
-    written: Result<RenderedText, Failure>,
-    notes: Vec<String>,
-    console: Console,
-) -> Result<Configuration, Failure> {
-    let written = written.inspect_err(|_| console.notes(&notes))?;
-    let configuration = Configuration::new(written).map_err(|refused| {
-        console.notes(&notes);
-        files::refuse(&refused, console)
-    })?;
-    Ok(configuration.with_notes(notes))
 }
 
 fn unusable(problems: &[Diagnostic]) -> Failure {
@@ -589,91 +542,6 @@ fn unusable(problems: &[Diagnostic]) -> Failure {
 fn of_namespace(settings: ConfigSpec, namespace: Option<&str>) -> ConfigSpec {
     let namespace = namespace.map_or_else(|| settings.namespace.clone(), str::to_owned);
     ConfigSpec { namespace, ..settings }
-}
-
-/// Returns the context of the kubeconfig that is used, and the name of its cluster; `None` without one, as in
-/// a pod.
-pub fn context(args: &ServerArgs) -> Option<(String, Option<String>)> {
-    let kubeconfig = match &args.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
-    };
-    let kubeconfig = kubeconfig.ok()?;
-    let context = args.context.clone().or(kubeconfig.current_context)?;
-    let named = kubeconfig.contexts.into_iter().find(|named| named.name == context)?;
-    Some((context, named.context.map(|context| context.cluster)))
-}
-
-async fn config(args: &ServerArgs) -> Result<Config, Box<dyn std::error::Error>> {
-    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    Ok(match (&args.kubeconfig, &args.context) {
-        (Some(path), _) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
-        (None, Some(_)) => Config::from_kubeconfig(&options).await?,
-        (None, None) => Config::infer().await?,
-    })
-}
-
-fn no_cluster(error: &(dyn std::error::Error + 'static), args: &ServerArgs) -> Failure {
-    let mut causes = iter::successors(Some(error), |error| error.source());
-    let why = causes.find_map(|error| error.downcast_ref()).map(|error| wrong(error, args));
-    let why = why.unwrap_or_else(|| cause(error));
-    Failure::Undecided(format!("cannot connect to a cluster: {why}; use -f to read files"))
-}
-
-/// Describes the fault of a kubeconfig, without its content except names.
-fn wrong(error: &KubeconfigError, args: &ServerArgs) -> String {
-    let unread = |what: &str| format!("the kubeconfig's {what} cannot be read");
-    match error {
-        KubeconfigError::ReadConfig(error, path)
-            if args.kubeconfig.is_some() || error.kind() != io::ErrorKind::NotFound =>
-        {
-            format!("cannot read {}: {}", text::shown(path), cause(error))
-        }
-        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath if args.context.is_some() => {
-            "no kubeconfig: looked at $KUBECONFIG and ~/.kube/config".to_owned()
-        }
-        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => {
-            "no kubeconfig: looked at $KUBECONFIG, ~/.kube/config and the pod's account".to_owned()
-        }
-        KubeconfigError::Parse(_) => "the kubeconfig is not the YAML that kubectl writes".to_owned(),
-        KubeconfigError::CurrentContextNotSet => {
-            "the kubeconfig has no current context: name one by --context, or by kubectl config use-context"
-                .to_owned()
-        }
-        KubeconfigError::LoadContext(name) => {
-            format!("the kubeconfig has no context {}: kubectl config get-contexts lists them", quoted(name))
-        }
-        KubeconfigError::LoadClusterOfContext(name) => {
-            format!("the kubeconfig has no cluster {}, which its context names", quoted(name))
-        }
-        KubeconfigError::MissingClusterUrl => "the kubeconfig's cluster has no server".to_owned(),
-        KubeconfigError::ParseClusterUrl(_) => "the kubeconfig's server is not a URL".to_owned(),
-        KubeconfigError::ParseProxyUrl(_) => "the kubeconfig's proxy-url is not a URL".to_owned(),
-        KubeconfigError::LoadCertificateAuthority(_) | KubeconfigError::ParseCertificates(_) => {
-            unread("certificate-authority")
-        }
-        KubeconfigError::LoadClientCertificate(_) => unread("client-certificate"),
-        KubeconfigError::LoadClientKey(_) => unread("client-key"),
-        _ => "the kubeconfig cannot be used".to_owned(),
-    }
-}
-
-/// Returns the first cause of an error, which is the most precise, without the number of the operating
-/// system.
-pub(crate) fn cause(error: &dyn std::error::Error) -> String {
-    let shown = iter::successors(error.source(), |error| error.source()).last();
-    let shown = shown.map_or_else(|| error.to_string(), ToString::to_string);
-    let words = shown.split_once(" (os error").map_or(shown.as_str(), |(words, _)| words);
-    for (name, meaning) in [
-        ("UnknownIssuer", "no trusted authority signed its certificate"),
-        ("NotValidForName", "its certificate is for another name"),
-        ("certificate expired", "its certificate has expired"),
-    ] {
-        if words.contains(name) {
-            return meaning.to_owned();
-        }
-    }
-    words.to_owned()
 }
 
 #[cfg(test)]

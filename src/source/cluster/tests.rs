@@ -6,6 +6,7 @@ use yunikorn::admission::BYPASS_AUTH;
 use yunikorn_access::Origin;
 
 use super::*;
+use crate::source::configuration::ObjectChange;
 
 const QUEUE_ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
 const POLICIES: &str = "/apis/queuewarden.dev/v1alpha1/admissionpolicies";
@@ -88,9 +89,10 @@ fn changed(cluster: &Cluster, now: &str) -> Result<String, Failure> {
     let alice = serde_json::from_value(queue_acl("new", "alice")).unwrap();
     let queue_acls = vec![Arc::new(convert::queue_acl(&alice))];
     let change = ObjectChange { queue_acls, ..ObjectChange::default() };
-    let now = Some(now.parse().unwrap());
-    let changed = cluster.changed(&ClusterArgs::default(), &change, now, Console::silent());
-    changed.map(|configuration| configuration.text().to_owned())
+    let mut snapshot = cluster.objects(&ClusterArgs::default())?;
+    snapshot.now = now.parse().unwrap();
+    change.apply(&mut snapshot)?;
+    planned(&snapshot, Console::silent()).map(|configuration| configuration.text().to_owned())
 }
 
 #[test]

@@ -21,7 +21,7 @@ struct Tree {
 impl Inputs {
     /// Returns the findings on a text that are the same in every environment with an object of it. Returns
     /// nothing for one environment, or too many.
-    pub fn in_environments(&self, find: impl Fn(&Self) -> Vec<SourceDiagnostic>) -> Vec<SourceDiagnostic> {
+    pub fn in_environments(&self, find: impl Fn(Self) -> Vec<SourceDiagnostic>) -> Vec<SourceDiagnostic> {
         let trees = self.trees();
         let is_one = trees.len() < 2 && self.alternatives.is_empty();
         if is_one || trees.len() > MAX_ENVIRONMENTS {
@@ -36,7 +36,7 @@ impl Inputs {
             for source in sources {
                 *belongs.entry(source).or_default() += 1;
             }
-            for finding in find(&environment) {
+            for finding in find(environment) {
                 let Some(source) = finding.source else { continue };
                 let key = (source, finding.diagnostic.span, finding.diagnostic.code);
                 found.entry(key).or_insert((0_usize, finding)).0 += 1;
@@ -164,7 +164,7 @@ mod tests {
             ]
         );
         // What is found of an object in one of its environments only may be right in the other.
-        let find = |inputs: &Inputs| -> Vec<SourceDiagnostic> {
+        let find = |inputs: Inputs| -> Vec<SourceDiagnostic> {
             let many = inputs.objects.len() > 3;
             let finding =
                 |object: &Object| object.finding(Diagnostic::warning(Code::new(9999, "test"), "odd"));

@@ -4,7 +4,6 @@
 //!
 //! * [`source`]: the files and their text.
 //! * [`split`]: the start and end of each document of a text.
-//! * [`value`]: a YAML tree as the JSON that kubectl would send.
 //! * [`scalar`]: spans inside a string as spans in the file, for texts within texts (an ACL, a queues.yaml).
 //! * [`object`]: Kubernetes objects from documents and lists.
 //! * [`wrapped`]: objects and queue trees inside other documents, such as Helm values.
@@ -17,7 +16,6 @@ pub mod ours;
 pub mod scalar;
 pub mod source;
 pub mod split;
-pub mod value;
 pub mod wrapped;
 
 use std::collections::BTreeSet;
@@ -41,10 +39,6 @@ pub const UNKNOWN_KIND: Code = Code::new(6002, "unknown-kind");
 pub const BAD_NAME: Code = Code::new(6003, "bad-object-name");
 /// The same object stands twice in what was read.
 pub const DUPLICATE_OBJECT: Code = Code::new(6004, "duplicate-object");
-/// A key stands twice in one mapping.
-pub const DUPLICATE_KEY: Code = Code::new(6005, "duplicate-key");
-/// YAML that has no JSON counterpart, so that kubectl refuses it, or JSON that cannot be read.
-pub const NOT_JSON: Code = Code::new(6006, "not-json");
 
 /// The file has more documents than are read of one.
 ///
@@ -60,8 +54,6 @@ pub const CODES: &[Code] = &[
     UNKNOWN_KIND,
     BAD_NAME,
     DUPLICATE_OBJECT,
-    DUPLICATE_KEY,
-    NOT_JSON,
     TOO_MANY_DOCUMENTS,
     TOO_MANY_FINDINGS,
     NOT_TEXT,
@@ -282,7 +274,7 @@ impl Inputs {
         let at = diagnostic.span.unwrap_or_default().start;
         let may_quote = self.sources.get(source).is_some_and(|source| source.quotable(at).is_some());
         let diagnostic = if may_quote { diagnostic } else { ours::without_values(diagnostic) };
-        self.findings.push(SourceDiagnostic { source: Some(source), object: None, diagnostic });
+        self.findings.push(SourceDiagnostic::new(source, diagnostic));
     }
 
     /// Lets messages quote a part of a text.

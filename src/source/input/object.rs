@@ -11,13 +11,10 @@ use serde_json::Value;
 
 use super::split::{Syntax, split};
 use super::wrapped::{self, Inside, MASK};
-use super::{
-    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, TOO_MANY_DOCUMENTS,
-    UNKNOWN_KIND, ours, value,
-};
+use super::{BAD_NAME, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, TOO_MANY_DOCUMENTS, UNKNOWN_KIND, ours};
 use crate::output::text::{SourceDiagnostic, TEMPLATE};
 use go_compat::diag::{Diagnostic, Replacement, Span, quoted};
-use go_compat::yaml::{self, Node};
+use go_compat::yaml::{self, DUPLICATE_KEY, NOT_JSON, Node, json};
 use queuewarden_api::{GROUP, VERSION};
 use queuewarden_plan::ResourceKind;
 use yunikorn::queue::nearest;
@@ -40,8 +37,8 @@ pub struct Document {
     pub node: Option<Node>,
     /// The text in the file that the range is in; `None` if it is in the file.
     pub inside: Option<Arc<Inside>>,
-    /// The numbers of the pairs in large mappings, by their names and the JSON pointer of the mapping.
-    large: OnceLock<HashMap<String, HashMap<String, usize>>>,
+    /// The numbers of the pairs in large mappings by their names, by where the mapping begins.
+    large: OnceLock<HashMap<usize, HashMap<String, usize>>>,
 }
 
 /// Number of pairs from which a mapping is indexed.
@@ -58,7 +55,10 @@ impl Document {
         let parsed = yaml::parse(part);
         let (value, node) = match syntax {
             // Only for the spans: most JSON is YAML.
-            Syntax::Json => (json(part, range)?, parsed.ok().flatten()),
+            Syntax::Json => {
+                let value = serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))?;
+                (value, parsed.ok().flatten())
+            }
             Syntax::Yaml => match parsed.map_err(|diagnostic| in_file(diagnostic, range))? {
                 Some(node) => (Value::Null, Some(node)),
                 None => return Ok(None),
@@ -72,10 +72,15 @@ impl Document {
         Self { source, range, value, node, inside: None, large: OnceLock::new() }
     }
 
-    /// Returns the same, read from a text in the file.
+    /// Creates a document of a part of this one, or of what was made of it.
     #[must_use]
-    pub fn inside(self, inside: Option<Arc<Inside>>) -> Self {
-        Self { inside, ..self }
+    pub fn part(&self, value: Value, node: Option<Node>) -> Self {
+        Self { inside: self.inside.clone(), ..Self::new(self.source, self.range, value, node) }
+    }
+
+    /// Returns the part of the file that messages may quote with the whole document, if it is known.
+    pub fn quotable_whole(&self) -> Option<Span> {
+        self.quotable(self.node.as_ref()?.span)
     }
 
     /// Adds the value of YAML.
@@ -84,7 +89,7 @@ impl Document {
     /// When it has no value in JSON. In JSON only a key that occurs twice is an error, which readers accept
     /// and interpret differently.
     pub fn decoded(mut self) -> Result<Self, Diagnostic> {
-        let decoded = self.node.as_ref().map(value::to_json);
+        let decoded = self.node.as_ref().map(json::to_json);
         match decoded {
             Some(Ok(value)) if self.value.is_null() => self.value = value,
             Some(Err(diagnostic)) if self.value.is_null() || diagnostic.code == DUPLICATE_KEY => {
@@ -97,26 +102,20 @@ impl Document {
 
     /// Returns the node at a JSON pointer.
     pub fn node_at(&self, pointer: &str) -> Option<&Node> {
-        let mut node = self.node.as_ref()?;
-        let mut end = 0_usize;
-        for token in pointer.split('/').skip(1) {
-            node = match node.as_sequence() {
-                Some(items) => items.get(token.parse::<usize>().ok()?)?,
-                None => &self.pair(pointer.get(..end)?, node, &unescaped(token))?.1,
-            };
-            end = end.saturating_add(1).saturating_add(token.len());
-        }
-        Some(node)
+        pointer.split('/').skip(1).try_fold(self.node.as_ref()?, |node, token| match node.as_sequence() {
+            Some(items) => items.get(token.parse::<usize>().ok()?),
+            None => Some(&self.pair(node, &unescaped(token))?.1),
+        })
     }
 
     /// Returns the node of the name of the field at a JSON pointer.
     pub fn key_at(&self, pointer: &str) -> Option<&Node> {
         let (parent, token) = pointer.rsplit_once('/')?;
-        Some(&self.pair(parent, self.node_at(parent)?, &unescaped(token))?.0)
+        Some(&self.pair(self.node_at(parent)?, &unescaped(token))?.0)
     }
 
-    /// Returns the pair with this name in the mapping at a JSON pointer.
-    fn pair<'a>(&self, pointer: &str, node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
+    /// Returns the pair with this name in a mapping.
+    fn pair<'a>(&self, node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
         let pairs = node.as_mapping()?;
         if pairs.len() < LARGE {
             return pair(node, name);
@@ -124,11 +123,11 @@ impl Document {
         let large = self.large.get_or_init(|| {
             let mut large = HashMap::new();
             if let Some(root) = &self.node {
-                index(root, &mut String::new(), &mut large);
+                index(root, &mut large);
             }
             large
         });
-        pairs.get(*large.get(pointer)?.get(name)?)
+        pairs.get(*large.get(&node.span.start)?.get(name)?)
     }
 
     /// Returns the span of the value at a JSON pointer in the file, or of the deepest parent that exists.
@@ -167,36 +166,22 @@ pub(super) fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// Adds the pairs of all large mappings in a tree. `pointer` leads to the tree.
-fn index(node: &Node, pointer: &mut String, large: &mut HashMap<String, HashMap<String, usize>>) {
-    let end = pointer.len();
-    let mut below = |token: &str, node: &Node| {
-        if node.as_scalar().is_none() {
-            pointer.push('/');
-            pointer.push_str(token);
-            index(node, pointer, large);
-            pointer.truncate(end);
-        }
-    };
-    for (number, item) in node.as_sequence().into_iter().flatten().enumerate() {
-        below(&number.to_string(), item);
-    }
+/// Adds the pairs of all large mappings in a tree.
+fn index(node: &Node, large: &mut HashMap<usize, HashMap<String, usize>>) {
     let pairs = node.as_mapping().unwrap_or_default();
-    let mut names = HashMap::new();
-    for (number, (name, value)) in pairs.iter().enumerate() {
-        if let Ok(name) = value::key(name) {
-            below(&token(&name), value);
-            // Of equal names the first is found, as in a small mapping.
-            names.entry(name).or_insert(number);
-        }
+    for below in node.as_sequence().into_iter().flatten().chain(pairs.iter().map(|(_, value)| value)) {
+        index(below, large);
     }
     if pairs.len() >= LARGE {
-        large.insert(pointer.clone(), names);
+        let names = pairs.iter().enumerate().rev();
+        // Of equal names the first is found, as in a small mapping.
+        let names = names.filter_map(|(number, (name, _))| Some((json::key(name).ok()?, number)));
+        large.insert(node.span.start, names.collect());
     }
 }
 
 fn pair<'a>(node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
-    node.as_mapping()?.iter().find(|(key, _)| value::key(key).is_ok_and(|key| key == name))
+    node.as_mapping()?.iter().find(|(key, _)| json::key(key).is_ok_and(|key| key == name))
 }
 
 /// The kinds that are read.
@@ -247,7 +232,10 @@ impl Object {
 
     /// Returns a finding on the object.
     pub fn finding(&self, diagnostic: Diagnostic) -> SourceDiagnostic {
-        SourceDiagnostic { source: Some(self.document.source), object: Some(self.label()), diagnostic }
+        SourceDiagnostic {
+            object: Some(self.label()),
+            ..SourceDiagnostic::new(self.document.source, diagnostic)
+        }
     }
 }
 
@@ -303,10 +291,6 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
             }
         }
     }
-}
-
-fn json(part: &str, range: Span) -> Result<Value, Diagnostic> {
-    serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))
 }
 
 /// Creates the finding for JSON that is well-formed, and yet cannot be read: half a surrogate pair, a number
@@ -463,7 +447,6 @@ pub fn listed(value: &Value) -> Option<&[Value]> {
 /// Adds the items of a list. In a typed list they may omit `apiVersion` and `kind`, as for kubectl
 /// (`apimachinery`, `decodeToList`).
 fn items(inputs: &mut Inputs, document: &Document, api_version: &str, kind: &str, values: &[Value]) {
-    let Document { source, range, .. } = *document;
     let kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
     for (index, value) in values.iter().enumerate() {
         let node = document.node_at(&format!("/items/{index}")).cloned();
@@ -473,8 +456,7 @@ fn items(inputs: &mut Inputs, document: &Document, api_version: &str, kind: &str
             fields.entry("apiVersion").or_insert_with(|| api_version.into());
             fields.entry("kind").or_insert_with(|| kind.into());
         }
-        let item = Document::new(source, range, value, node).inside(document.inside.clone());
-        sort(inputs, item, part);
+        sort(inputs, document.part(value, node), part);
     }
 }
 

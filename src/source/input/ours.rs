@@ -164,7 +164,7 @@ fn without(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::input::DUPLICATE_KEY;
+    use go_compat::yaml::DUPLICATE_KEY;
     use serde_json::json;
 
     #[test]

@@ -82,11 +82,8 @@ impl Search<'_> {
             return;
         }
         if is_object && !pointer.is_empty() && ours::is_ours(value) {
-            let Document { source, range, .. } = *self.document;
-            let node = self.document.node_at(pointer).cloned();
-            let document = Document::new(source, range, value.clone(), node);
-            let document = document.inside(self.document.inside.clone());
-            let part = document.node.as_ref().and_then(|node| document.quotable(node.span));
+            let document = self.document.part(value.clone(), self.document.node_at(pointer).cloned());
+            let part = document.quotable_whole();
             object::sort(self.inputs, document, part);
             return;
         }
@@ -132,12 +129,8 @@ impl Search<'_> {
         }
         let mut entries = Vec::new();
         for (key, value) in map {
-            let Some(entry) =
-                below(pointer, &token(key), |pointer| self.entry(key.clone(), value, pointer, None))
-            else {
-                continue;
-            };
-            entries.push(entry);
+            let entry = below(pointer, &token(key), |pointer| self.entry(key.clone(), value, pointer, None));
+            entries.extend(entry);
         }
         self.add(name, entries, self.document);
     }
@@ -152,9 +145,7 @@ impl Search<'_> {
             Value::Array(_) | Value::Object(_) => {
                 let message = format!("{} must be text, as in a ConfigMap", quoted(&key));
                 let help = format!("write `{key}: |`, and the lines below it with more spaces");
-                let at = self.document.span_of_key(pointer);
-                self.quote_key(pointer);
-                self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
+                self.not_text(pointer, &message, &help);
                 return None;
             }
         };
@@ -167,33 +158,25 @@ impl Search<'_> {
 
     /// Adds entries as the data of a ConfigMap. Their nodes are from the document `within`.
     fn add(&mut self, name: &str, entries: Vec<Entry>, within: &Document) {
-        let nodes: Option<Vec<(Node, Node)>> = entries.iter().map(|entry| entry.nodes.clone()).collect();
-        let Some(first) = nodes.as_ref().map(|nodes| nodes.first().map(|(key, _)| key.span)) else {
-            return self.add_at(name, entries, None, within);
-        };
-        let Some(span) = first else { return };
-        let mapping = |pairs| Node { kind: NodeKind::Mapping(pairs), mark: None, shared: false, span };
-        let data = Node { kind: plain("data"), mark: None, shared: false, span };
-        let root = mapping(vec![(data, mapping(nodes.unwrap_or_default()))]);
-        for entry in &entries {
-            if let Some((key, value)) = &entry.nodes {
-                let part = within.quotable(Span::new(key.span.start, value.span.end));
-                if let Some(part) = part {
-                    self.inputs.quote(within.source, part);
-                }
-            }
-        }
-        self.add_at(name, entries, Some(root), within);
-    }
-
-    fn add_at(&mut self, name: &str, entries: Vec<Entry>, node: Option<Node>, within: &Document) {
         if entries.is_empty() {
             return;
         }
+        let nodes: Option<Vec<(Node, Node)>> = entries.iter().map(|entry| entry.nodes.clone()).collect();
+        for (key, value) in nodes.iter().flatten() {
+            if let Some(part) = within.quotable(Span::new(key.span.start, value.span.end)) {
+                self.inputs.quote(within.source, part);
+            }
+        }
+        let node = nodes.and_then(|nodes| {
+            let span = nodes.first()?.0.span;
+            let node = |kind| Node { kind, mark: None, shared: false, span };
+            let data = node(NodeKind::Mapping(nodes));
+            Some(node(NodeKind::Mapping(vec![(node(plain("data")), data)])))
+        });
         let data: Map<String, Value> = entries.into_iter().map(|entry| (entry.key, entry.value)).collect();
         let value =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
-        let document = Document::new(within.source, within.range, value, node).inside(within.inside.clone());
+        let document = within.part(value, node);
         let object = |document| {
             let (kind, name) = (Kind::ConfigMap, name.to_owned());
             Ok(Object { kind, name, namespace: String::new(), wrapped: true, document })
@@ -234,8 +217,8 @@ impl Search<'_> {
             let document = Document::read(&inside.text, source, syntax, range)
                 .and_then(|document| document.map(Document::decoded).transpose());
             match document {
-                Ok(Some(document)) => {
-                    let document = document.inside(Some(Arc::clone(&inside)));
+                Ok(Some(mut document)) => {
+                    document.inside = Some(Arc::clone(&inside));
                     match (&document.value, known) {
                         (Value::Object(map), Some((_, name))) => {
                             let mut search = Search { inputs: self.inputs, document: &document };
@@ -243,7 +226,7 @@ impl Search<'_> {
                         }
                         (_, Some((key, _))) => self.no_mapping(key, pointer),
                         (_, None) => {
-                            let part = document.node.as_ref().and_then(|node| document.quotable(node.span));
+                            let part = document.quotable_whole();
                             object::sort(self.inputs, document, part);
                         }
                     }
@@ -327,25 +310,25 @@ impl Search<'_> {
         let nested = self.document.inside.as_ref().map_or(0, |inside| inside.nested).saturating_add(1);
         let range = Span::new(0, text.len());
         let inside = Inside { text, spans: ContentSpans::joined(spans), nested };
-        let within = Document::new(self.document.source, range, Value::Null, None);
-        self.add(name, entries, &within.inside(Some(Arc::new(inside))));
+        let mut within = Document::new(self.document.source, range, Value::Null, None);
+        within.inside = Some(Arc::new(inside));
+        self.add(name, entries, &within);
         true
     }
 
     fn no_mapping(&mut self, key: &str, pointer: &str) {
         let message = format!("`{key}` must be a mapping, with the keys of a ConfigMap");
-        let help = "write the queue tree below it as `queues.yaml: |`";
-        let at = self.document.span_of_key(pointer);
-        self.quote_key(pointer);
-        self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
+        self.not_text(pointer, &message, "write the queue tree below it as `queues.yaml: |`");
     }
 
-    /// Lets messages quote the name of the field at a JSON pointer.
-    fn quote_key(&mut self, pointer: &str) {
+    /// Reports a field by its JSON pointer. Messages may quote its name.
+    fn not_text(&mut self, pointer: &str, message: &str, help: &str) {
         let part = self.document.key_at(pointer).and_then(|key| self.document.quotable(key.span));
         if let Some(part) = part {
             self.inputs.quote(self.document.source, part);
         }
+        let at = self.document.span_of_key(pointer);
+        self.report(Diagnostic::error(NOT_TEXT, message).at(at).help(help));
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {

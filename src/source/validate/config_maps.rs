@@ -10,17 +10,18 @@ use serde::Deserialize;
 
 use crate::output::findings::MAX_FINDINGS;
 use crate::output::text::SourceDiagnostic;
-use crate::source::assemble::Assembled;
+use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::{Document, Kind, Object, token};
+use crate::source::input::ours::is_read;
 use go_compat::diag::Diagnostic;
 use go_compat::lines::Lines;
 use go_compat::yaml::MAX_TEXT;
 use queuewarden_api::config_map;
-use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden_plan::{history, merged};
 use yunikorn::config::codes::{HIDES, NOT_UNPACKED};
-use yunikorn::config::flatten::{Origin, Source, is_packed, target};
+use yunikorn::config::flatten::{Origin, Source, Value, is_packed, target};
 use yunikorn::config::{Flattened, keys, verdict};
 use yunikorn::version::Version;
 use yunikorn_access::alias;
@@ -46,14 +47,15 @@ pub struct Pair<'i> {
 
 impl<'i> Pair<'i> {
     /// Returns the ConfigMaps that `YuniKorn` merges, by their namespaces.
-    pub fn all(inputs: &'i Inputs, assembled: &Assembled) -> Vec<Self> {
-        let here = assembled.spec.namespace.as_str();
+    pub fn all(given: &'i FileSource) -> Vec<Self> {
+        let (inputs, here) = (&given.inputs, given.spec.namespace.as_str());
         // A manifest without a namespace goes wherever it is applied.
         let namespace = |object: &'i Object| match object.namespace.as_str() {
             "" => here,
             namespace => namespace,
         };
-        let known = inputs.objects.iter().filter(|object| object.kind == Kind::ConfigMap && is_known(object));
+        let known =
+            inputs.objects.iter().filter(|object| object.kind == Kind::ConfigMap && is_read(&object.name));
         let ambiguous = inputs.ambiguous();
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
         let mut objects: BTreeMap<_, [Option<&Object>; 2]> = BTreeMap::new();
@@ -96,8 +98,8 @@ impl<'i> Pair<'i> {
     }
 
     /// Returns all findings about both together.
-    fn check(&self, inputs: &Inputs, assembled: &Assembled, version: Version) -> Vec<SourceDiagnostic> {
-        let base = self.here && has_other_base(inputs, assembled);
+    fn check(&self, given: &FileSource, version: Version) -> Vec<SourceDiagnostic> {
+        let (inputs, base) = (&given.inputs, self.here && has_other_base(given));
         let mut found = Vec::new();
         for keys::KeyFinding { origin, diagnostic } in keys::findings(&self.flat, version) {
             let missing =
@@ -124,14 +126,8 @@ impl<'i> Pair<'i> {
 }
 
 /// Returns whether the queue tree of the ConfigMaps is given in another way.
-fn has_other_base(inputs: &Inputs, assembled: &Assembled) -> bool {
-    let other = ![YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&assembled.spec.base_config_map.as_str());
-    inputs.base.is_some() || (other && assembled.snapshot.base.is_some())
-}
-
-/// Returns whether `YuniKorn` reads ConfigMaps of this name.
-fn is_known(object: &Object) -> bool {
-    [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&object.name.as_str())
+fn has_other_base(FileSource { inputs, spec, snapshot, .. }: &FileSource) -> bool {
+    inputs.base.is_some() || (!is_read(&spec.base_config_map) && snapshot.base.is_some())
 }
 
 /// Returns the contents of a ConfigMap; `None` for an invalid one, e.g. with broken base64, which is reported
@@ -147,65 +143,36 @@ fn target_of(origin: &Origin) -> &str {
 
 /// Returns all findings on the ConfigMaps, or more than are listed. A ConfigMap of another name may be the
 /// base: in it, a value counts that looks like a queue tree.
-pub fn check(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
-    let version = assembled.snapshot.version();
+pub fn check(given: &FileSource) -> Vec<SourceDiagnostic> {
+    let (inputs, version) = (&given.inputs, given.snapshot.version());
     let mut found = Vec::new();
-    for pair in Pair::all(inputs, assembled) {
+    for pair in Pair::all(given) {
         if found.len() > MAX_FINDINGS {
             break;
         }
-        found.extend(pair.check(inputs, assembled, version));
+        found.extend(pair.check(given, version));
         let key = pair.flat.queues_key();
         for object in [pair.defaults, pair.configs].into_iter().flatten() {
             let of_binary = of_binary(object, &key, version).into_iter();
             found.extend(of_binary.map(|diagnostic| object.finding(diagnostic)));
         }
     }
-    for tree in other_trees(inputs) {
+    for (object, key, tree) in other_trees(inputs) {
         if found.len() > MAX_FINDINGS {
             break;
         }
-        let of_text = of_queues(&tree.text, &tree.key, version).into_iter();
-        found.extend(of_text.map(|found| place(inputs, tree.object, &tree.origin, &tree.text, found)));
+        let of_text = of_queues(&tree.text, &key, version).into_iter();
+        found.extend(of_text.map(|found| place(inputs, object, &tree.origin, &tree.text, found)));
     }
     found
 }
 
-/// A queue tree in a ConfigMap that `YuniKorn` does not read by its name.
-#[derive(Debug)]
-pub struct OtherTree<'i> {
-    /// The ConfigMap.
-    pub object: &'i Object,
-    /// The key that sets it.
-    key: String,
-    origin: Origin,
-    text: String,
-}
-
-impl OtherTree<'_> {
-    /// Returns the key as written.
-    pub fn written_key(&self) -> &str {
-        &self.origin.key
-    }
-
-    /// Returns the text.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
-
-/// Returns the queue trees in ConfigMaps of other names.
-pub fn other_trees(inputs: &Inputs) -> impl Iterator<Item = OtherTree<'_>> {
-    inputs.of_kind(Kind::ConfigMap).filter(|object| !is_known(object)).flat_map(|object| {
+/// Returns the queue trees in ConfigMaps that `YuniKorn` does not read by their names, each with its key.
+pub fn other_trees(inputs: &Inputs) -> impl Iterator<Item = (&Object, String, Value)> {
+    inputs.of_kind(Kind::ConfigMap).filter(|object| !is_read(&object.name)).flat_map(|object| {
         let flat = state(object).map(|state| queuewarden_plan::merged_alone(&state)).unwrap_or_default();
         let trees = flat.values().filter(|(key, value)| is_queues(key) && has_partitions(&value.text));
-        let tree = |(key, value): (&str, &yunikorn::config::flatten::Value)| OtherTree {
-            object,
-            key: key.to_owned(),
-            origin: value.origin.clone(),
-            text: value.text.clone(),
-        };
-        trees.map(tree).collect::<Vec<_>>()
+        trees.map(|(key, value)| (object, key.to_owned(), value.clone())).collect::<Vec<_>>()
     })
 }
 
@@ -350,7 +317,7 @@ mod tests {
 
     use super::*;
     use crate::output::text::Source;
-    use crate::source::assemble::assemble;
+    use queuewarden_plan::snapshot::YUNIKORN_CONFIGS;
     use serde_json::Value;
 
     const GOOD: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n";
@@ -397,7 +364,7 @@ mod tests {
         let mut inputs = Inputs::new(vec![Source::new("x.yaml", text)]);
         inputs.version = Some(Version::V1_8);
         assert!(inputs.findings.is_empty(), "{:?}", inputs.findings);
-        check(&inputs, &assemble(&inputs, Timestamp::UNIX_EPOCH))
+        check(&FileSource::new(inputs, Some(Timestamp::UNIX_EPOCH)))
     }
 
     /// Returns the number of errors in a text.

@@ -1,19 +1,16 @@
 //! Checks of objects and ConfigMaps in files.
 //!
 //! * [`super::schema`]: queuewarden's objects against their schema.
-//! * [`objects`]: queuewarden's objects by what they mean.
+//! * [`objects`]: queuewarden's objects by what they mean, and by what they do together.
 //! * [`config_maps`]: queues.yaml, and the keys of `YuniKorn`'s ConfigMaps.
-//! * [`cross`]: findings that need all objects together.
 //! * [`trees`]: findings that need the whole tree of queues.
 
 pub mod config_maps;
-pub mod cross;
 pub mod objects;
 pub mod trees;
 
 use jiff::Timestamp;
 
-use super::assemble::Assembled;
 use super::configuration::ObjectChange;
 use super::files::FileSource;
 use super::input::Inputs;
@@ -22,7 +19,8 @@ use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Console, Failure, findings};
 
 /// Returns all findings on each object by itself, and on `YuniKorn`'s ConfigMaps, in the order of the texts.
-pub fn each(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
+pub fn each(given: &FileSource) -> Vec<SourceDiagnostic> {
+    let inputs = &given.inputs;
     let of_objects = inputs.objects.iter().flat_map(|object| {
         let diagnostics = match object.kind {
             Kind::ConfigMap => Vec::new(),
@@ -30,16 +28,12 @@ pub fn each(inputs: &Inputs, assembled: &Assembled) -> Vec<SourceDiagnostic> {
         };
         diagnostics.into_iter().map(|diagnostic| object.finding(diagnostic))
     });
-    let version = assembled.snapshot.version();
+    let version = given.snapshot.version();
     let of_bare = inputs.bare.iter().flat_map(|document| {
         let diagnostics = config_maps::check_bare(inputs, document, version).into_iter();
-        diagnostics.map(|diagnostic| SourceDiagnostic {
-            source: Some(document.source),
-            object: None,
-            diagnostic,
-        })
+        diagnostics.map(|diagnostic| SourceDiagnostic::new(document.source, diagnostic))
     });
-    of_objects.chain(config_maps::check(inputs, assembled)).chain(of_bare).collect()
+    of_objects.chain(config_maps::check(given)).chain(of_bare).collect()
 }
 
 /// Reads a manifest as a change, and prints what is wrong with it; `None` if there are errors.
@@ -49,8 +43,8 @@ pub(crate) fn checked(
     console: Console,
 ) -> Result<Option<ObjectChange>, Failure> {
     let inputs = Inputs::new(vec![Source::new("the QueueAcl", text)]);
-    let given = FileSource::from_inputs(inputs, now, console)?;
-    let found = each(&given.inputs, &given.assembled);
+    let given = FileSource::new(inputs, now).checked(console)?;
+    let found = each(&given);
     console.err(&findings::text(&given.inputs.sources, &found, console.look_err()));
     let refused = found.iter().any(|finding| finding.diagnostic.is_error());
     Ok((!refused).then(|| given.change().unwrap_or_default()))

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::config_maps::{Pair, other_trees};
-use crate::output::findings::Found;
 use crate::output::text::{Source, SourceDiagnostic};
 use crate::source::configuration;
 use crate::source::configuration::{ClusterContext, Configuration, RenderedText, Text};
@@ -11,7 +10,6 @@ use crate::source::files::FileSource;
 use crate::source::input::Inputs;
 use crate::source::input::object::{Kind, Object};
 use go_compat::diag::Diagnostic;
-use queuewarden_api::answer::Answers;
 use queuewarden_plan::{admission_settings, field_of as setting_of, risks};
 use queuewarden_report::trusted;
 use yunikorn::admission;
@@ -20,18 +18,18 @@ use yunikorn_access::lint::codes::ROOT_EVERYONE;
 use yunikorn_access::lint::{Finding, Known, lint};
 use yunikorn_access::{Origin, Tree};
 
-/// A configuration, and the ConfigMaps that its admission settings are from.
-struct Configured<'i> {
-    configuration: Configuration,
-    pair: Option<usize>,
-    objects: &'i HashMap<String, &'i Object>,
-}
+/// Objects by `Kind/name`.
+type Objects<'i> = HashMap<String, &'i Object>;
 
 /// Returns all findings about the trees in files, and the number of their queues. A text that is not among
 /// the sources is added to them.
-pub fn of_files(given: &FileSource, known: &Known, sources: &mut Vec<Source>) -> (Vec<Found>, usize) {
+pub fn of_files(
+    given: &FileSource,
+    known: &Known,
+    sources: &mut Vec<Source>,
+) -> (Vec<SourceDiagnostic>, usize) {
     let inputs = &given.inputs;
-    let pairs = Pair::all(inputs, &given.assembled);
+    let pairs = Pair::all(given);
     let objects = inputs.objects.iter().map(|object| (object.label(), object)).collect();
     let settled = given.settled();
     let mut found = Vec::new();
@@ -40,57 +38,47 @@ pub fn of_files(given: &FileSource, known: &Known, sources: &mut Vec<Source>) ->
         found.extend(of_pair.into_iter().filter_map(|risk| of_config_map(inputs, pair, risk)));
     }
     let mut queues = 0_usize;
-    for Configured { configuration, pair, objects } in configured(given, &pairs, &objects) {
+    for (configuration, pair) in configured(given, &pairs) {
         let admission = admission_settings(&configuration.rendered.context.settled);
         for tree in &configuration.view.trees {
             queues = queues.saturating_add(tree.queues().len());
-            let answers = Answers { source: configuration.name(), tree };
-            found.extend(linted(&configuration, tree, known).into_iter().map(|finding| {
-                let shown = placed(objects, sources, &configuration, &finding);
-                located(&answers, &finding, shown)
-            }));
-            for (origin, diagnostic) in trusted(tree, &admission) {
-                let pair = pair.and_then(|pair| pairs.get(pair));
-                let of_pair = pair.and_then(|pair| of_setting(inputs, pair, objects, &origin, diagnostic));
-                found.extend(of_pair.map(Found::from));
-            }
+            found.extend(linted(&configuration, tree, known, &objects, sources));
+            let trusted = trusted(tree, &admission).into_iter();
+            found.extend(trusted.filter_map(|risk| of_setting(inputs, pair?, &objects, risk)));
         }
     }
     (found, queues)
 }
 
 /// Returns all findings about the configuration of a cluster. `sources` gets the texts.
-pub fn of_cluster(configuration: &Configuration, known: &Known, sources: &mut Vec<Source>) -> Vec<Found> {
+pub fn of_cluster(
+    configuration: &Configuration,
+    known: &Known,
+    sources: &mut Vec<Source>,
+) -> Vec<SourceDiagnostic> {
     let (source, of_text) = configuration.drawn(configuration.diagnostics.iter().cloned());
-    let of_text = of_text.collect::<Vec<_>>();
     let index = added(sources, source);
-    let shown = |diagnostic| SourceDiagnostic { source: Some(index), object: None, diagnostic };
-    let mut found: Vec<Found> = of_text.into_iter().map(shown).map(Found::from).collect();
-    let (objects, settled) = (HashMap::new(), &configuration.rendered.context.settled);
+    let mut found: Vec<_> = of_text.map(|diagnostic| SourceDiagnostic::new(index, diagnostic)).collect();
+    let settled = &configuration.rendered.context.settled;
     let admission = admission_settings(settled);
     for tree in &configuration.view.trees {
-        let answers = Answers { source: configuration.name(), tree };
-        found.extend(linted(configuration, tree, known).into_iter().map(|finding| {
-            let shown = placed(&objects, sources, configuration, &finding);
-            located(&answers, &finding, shown)
-        }));
-        found.extend(trusted(tree, &admission).into_iter().map(|risk| Found::from(of_settings(risk))));
+        found.extend(linted(configuration, tree, known, &Objects::new(), sources));
+        found.extend(trusted(tree, &admission).into_iter().map(of_settings));
     }
     let risks = risks(settled).into_iter().filter(|(_, risk)| TRUST.contains(&risk.code));
-    found.extend(risks.map(of_settings).map(Found::from));
+    found.extend(risks.map(of_settings));
     found
 }
 
 /// Returns the configurations in files: the one that the operator would write, and each other text of queues
-/// by itself.
-fn configured<'i>(
+/// by itself. Each comes with the ConfigMaps that its admission settings are from.
+fn configured<'p, 'i>(
     given: &'i FileSource,
-    pairs: &[Pair<'i>],
-    objects: &'i HashMap<String, &'i Object>,
-) -> Vec<Configured<'i>> {
-    let version = given.version();
+    pairs: &'p [Pair<'i>],
+) -> Vec<(Configuration, Option<&'p Pair<'i>>)> {
+    let version = given.snapshot.version();
     let inputs = &given.inputs;
-    let here = pairs.iter().position(|pair| pair.here);
+    let here = pairs.iter().find(|pair| pair.here);
     let located = |map: &str, key: &str, text| given.text_in(map, key, text);
     // If the operator would write nothing, the ConfigMaps are checked as they are.
     let as_it_is = || configuration::current(&given.merged(), located, &mut Vec::new());
@@ -98,8 +86,8 @@ fn configured<'i>(
         let context = given.context();
         as_it_is().map(|text| RenderedText { context, ..RenderedText::alone(text, version) })
     });
-    let main = main.ok().filter(|_| given.assembled.has_tree).map(|written| (written, here));
-    let elsewhere = pairs.iter().enumerate().filter(|(_, pair)| !pair.here).filter_map(|(number, pair)| {
+    let main = main.ok().filter(|_| given.has_tree).map(|written| (written, here));
+    let elsewhere = pairs.iter().filter(|pair| !pair.here).filter_map(|pair| {
         let located = |_: &str, key: &str, text| {
             let origin = pair.flat.get(&pair.flat.queues_key()).map(|value| &value.origin);
             let object = origin.and_then(|origin| pair.object(origin));
@@ -110,51 +98,51 @@ fn configured<'i>(
         };
         let text = configuration::current(&pair.flat, located, &mut Vec::new()).ok()?;
         let context = ClusterContext::unchanged(pair.snapshot.clone());
-        Some((RenderedText { context, ..RenderedText::alone(text, version) }, Some(number)))
+        Some((RenderedText { context, ..RenderedText::alone(text, version) }, Some(pair)))
     });
     let bare = inputs.bare.iter().filter(|document| inputs.base != Some(document.source));
     let bare = bare.filter_map(|document| {
         let source = inputs.sources.get(document.source)?;
         Some(Text::of(source, inputs.bare_text(document).to_owned()))
     });
-    let base_name = given.assembled.spec.base_config_map.as_str();
-    let others = other_trees(inputs).filter(|tree| tree.object.name != base_name);
-    let others = others
-        .map(|tree| Text::inside(inputs, &tree.object.document, tree.written_key(), tree.text().to_owned()));
+    let base_name = given.spec.base_config_map.as_str();
+    let others = other_trees(inputs).filter(|(object, ..)| object.name != base_name);
+    let others =
+        others.map(|(object, _, tree)| Text::inside(inputs, &object.document, &tree.origin.key, tree.text));
     let alone = bare.chain(others).map(|text| (RenderedText::alone(text, version), None));
     let all = main.into_iter().chain(elsewhere).chain(alone);
     // A text that cannot be read has been reported as such.
-    let read = all.filter_map(|(written, pair)| {
-        let (configuration, _) = Configuration::at_start(written).ok()?;
-        Some(Configured { configuration, pair, objects })
-    });
-    read.collect()
+    all.filter_map(|(written, pair)| Some((Configuration::at_start(written).ok()?.0, pair))).collect()
 }
 
 /// Returns the findings about a tree, without that on the built-in configuration, which is reported where it
 /// should have been replaced.
-fn linted(configuration: &Configuration, tree: &Tree, known: &Known) -> Vec<Finding> {
+fn linted(
+    configuration: &Configuration,
+    tree: &Tree,
+    known: &Known,
+    objects: &Objects<'_>,
+    sources: &mut Vec<Source>,
+) -> Vec<SourceDiagnostic> {
     let built_in = configuration.is_built_in();
-    let mut found = lint(tree, known);
-    found.retain(|finding| !(built_in && finding.diagnostic.code == ROOT_EVERYONE));
-    found
-}
-
-fn located(answers: &Answers<'_>, finding: &Finding, shown: SourceDiagnostic) -> Found {
-    let queue = finding.queue.map(|queue| answers.tree.path(queue).to_string());
-    Found { shown, queue, acl: finding.right.map(Into::into) }
+    let findings = lint(tree, known).into_iter();
+    let findings = findings.filter(|finding| !(built_in && finding.diagnostic.code == ROOT_EVERYONE));
+    findings.map(|finding| placed(objects, sources, configuration, tree, finding)).collect()
 }
 
 /// Finds the text that a finding is about: a queues.yaml, or the file with the object that wrote it. A text
 /// that is not among the sources is added to them.
 fn placed(
-    objects: &HashMap<String, &Object>,
+    objects: &Objects<'_>,
     sources: &mut Vec<Source>,
     configuration: &Configuration,
-    finding: &Finding,
+    tree: &Tree,
+    finding: Finding,
 ) -> SourceDiagnostic {
-    let diagnostic = finding.diagnostic.clone().at(None);
-    let mut shown = SourceDiagnostic { source: None, object: None, diagnostic };
+    let queue = finding.queue.map(|queue| tree.path(queue).to_string());
+    let acl = finding.right.map(Into::into);
+    let unplaced = SourceDiagnostic::new(None, finding.diagnostic.at(None));
+    let mut shown = SourceDiagnostic { queue, acl, ..unplaced };
     match &finding.origin {
         Some(Origin::Object { kind, name, .. }) => {
             let label = format!("{kind}/{name}");
@@ -195,19 +183,22 @@ fn key_of(diagnostic: &Diagnostic) -> Option<&'static str> {
 /// Returns a finding about an admission setting that is written in a ConfigMap. Findings about single
 /// expressions are left out, because those of all keys are found together, and findings about an
 /// `AdmissionPolicy` are found with the object.
-fn of_config_map(inputs: &Inputs, pair: &Pair<'_>, (origin, risk): (Origin, Diagnostic)) -> Option<Found> {
+fn of_config_map(
+    inputs: &Inputs,
+    pair: &Pair<'_>,
+    (origin, risk): (Origin, Diagnostic),
+) -> Option<SourceDiagnostic> {
     let is_here = matches!(origin, Origin::Object { kind: "ConfigMap", .. }) && TRUST.contains(&risk.code);
     let key = key_of(&risk).filter(|_| is_here)?;
-    pair.placed(inputs, key, risk).map(Found::from)
+    pair.placed(inputs, key, risk)
 }
 
 /// Returns a finding about an expression of an admission setting, at the expression.
 fn of_setting(
     inputs: &Inputs,
     pair: &Pair<'_>,
-    objects: &HashMap<String, &Object>,
-    origin: &Origin,
-    diagnostic: Diagnostic,
+    objects: &Objects<'_>,
+    (origin, diagnostic): (Origin, Diagnostic),
 ) -> Option<SourceDiagnostic> {
     let key = key_of(&diagnostic)?;
     let Origin::Object { kind, name, .. } = origin else { return None };
@@ -225,5 +216,5 @@ fn of_settings((origin, diagnostic): (Origin, Diagnostic)) -> SourceDiagnostic {
         Origin::Object { kind, name, .. } => Some(format!("{kind}/{name}")),
         Origin::Text(_) => None,
     };
-    SourceDiagnostic { source: None, object, diagnostic: diagnostic.at(None) }
+    SourceDiagnostic { object, ..SourceDiagnostic::new(None, diagnostic.at(None)) }
 }

@@ -1,7 +1,8 @@
 //! YAML as yunikorn-core reads it (`go.yaml.in/yaml/v3`), and edits that leave every other byte alone.
 //!
-//! Three jobs: [`parse`] turns text into [`Node`]s, [`decode`] gives them the values that Go gives its
-//! structs, [`edit`] changes single scalars in the text and proves that nothing else changed.
+//! [`parse`] turns text into [`Node`]s, [`decode`] gives them the values that Go gives its structs, [`json`]
+//! those that kubectl sends, and [`edit`] changes single scalars in the text and proves that nothing else
+//! changed.
 //!
 //! A text is read as Go reads it, or it is refused: with [`SYNTAX`] or [`DECODE`] where Go refuses it, too,
 //! with [`UNSURE`] where YAML libraries differ. [`UNSURE`] is given for:
@@ -23,6 +24,7 @@
 
 pub mod decode;
 pub mod edit;
+pub mod json;
 mod read;
 #[cfg(test)]
 mod samples;
@@ -54,9 +56,13 @@ pub const DECODE: Code = Code::new(2003, "yaml-decode");
 pub const EDIT: Code = Code::new(2004, "yaml-edit");
 /// YAML libraries read the text differently, and `YuniKorn` may accept it.
 pub const UNSURE: Code = Code::new(2005, "yaml-unsure");
+/// A key stands twice in one mapping.
+pub const DUPLICATE_KEY: Code = Code::new(6005, "duplicate-key");
+/// YAML that has no JSON counterpart, so that kubectl refuses it, or JSON that cannot be read.
+pub const NOT_JSON: Code = Code::new(6006, "not-json");
 
 /// All codes of this module.
-pub const CODES: &[Code] = &[SYNTAX, TOO_LARGE, DECODE, EDIT, UNSURE];
+pub const CODES: &[Code] = &[SYNTAX, TOO_LARGE, DECODE, EDIT, UNSURE, DUPLICATE_KEY, NOT_JSON];
 
 // Text to nodes.
 

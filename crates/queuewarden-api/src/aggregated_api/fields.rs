@@ -123,16 +123,14 @@ mod tests {
 
     use super::*;
     use crate::aggregated_api::queue::{self, live_queues};
-    use crate::answer::Answers;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
 
     fn selected(text: &str) -> Vec<String> {
         let tree = tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", ""), ("root.c", "", "")]);
-        let answers = Answers { source: "here", tree: &tree };
         let selector = Selector::parse(text).unwrap();
         let live = Live::default();
-        let queues = queue::queues(&answers, &live_queues(&tree, &live)).into_iter();
+        let queues = queue::queues(&tree, &live_queues(&tree, &live)).into_iter();
         queues.filter(|queue| selector.selects(queue)).map(|queue| queue.metadata.name).collect()
     }
 

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{API_VERSION, Metadata};
-use crate::answer::Answers;
 use yunikorn::right::Right;
 use yunikorn_access::decide::Denial;
 use yunikorn_access::placement::Live;
@@ -126,32 +125,32 @@ pub fn live_queues<'a>(tree: &'a Tree, live: &'a Live) -> Vec<CurrentQueue<'a>> 
 }
 
 /// Returns these queues as they are served.
-pub fn queues(answers: &Answers<'_>, standing: &[CurrentQueue<'_>]) -> Vec<Queue> {
+pub fn queues(tree: &Tree, standing: &[CurrentQueue<'_>]) -> Vec<Queue> {
     let rights = standing.len().saturating_mul(Right::ALL.len()).max(1);
     let room = (MAX_LISTED / rights).clamp(FEW, MAX_SUBJECTS);
-    standing.iter().map(|one| queue(answers, one, room)).collect()
+    standing.iter().map(|one| queue(tree, one, room)).collect()
 }
 
 /// Returns a queue with at most so many names for each right.
-fn queue(answers: &Answers<'_>, standing: &CurrentQueue<'_>, room: usize) -> Queue {
+fn queue(tree: &Tree, standing: &CurrentQueue<'_>, room: usize) -> Queue {
     Queue {
         api_version: API_VERSION,
         kind: KIND,
         metadata: Metadata { name: standing.path.to_owned() },
         status: QueueStatus {
-            partition: answers.tree.partition().to_owned(),
+            partition: tree.partition().to_owned(),
             parent: standing.path.rsplit_once('.').map(|(parent, _)| parent.to_owned()),
             leaf: standing.leaf,
             dynamic: standing.dynamic,
-            submit: effective(answers, standing, Right::Submit, room),
-            admin: effective(answers, standing, Right::Admin, room),
+            submit: effective(tree, standing, Right::Submit, room),
+            admin: effective(tree, standing, Right::Admin, room),
         },
     }
 }
 
-fn effective(answers: &Answers<'_>, standing: &CurrentQueue<'_>, right: Right, room: usize) -> Effective {
-    let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
-    let found = who_can(answers.tree, right, answers.tree.path(standing.decides).as_str());
+fn effective(tree: &Tree, standing: &CurrentQueue<'_>, right: Right, room: usize) -> Effective {
+    let own = tree.node(standing.decides).filter(|_| !standing.dynamic);
+    let found = who_can(tree, right, tree.path(standing.decides).as_str());
     let more = found.grantees.len().saturating_sub(room);
     let mut subjects = found.grantees;
     // Beside everyone no name has an effect, and a queue far above may name everyone.
@@ -220,10 +219,9 @@ mod tests {
     #[test]
     fn a_dynamic_queue_has_what_is_above_it() {
         let tree = tree(&[("root", "", " ops"), ("root.team", "sue", "")]);
-        let answers = Answers { source: "here", tree: &tree };
         let live = live(&[("root.team.new", true, false)]);
         let standing = live_queues(&tree, &live);
-        let new = queues(&answers, &standing).pop().unwrap();
+        let new = queues(&tree, &standing).pop().unwrap();
         assert_eq!(new.metadata.name, "root.team.new");
         assert_eq!(new.status.parent.as_deref(), Some("root.team"));
         assert_eq!((new.status.submit.acl.as_str(), new.status.admin.acl.as_str()), ("", ""));
@@ -239,9 +237,8 @@ mod tests {
         let tree = tree(&[("root", &acl, "")]);
         let live = Live::default();
         let one = live_queues(&tree, &live);
-        let answers = Answers { source: "here", tree: &tree };
         let listed = |standing: &[CurrentQueue<'_>]| {
-            let submit = queues(&answers, standing).pop().unwrap().status.submit;
+            let submit = queues(&tree, standing).pop().unwrap().status.submit;
             (submit.subjects.len(), submit.more)
         };
         assert_eq!(listed(&one), (MAX_SUBJECTS, 300 - MAX_SUBJECTS));
@@ -255,8 +252,7 @@ mod tests {
         let acl = names.join(",");
         let tree = tree(&[("root", "*", ""), ("root.team", &acl, "")]);
         let live = Live::default();
-        let answers = Answers { source: "here", tree: &tree };
-        let submit = queues(&answers, &live_queues(&tree, &live)).pop().unwrap().status.submit;
+        let submit = queues(&tree, &live_queues(&tree, &live)).pop().unwrap().status.submit;
         assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 301 - MAX_SUBJECTS));
         let everyone: Vec<_> =
             submit.subjects.iter().map(|subject| subject.subject == Subject::Everyone).collect();
@@ -268,10 +264,9 @@ mod tests {
         /// group or as everyone.
         #[test]
         fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
-            let answers = Answers { source: "here", tree: &tree };
             let live = Live::default();
             let standing = live_queues(&tree, &live);
-            for (standing, queue) in standing.iter().zip(queues(&answers, &standing)) {
+            for (standing, queue) in standing.iter().zip(queues(&tree, &standing)) {
                 for (right, effective) in [(Right::Submit, &queue.status.submit), (Right::Admin, &queue.status.admin)] {
                     let listed = effective.denial.is_none() && effective.subjects.iter().any(|subject| {
                         let name = subject.subject.name().unwrap_or_default().to_owned();

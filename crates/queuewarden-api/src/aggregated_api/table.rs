@@ -142,14 +142,12 @@ fn written_in<'a>(subjects: impl Iterator<Item = &'a Grantee>) -> String {
 mod tests {
     use super::*;
     use crate::aggregated_api::queue::{self, live_queues};
-    use crate::answer::Answers;
     use yunikorn_access::placement::Live;
     use yunikorn_access::testing::tree;
 
     fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
         let tree = tree(acls);
-        let answers = Answers { source: "here", tree: &tree };
-        queue::queues(&answers, &live_queues(&tree, &Live::default()))
+        queue::queues(&tree, &live_queues(&tree, &Live::default()))
     }
 
     fn cells(table: &Value, row: usize) -> Vec<String> {

@@ -18,10 +18,9 @@ use yunikorn::application::settings::{SparkList, Written};
 use yunikorn::application::{ApplicationAcl, Dialect, OwnRules, Rules, properties};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
-use yunikorn_access::Tree;
 use yunikorn_access::application::{Request, Verb, decide};
-use yunikorn_access::decide;
 use yunikorn_access::subject::Subject;
+use yunikorn_access::{Tree, decide};
 
 /// Most names that are compared.
 const MAX_SUBJECTS: usize = 20_000;
@@ -109,13 +108,13 @@ impl Side {
     }
 
     fn allows(&self, action: Option<Verb>, who: &Subject) -> bool {
-        let (queue, identity) = (self.queue.as_str(), who.identity());
+        let (tree, queue, identity) = (&self.tree, self.queue.as_str(), &who.identity());
         match action {
             Some(verb) => {
-                let question = Request { verb, target: "", application: &self.application, queue };
-                decide(&self.tree, question, &identity).allowed()
+                let application = &self.application;
+                decide(Request { tree, identity, verb, target: "", application, queue }).allowed()
             }
-            None => decide::decide(&self.tree, Right::Submit, queue, &identity).allowed(),
+            None => decide::decide(tree, Right::Submit, queue, identity).allowed(),
         }
     }
 }

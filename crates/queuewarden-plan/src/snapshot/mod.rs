@@ -62,7 +62,7 @@ impl Snapshot {
     }
 
     /// Returns the settings of the installation, if they can be read.
-    pub(crate) fn spec(&self) -> Option<&ConfigSpec> {
+    pub fn spec(&self) -> Option<&ConfigSpec> {
         self.config.as_ref()?.spec.as_ref().ok()
     }
 

@@ -1,143 +1,126 @@
-//! Lists the clauses of each dialect, in the order of its source, and evaluates them.
+//! Evaluates the clauses of each dialect, in the order of its source.
 
 use std::iter;
 
-use super::{Clause, List, Need, Request, Step};
+use super::{ClauseKind, Need, Request, Step};
 use crate::decide;
-use crate::tree::{Located, Tree};
-use yunikorn::acl::{Acl, Match};
+use crate::tree::Located;
+use yunikorn::acl::Match;
 use yunikorn::application::settings::{
-    SPARK_ENABLE, SparkList, SparkLists, SparkRules, Written, YARN_ENABLE, YarnRules,
+    SPARK_ENABLE, SparkLists, SparkRules, Written, YARN_ENABLE, YarnRules,
 };
 use yunikorn::application::{OwnRules, Reading, Rules, YarnAcl};
-use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
-/// One question, with the tree and the identity it is about.
-#[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) request: Request<'a>,
-    pub(super) identity: &'a Identity,
-}
+/// The clauses of a requirement, and the right in a queue that the last one is about.
+type Clauses<'a> = (Vec<Step>, Option<(Right, &'a str)>);
 
-/// A clause that is not evaluated yet.
-#[derive(Clone, Copy)]
-enum Check<'a> {
-    /// The switch with this key; everybody has access where it is off.
-    Switch(&'static str, bool),
-    Owner,
-    /// An ACL in `YuniKorn`'s syntax that came with the application.
-    Own(&'a Written<Acl>),
-    Yarn(Kind, &'a Written<YarnAcl>),
-    SparkUsers(Kind, &'a Written<SparkList>),
-    SparkGroups(Kind, &'a Written<SparkList>),
-    Queue(Right, &'a str),
-    NoQueue(&'a str),
-}
-
-/// [`Clause::ClusterAdministrators`] or [`Clause::ApplicationAcl`].
-type Kind = fn(List) -> Clause;
-
-impl<'a> Context<'a> {
+impl<'a> Request<'a> {
     /// The clauses up to the first that grants access.
     pub(super) fn steps(self, need: Need) -> Vec<Step> {
-        let mut steps = Vec::new();
-        for check in self.checks(need) {
-            let step = self.evaluate(check);
-            let granted = step.granted;
-            steps.push(step);
-            if granted {
-                break;
-            }
+        let (mut steps, in_queue) = self.clauses(need);
+        match steps.iter().position(|step| step.granted) {
+            Some(granting) => steps.truncate(granting.saturating_add(1)),
+            None => steps.extend(in_queue.map(|(right, queue)| {
+                let decision = decide::explain_existing(self.tree, right, queue, self.identity);
+                let step = Step::new(ClauseKind::Queue, decision.allowed());
+                Step { right: Some(right), queue: Some(queue.to_owned()), decision: Some(decision), ..step }
+            })),
         }
         steps
     }
 
-    fn checks(self, need: Need) -> Vec<Check<'a>> {
-        let rules = &self.request.application.rules;
+    fn clauses(self, need: Need) -> Clauses<'a> {
+        let administers = Some((Right::Admin, self.queue));
+        let rules = &self.application.rules;
         match rules {
-            _ if need == Need::Impossible => Vec::new(),
+            _ if need == Need::Impossible => (Vec::new(), None),
             _ if need == Need::Target => self.target(rules),
-            Rules::YuniKorn(rules) => self.yunikorn(need, rules),
-            Rules::Yarn(Reading::Hadoop, rules) => self.hadoop(need, rules),
+            Rules::YuniKorn(rules) => (self.yunikorn(need, rules), administers),
+            // The queue's administrators come last: `ClientRMService.checkAccess` checks them when
+            // `ApplicationACLsManager` has denied. For logs it is not called.
+            Rules::Yarn(Reading::Hadoop, rules) => {
+                let acl = self.application_acl(need.pick(&rules.view, &rules.modify));
+                let steps = vec![switch(rules), self.administrators(rules), self.owner(), acl];
+                (steps, administers.filter(|_| need != Need::Logs))
+            }
             Rules::Yarn(Reading::Cloudera, rules) => self.cloudera(need, rules),
-            Rules::Spark(rules) => spark(need, rules),
+            Rules::Spark(rules) => (self.spark(need, rules), None),
         }
     }
 
     /// The clauses for the queue to move to. Nothing can be moved to a queue that does not exist, whatever
     /// the ACLs say.
-    fn target(self, rules: &'a Rules) -> Vec<Check<'a>> {
-        let queue = self.request.target;
-        if !matches!(self.tree.locate(queue), Located::Queue(_)) {
-            return vec![Check::NoQueue(queue)];
+    fn target(self, rules: &Rules) -> Clauses<'a> {
+        if !matches!(self.tree.locate(self.target), Located::Queue(_)) {
+            let queue = Some(self.target.to_owned());
+            return (vec![Step { queue, ..Step::new(ClauseKind::NoQueue, false) }], None);
         }
-        let submits = Check::Queue(Right::Submit, queue);
+        let submits = Some((Right::Submit, self.target));
         match rules {
-            Rules::YuniKorn(_) => vec![submits],
+            Rules::YuniKorn(_) => (Vec::new(), submits),
             // Administrators of the cluster may not submit because of that (`accessToTargetQueueAllowed`).
-            Rules::Yarn(Reading::Hadoop, rules) => vec![switch(rules), submits],
-            Rules::Yarn(Reading::Cloudera, rules) => vec![switch(rules), administrators(rules), submits],
-            Rules::Spark(_) => Vec::new(),
+            Rules::Yarn(Reading::Hadoop, rules) => (vec![switch(rules)], submits),
+            Rules::Yarn(Reading::Cloudera, rules) => {
+                (vec![switch(rules), self.administrators(rules)], submits)
+            }
+            Rules::Spark(_) => (Vec::new(), None),
         }
     }
 
     /// `YuniKorn`'s clauses. ACLs that the application does not set are skipped.
-    fn yunikorn(self, need: Need, rules: &'a OwnRules) -> Vec<Check<'a>> {
+    fn yunikorn(self, need: Need, rules: &OwnRules) -> Vec<Step> {
         let acl = need.pick(&rules.view, &rules.modify);
+        let matched = acl.value.matched(&self.identity.user, &self.identity.groups);
+        let own = acl.set.then(|| listed(acl, ClauseKind::ApplicationAcl, matched));
         let spark = rules.spark.as_ref();
         let spark = spark.map(|spark| [&spark.admin, need.pick(&spark.view, &spark.modify)]);
-        let own = acl.set.then_some(Check::Own(acl));
-        let spark = spark.into_iter().flatten().flat_map(|lists| both(lists, Clause::ApplicationAcl));
-        iter::once(Check::Owner).chain(own).chain(spark).chain([self.administers()]).collect()
-    }
-
-    /// Hadoop's clauses. The queue's administrators come last: `ClientRMService.checkAccess` checks them when
-    /// `ApplicationACLsManager` has denied. For logs it is not called.
-    fn hadoop(self, need: Need, rules: &'a YarnRules) -> Vec<Check<'a>> {
-        let acl = application_acl(need.pick(&rules.view, &rules.modify));
-        let mut checks = vec![switch(rules), administrators(rules), Check::Owner, acl];
-        checks.extend((need != Need::Logs).then_some(self.administers()));
-        checks
+        let spark =
+            spark.into_iter().flatten().flat_map(|lists| self.both(lists, ClauseKind::ApplicationAcl));
+        iter::once(self.owner()).chain(own).chain(spark).collect()
     }
 
     /// The handbook's clauses. An administrator of the cluster counts as administrator of every queue; a user
     /// who may modify may view.
-    fn cloudera(self, need: Need, rules: &'a YarnRules) -> Vec<Check<'a>> {
-        let (view, modify) = (application_acl(&rules.view), application_acl(&rules.modify));
-        let others = match need {
-            Need::Source => vec![Check::Queue(Right::Submit, self.request.queue)],
-            Need::Modify => vec![Check::Owner, modify, self.administers()],
-            _ => vec![Check::Owner, view, modify, self.administers()],
-        };
-        [switch(rules), administrators(rules)].into_iter().chain(others).collect()
-    }
-
-    fn administers(self) -> Check<'a> {
-        Check::Queue(Right::Admin, self.request.queue)
-    }
-
-    fn evaluate(self, check: Check<'_>) -> Step {
-        let Identity { user, groups } = self.identity;
-        match check {
-            Check::Switch(key, enabled) => Step { clause: Clause::Switch(key), granted: !enabled },
-            // An application without an owner is owned by nobody.
-            Check::Owner => {
-                let owner = self.request.application.owner.clone();
-                let granted = !owner.is_empty() && owner == *user;
-                Step { clause: Clause::Owner(owner), granted }
-            }
-            Check::Own(acl) => listed(acl, Clause::ApplicationAcl, acl.value.matched(user, groups)),
-            Check::Yarn(kind, acl) => listed(acl, kind, acl.value.matched(self.identity)),
-            Check::SparkUsers(kind, list) => listed(list, kind, list.value.user(user)),
-            Check::SparkGroups(kind, list) => listed(list, kind, list.value.group(groups)),
-            Check::Queue(right, queue) => {
-                let decision = decide::explain_existing(self.tree, right, queue, self.identity);
-                Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
-            }
-            Check::NoQueue(queue) => Step { clause: Clause::NoQueue(queue.to_owned()), granted: false },
+    fn cloudera(self, need: Need, rules: &YarnRules) -> Clauses<'a> {
+        let mut steps = vec![switch(rules), self.administrators(rules)];
+        if need == Need::Source {
+            return (steps, Some((Right::Submit, self.queue)));
         }
+        steps.push(self.owner());
+        steps.extend((need != Need::Modify).then(|| self.application_acl(&rules.view)));
+        steps.push(self.application_acl(&rules.modify));
+        (steps, Some((Right::Admin, self.queue)))
+    }
+
+    fn spark(self, need: Need, rules: &SparkRules) -> Vec<Step> {
+        let lists = need.pick(&rules.view, &rules.modify);
+        iter::once(Step::switch(SPARK_ENABLE, rules.enabled))
+            .chain(self.both(&rules.admin, ClauseKind::ClusterAdministrators))
+            .chain([self.owner()])
+            .chain(self.both(lists, ClauseKind::ApplicationAcl))
+            .collect()
+    }
+
+    /// An application without an owner is owned by nobody.
+    fn owner(self) -> Step {
+        let owner = &self.application.owner;
+        Step::new(ClauseKind::Owner, !owner.is_empty() && *owner == self.identity.user)
+    }
+
+    fn administrators(self, rules: &YarnRules) -> Step {
+        listed(&rules.admin, ClauseKind::ClusterAdministrators, rules.admin.value.matched(self.identity))
+    }
+
+    fn application_acl(self, acl: &Written<YarnAcl>) -> Step {
+        listed(acl, ClauseKind::ApplicationAcl, acl.value.matched(self.identity))
+    }
+
+    fn both(self, SparkLists { users, groups }: &SparkLists, kind: ClauseKind) -> [Step; 2] {
+        [
+            listed(users, kind, users.value.user(&self.identity.user)),
+            listed(groups, kind, groups.value.group(&self.identity.groups)),
+        ]
     }
 }
 
@@ -148,33 +131,39 @@ impl Need {
     }
 }
 
-fn spark(need: Need, rules: &SparkRules) -> Vec<Check<'_>> {
-    let lists = need.pick(&rules.view, &rules.modify);
-    iter::once(Check::Switch(SPARK_ENABLE, rules.enabled))
-        .chain(both(&rules.admin, Clause::ClusterAdministrators))
-        .chain([Check::Owner])
-        .chain(both(lists, Clause::ApplicationAcl))
-        .collect()
+impl Step {
+    fn new(clause: ClauseKind, granted: bool) -> Self {
+        Self {
+            clause,
+            granted,
+            setting: None,
+            text: None,
+            set: None,
+            entry: None,
+            right: None,
+            queue: None,
+            decision: None,
+        }
+    }
+
+    /// The switch of all ACLs: grants everybody access where it is off.
+    fn switch(key: &'static str, enabled: bool) -> Self {
+        let text = Some(enabled.to_string());
+        Self { setting: Some(key), text, ..Self::new(ClauseKind::Switch, !enabled) }
+    }
 }
 
-fn both(lists: &SparkLists, kind: Kind) -> [Check<'_>; 2] {
-    [Check::SparkUsers(kind, &lists.users), Check::SparkGroups(kind, &lists.groups)]
+fn switch(rules: &YarnRules) -> Step {
+    Step::switch(YARN_ENABLE, rules.enabled)
 }
 
-fn switch(rules: &YarnRules) -> Check<'_> {
-    Check::Switch(YARN_ENABLE, rules.enabled)
-}
-
-fn administrators(rules: &YarnRules) -> Check<'_> {
-    Check::Yarn(Clause::ClusterAdministrators, &rules.admin)
-}
-
-fn application_acl(acl: &Written<YarnAcl>) -> Check<'_> {
-    Check::Yarn(Clause::ApplicationAcl, acl)
-}
-
-fn listed<T>(written: &Written<T>, kind: Kind, entry: Option<Match<'_>>) -> Step {
-    let (text, entry) = (written.text.clone(), entry.map(Into::into));
-    let granted = entry.is_some();
-    Step { clause: kind(List { key: written.key, text, set: written.set, entry }), granted }
+/// A list, and the entry in it that grants access.
+fn listed<T>(written: &Written<T>, kind: ClauseKind, entry: Option<Match<'_>>) -> Step {
+    Step {
+        setting: Some(written.key),
+        text: Some(written.text.clone()),
+        set: Some(written.set),
+        entry: entry.map(Into::into),
+        ..Step::new(kind, entry.is_some())
+    }
 }

@@ -15,21 +15,19 @@
 
 mod clauses;
 mod remedies;
-mod sentence;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use clauses::Context;
-pub use remedies::remedies;
-pub use sentence::sentence;
+pub use remedies::{Remedy, RemedyKind, remedies};
 
-use super::change::Change;
 use super::decide;
 use super::subject::Subject;
 use super::tree::Tree;
+use go_compat::diag::quoted;
 use yunikorn::application::{ApplicationAcl, Dialect};
 use yunikorn::identity::Identity;
+use yunikorn::right::Right;
 
 /// Action on an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
@@ -66,9 +64,13 @@ impl Verb {
     }
 }
 
-/// An application in a queue, and an action on it.
+/// A question: may this user perform this action on an application in a queue?
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
+    /// The queues.
+    pub tree: &'a Tree,
+    /// The user.
+    pub identity: &'a Identity,
     /// The action.
     pub verb: Verb,
     /// The queue to move it to; empty for other verbs.
@@ -86,17 +88,23 @@ pub struct Decision {
     pub dialect: Dialect,
     /// The user whose access was decided.
     pub identity: Identity,
+    /// The owner of the application.
+    pub owner: String,
     /// The requirements, in the order of their evaluation: a yes needs all of them. Those after the first
     /// that is not met were not evaluated.
     pub requirements: Vec<Requirement>,
 }
 
-/// A requirement of a verb; any of its clauses is enough.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A requirement; any of its clauses is enough.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RequirementAnswer")]
 pub struct Requirement {
-    /// The need that the clauses can meet.
+    /// The kind of requirement.
     pub need: Need,
-    /// The clauses that were evaluated, in order; the last one grants access if any does.
+    /// True if a clause grants it.
+    pub met: bool,
+    /// The clauses that were evaluated, in order; if one grants, it is the last.
+    #[serde(rename = "clauses")]
     pub steps: Vec<Step>,
 }
 
@@ -120,87 +128,67 @@ pub enum Need {
 }
 
 /// A clause that was evaluated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ClauseAnswer")]
 pub struct Step {
-    /// The clause with its findings.
-    pub clause: Clause,
-    /// True if it grants access.
+    /// The kind of clause.
+    pub clause: ClauseKind,
+    /// True if the clause grants access.
     pub granted: bool,
-}
-
-/// A clause of a dialect, with its findings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Clause {
-    /// The setting with this key, the switch of all ACLs: grants everybody access where it is off.
-    Switch(&'static str),
-    /// A list of those who administer the cluster.
-    ClusterAdministrators(List),
-    /// The application's owner, by name.
-    Owner(String),
-    /// A list that came with the application.
-    ApplicationAcl(List),
-    /// A right in a queue.
-    Queue(decide::Decision),
-    /// A required queue that does not exist, as written in the question.
-    NoQueue(String),
-}
-
-/// A setting that names users or groups.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct List {
-    /// The key of the setting.
-    pub key: &'static str,
-    /// The text as written, or the default.
-    pub text: String,
-    /// True if it is written.
-    pub set: bool,
-    /// The entry that grants access; `None` when none does.
-    pub entry: Option<Subject>,
-}
-
-/// Changes that together would allow the action.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "RemedyAnswer")]
-pub struct Remedy {
-    /// The kind of change.
-    pub kind: RemedyKind,
-    /// The setting that an entry is missing in; null for other kinds.
+    /// The setting that it reads; null when there is none.
     pub setting: Option<&'static str>,
-    /// The changes in one sentence.
-    pub words: String,
-    /// The changes.
-    #[serde(skip)]
-    pub changes: Vec<Change>,
+    /// The setting's value or default, and for a switch the value as it is read; null when there is none.
+    pub text: Option<String>,
+    /// True if the list is set; null when there is none.
+    pub set: Option<bool>,
+    /// The entry that grants access; null when none does, and when something else than an entry does.
+    pub entry: Option<Subject>,
+    /// The right in a queue that is needed; null for other clauses.
+    pub right: Option<Right>,
+    /// The queue; null for other clauses.
+    pub queue: Option<String>,
+    /// Each of the queues' ACLs that was evaluated; empty for other clauses.
+    #[serde(rename = "trace", serialize_with = "trace")]
+    #[schemars(with = "Vec<decide::Step>")]
+    pub decision: Option<decide::Decision>,
 }
 
-/// Kind of change.
-// In the order of their size: one application, one queue, everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub enum RemedyKind {
-    /// An entry in a list that comes with the application when it is submitted.
+#[expect(clippy::ref_option, reason = "serde hands a reference over")]
+fn trace<S: Serializer>(decision: &Option<decide::Decision>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(decision.iter().flat_map(|decision| &decision.steps))
+}
+
+/// Kind of clause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum ClauseKind {
+    /// The switch of all ACLs; if it is off, everybody has access.
+    Switch,
+    /// The list of cluster administrators.
+    ClusterAdministrators,
+    /// The owner of the application.
+    Owner,
+    /// A list that came with the application.
     ApplicationAcl,
     /// A right in a queue.
     Queue,
-    /// A queue that does not exist.
-    CreateQueue,
-    /// An entry in the list of cluster administrators.
-    ClusterAdministrators,
+    /// A queue that is required and does not exist.
+    NoQueue,
 }
 
 /// Decides a question, with the trace.
-pub fn decide(tree: &Tree, question: Request<'_>, identity: &Identity) -> Decision {
-    let dialect = question.application.dialect();
-    let context = Context { tree, request: question, identity };
+pub fn decide(request: Request<'_>) -> Decision {
+    let ApplicationAcl { owner, .. } = request.application;
+    let dialect = request.application.dialect();
     let mut requirements = Vec::new();
-    for need in needs(dialect, question.verb) {
-        let requirement = Requirement { need: *need, steps: context.steps(*need) };
-        let met = requirement.met();
-        requirements.push(requirement);
+    for need in needs(dialect, request.verb) {
+        let steps = request.steps(*need);
+        let met = steps.last().is_some_and(|step| step.granted);
+        requirements.push(Requirement { need: *need, met, steps });
         if !met {
             break;
         }
     }
-    Decision { dialect, identity: identity.clone(), requirements }
+    Decision { dialect, identity: request.identity.clone(), owner: owner.clone(), requirements }
 }
 
 /// The needs of a verb in a dialect. In Spark a kill happens on a page that must be viewed; by the handbook,
@@ -220,12 +208,12 @@ fn needs(dialect: Dialect, verb: Verb) -> &'static [Need] {
 impl Decision {
     /// Returns whether access is granted.
     pub fn allowed(&self) -> bool {
-        self.requirements.iter().all(Requirement::met)
+        self.unmet().is_none()
     }
 
     /// The requirement that is not met; those after it were not evaluated.
     pub fn unmet(&self) -> Option<&Requirement> {
-        self.requirements.iter().find(|requirement| !requirement.met())
+        self.requirements.iter().find(|requirement| !requirement.met)
     }
 
     /// The clause that decided, in one word of a few: the one that grants access, or the reason why none
@@ -238,31 +226,91 @@ impl Decision {
     }
 }
 
-impl Requirement {
-    /// Returns whether a clause grants access.
-    pub fn met(&self) -> bool {
-        self.granted_by().is_some()
-    }
-
-    /// The clause that grants access.
-    pub fn granted_by(&self) -> Option<&Step> {
-        self.steps.last().filter(|step| step.granted)
-    }
-}
-
 impl Step {
     /// The metrics label of the clause. Lists that do not name the user all have the same one.
     fn label(&self) -> &'static str {
-        match &self.clause {
-            Clause::Queue(decision) => decision.clause(),
-            Clause::NoQueue(_) => "no_queue",
+        match self.clause {
+            ClauseKind::Queue => self.decision.as_ref().map_or("acl", decide::Decision::clause),
+            ClauseKind::NoQueue => "no_queue",
             _ if !self.granted => "acl",
-            Clause::Switch(_) => "switch",
-            Clause::ClusterAdministrators(_) => "cluster_administrators",
-            Clause::Owner(_) => "owner",
-            Clause::ApplicationAcl(_) => "application_acl",
+            ClauseKind::Switch => "switch",
+            ClauseKind::ClusterAdministrators => "cluster_administrators",
+            ClauseKind::Owner => "owner",
+            ClauseKind::ApplicationAcl => "application_acl",
         }
     }
+
+    /// The setting that it reads, if that is a list of users and groups.
+    fn list(&self) -> Option<&'static str> {
+        self.setting.filter(|_| self.clause != ClauseKind::Switch)
+    }
+}
+
+/// Returns the decision in one sentence: the clauses that grant access, or all those that do not; the
+/// application is `it`. The tree must be the one of the decision.
+pub fn sentence(tree: &Tree, decision: &Decision) -> String {
+    let clause = |step: &Step| clause(tree, decision, step);
+    match decision.unmet() {
+        None => {
+            let by = decision.requirements.iter().filter_map(|requirement| requirement.steps.last());
+            joined(by.filter_map(clause))
+        }
+        Some(unmet) if unmet.need == Need::Impossible => {
+            format!("{} moves no application from queue to queue", decision.dialect)
+        }
+        Some(unmet) => {
+            let others = unmet.steps.iter().filter(|step| step.list().is_none());
+            let why = joined(others.filter_map(clause).chain(unnamed(&unmet.steps)));
+            format!("user {} may not {}: {why}", decision.identity.user, unmet.need.words())
+        }
+    }
+}
+
+impl Need {
+    fn words(self) -> &'static str {
+        match self {
+            Self::View => "view it",
+            Self::Logs => "read its logs",
+            Self::Modify => "modify it",
+            Self::Source => "take it from its queue",
+            Self::Target => "put it into the other queue",
+            Self::Impossible => "move it",
+        }
+    }
+}
+
+/// Describes a clause. ACLs that are switched on are no reason for anything, so they are left out.
+fn clause(tree: &Tree, decision: &Decision, step: &Step) -> Option<String> {
+    match step.clause {
+        ClauseKind::Switch => {
+            let key = step.setting.filter(|_| step.granted)?;
+            Some(format!("{key} is off, so that everybody may do everything"))
+        }
+        ClauseKind::Owner => Some(format!("{} owns it", decision.owner)),
+        ClauseKind::ClusterAdministrators | ClauseKind::ApplicationAcl => {
+            Some(format!("{} names {}", step.setting?, step.entry.as_ref()?))
+        }
+        ClauseKind::Queue => step.decision.as_ref().map(|decision| crate::sentence(tree, decision)),
+        ClauseKind::NoQueue => Some(format!("there is no queue {}", quoted(step.queue.as_ref()?))),
+    }
+}
+
+/// The settings that do not name the user, in one phrase.
+fn unnamed(steps: &[Step]) -> Option<String> {
+    let keys: Vec<&str> = steps.iter().filter_map(Step::list).collect();
+    match keys.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} names neither the user nor a group")),
+        [one, two] => Some(format!("neither {one} nor {two} names the user or a group")),
+        more => Some(format!("none of {} names the user or a group", more.join(", "))),
+    }
+}
+
+/// Joins the parts and drops repeated ones.
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    let mut parts: Vec<String> = parts.collect();
+    parts.dedup();
+    parts.join("; ")
 }
 
 #[cfg(test)]

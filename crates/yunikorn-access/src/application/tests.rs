@@ -72,22 +72,24 @@ fn ask(
     queue: &str,
     who: &str,
 ) -> Decision {
-    decide(tree, Request { verb, target, application, queue }, &person(who))
+    decide(Request { tree, identity: &person(who), verb, target, application, queue })
 }
 
 /// The clause that grants access, or the unmet need: short, for tables.
 fn why(decision: &Decision) -> String {
-    match (decision.unmet(), decision.requirements.last().and_then(Requirement::granted_by)) {
+    match (decision.unmet(), decision.requirements.last().and_then(|last| last.steps.last())) {
         (Some(unmet), _) => format!("no: {:?}", unmet.need),
-        (None, Some(step)) => match &step.clause {
-            Clause::Switch(key) => format!("{key} is off"),
-            Clause::Owner(_) => "owner".to_owned(),
-            Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => list.key.to_owned(),
-            Clause::Queue(decision) => {
-                let step = decision.granted_by().expect("granted");
+        (None, Some(step)) => match step.clause {
+            ClauseKind::Switch => format!("{} is off", step.setting.expect("a key")),
+            ClauseKind::Owner => "owner".to_owned(),
+            ClauseKind::ClusterAdministrators | ClauseKind::ApplicationAcl => {
+                step.setting.expect("a key").to_owned()
+            }
+            ClauseKind::Queue => {
+                let step = step.decision.as_ref().and_then(decide::Decision::granted_by).expect("granted");
                 format!("{} of {}", step.acl.key(), step.queue)
             }
-            Clause::NoQueue(_) => "a queue that is not".to_owned(),
+            ClauseKind::NoQueue => "a queue that is not".to_owned(),
         },
         (None, None) => "nothing needed".to_owned(),
     }
@@ -260,12 +262,14 @@ fn nobody_owns_what_has_no_owner() {
 fn a_denial_tells_what_would_help_the_smallest_change_first() {
     let remedies = |dialect, settings: &[_], verb: (Verb, &str), who| -> Vec<String> {
         let application = application(dialect, settings);
-        let question = Request { verb: verb.0, target: verb.1, application: &application, queue: BETA };
-        super::remedies(tree(), question, &person(who)).into_iter().map(|remedy| remedy.words).collect()
+        let (identity, (verb, target)) = (&person(who), verb);
+        let request =
+            Request { tree: tree(), identity, verb, target, application: &application, queue: BETA };
+        super::remedies(request).into_iter().map(|remedy| remedy.words).collect()
     };
     let in_queue = |right, queue| -> Vec<String> {
         let decision = decide::explain(tree(), right, queue, &person("ann"));
-        crate::remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
+        crate::remedy::remedies(tree(), &decision).map(|remedy| remedy.message).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], KILL, "ann");
     let first =
@@ -396,12 +400,14 @@ proptest! {
             let decision = ask(tree(), &application, verb, BETA, &who);
             for requirement in &decision.requirements {
                 let granted = requirement.steps.iter().filter(|step| step.granted).count();
-                prop_assert_eq!(granted, usize::from(requirement.met()));
+                prop_assert_eq!(granted, usize::from(requirement.met));
             }
             let last = decision.requirements.last().expect("something is needed");
-            prop_assert_eq!(decision.allowed(), last.met());
-            let question = Request { verb: verb.0, target: verb.1, application: &application, queue: BETA };
-            let remedies = super::remedies(tree(), question, &person(&who));
+            prop_assert_eq!(decision.allowed(), last.met);
+            let (identity, (verb, target)) = (&person(&who), verb);
+            let request =
+                Request { tree: tree(), identity, verb, target, application: &application, queue: BETA };
+            let remedies = super::remedies(request);
             prop_assert!(!decision.allowed() || remedies.is_empty());
         }
     }

@@ -326,16 +326,16 @@ fn every_remedy_of_an_access_question_helps() {
         if decision.allowed() {
             return None;
         }
-        let remedies = remedies(&tree, &decision);
+        let remedies: Vec<_> = remedies(&tree, &decision).collect();
         for remedy in &remedies {
-            let changes = [remedy.change()];
+            let changes = [remedy.change.clone()];
             check_changes(&changes, identity);
-            check_words(&remedy.to_string(), &identity.user);
+            check_words(&remedy.message, &identity.user);
             let case = Case::new(Cow::Borrowed(&tree), identity, queue).after(&changes).expect("possible");
             let after = read(&text_of_tree(&case.tree));
             assert!(
                 decide(&after, *right, &case.queue, &case.identity).allowed(),
-                "{text}\n{decision:?}\n{remedy}"
+                "{text}\n{decision:?}\n{remedy:?}"
             );
         }
         Some(remedies.len())
@@ -458,11 +458,11 @@ fn every_remedy_of_an_application_helps() {
         let settings = admin.into_iter().chain(settings.iter().copied()).chain(on);
         let acl = ApplicationAcl { owner: "otto".to_owned(), rules: Rules::read(*dialect, settings).0 };
         let target = if *verb == Verb::Move { target.as_str() } else { "" };
-        let question = Request { verb: *verb, target, application: &acl, queue };
-        if application::decide(&tree, question, identity).allowed() {
+        let question = Request { tree: &tree, identity, verb: *verb, target, application: &acl, queue };
+        if application::decide(question).allowed() {
             return None;
         }
-        let remedies = application::remedies(&tree, question, identity);
+        let remedies = application::remedies(question);
         for remedy in &remedies {
             check_changes(&remedy.changes, identity);
             check_words(&remedy.words, &identity.user);
@@ -471,11 +471,9 @@ fn every_remedy_of_an_application_helps() {
             let case = case.after(&remedy.changes).expect("possible");
             let changed = read(&text_of_tree(&case.tree));
             let application = case.application.as_ref().expect("one");
-            let question = Request { application, target: &case.queue, ..question };
-            assert!(
-                application::decide(&changed, question, &case.identity).allowed(),
-                "{text}\n{question:?}\n{remedy:?}"
-            );
+            let (tree, identity) = (&changed, &case.identity);
+            let question = Request { tree, identity, application, target: &case.queue, ..question };
+            assert!(application::decide(question).allowed(), "{text}\n{question:?}\n{remedy:?}");
         }
         Some(remedies.len())
     });

@@ -3,25 +3,25 @@
 //! The order of the steps is `YuniKorn`'s: at each queue the submit ACL, then the admin ACL, then the same at
 //! the queue above (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core
 //! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no queue can remove what one above it
-//! grants.
+//! grants. So a right ends with the last of the grants that give it.
+//!
+//! Many users who are denied find their name in the ACL: it is spelled in another case, it is in the list of
+//! groups, or `YuniKorn` drops it in silence. These are the near misses of a step.
 
-mod near_miss;
 mod sentence;
-mod until;
 
-pub use near_miss::NearMiss;
-pub(crate) use near_miss::in_another_case;
-use near_miss::near_misses;
 pub use sentence::sentence;
 pub(crate) use sentence::{below_leaf, visible, yes};
-pub use until::{in_words, until};
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::reach::checked;
 use super::subject::Subject;
-use super::tree::{GrantingEntry, Located, Origin, QueueId, Tree};
+use super::tree::{GrantingEntry, Located, Origin, QueueId, Tree, latest};
+use go_compat::diag::quoted;
+use yunikorn::acl::{self, Names, group_name_ok, user_name_ok};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{AclKey, Right};
@@ -187,6 +187,88 @@ fn steps(
     steps
 }
 
+/// Returns the end of a right: the latest end of all entries that grant it to the user, to a group of the
+/// user or to everyone. `None` if one of them has no end, and if nothing grants it.
+pub fn until(tree: &Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Timestamp> {
+    let acls =
+        checked(tree, right, id).flat_map(|(_, node)| right.acls().iter().map(|acl| node.grants(*acl)));
+    // Beside a wildcard the names are not in force, but they are again once it has ended.
+    let parts = acls.flat_map(|grants| &grants.parts);
+    let identity = tree.presented(identity);
+    let granting = parts.filter(|(_, part)| part.allows(&identity.user, &identity.groups));
+    latest(granting.map(|(origin, _)| origin.until()))
+}
+
+/// Returns a moment to the second, as in `2026-12-01T18:00:00Z`: Kubernetes keeps no fractions.
+pub fn in_words(at: Timestamp) -> String {
+    Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
+}
+
+/// A name in an ACL that nearly matches the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "NearMissAnswer")]
+pub struct NearMiss {
+    /// The kind of near miss.
+    pub kind: NearMissKind,
+    /// The same, as a sentence for people.
+    pub message: String,
+}
+
+/// The way in which an ACL seems to name someone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum NearMissKind {
+    /// It names the user in another case.
+    UserCase,
+    /// It names one of the groups in another case.
+    GroupCase,
+    /// The user's name is among the groups.
+    UserAmongGroups,
+    /// A group of the user is among the users.
+    GroupAmongUsers,
+    /// The name is in the text, but `YuniKorn` drops it.
+    Dropped,
+}
+
+/// The name in a list that differs from this one at most in case.
+pub(crate) fn in_another_case<'n>(listed: &'n Names, name: &str) -> Option<&'n str> {
+    listed.iter().find(|listed| listed.eq_ignore_ascii_case(name))
+}
+
+/// Returns the names in an ACL that grants nothing and nearly match the identity.
+fn near_misses(text: &str, identity: &Identity) -> Vec<NearMiss> {
+    let acl = acl::parse(text).unwrap_or_default();
+    let Identity { user, groups } = identity;
+    let mut found = Vec::new();
+    let mut tell = |kind, message| found.push(NearMiss { kind, message });
+    if let Some(listed) = in_another_case(acl.users(), user) {
+        tell(NearMissKind::UserCase, format!("it names the user {}; case matters", quoted(listed)));
+    }
+    for given in groups {
+        if let Some(listed) = in_another_case(acl.groups(), given) {
+            let (listed, given) = (quoted(listed), quoted(given));
+            let message = format!("it names the group {listed}, not {given}; case matters");
+            tell(NearMissKind::GroupCase, message);
+        }
+        if given != user && acl.users().contains(given) {
+            let message = format!("{} is named as a user, not as a group behind the space", quoted(given));
+            tell(NearMissKind::GroupAmongUsers, message);
+        }
+    }
+    if acl.groups().contains(user) {
+        let message = format!("{} is named as a group, behind the space, not as a user", quoted(user));
+        tell(NearMissKind::UserAmongGroups, message);
+    }
+    let (users, groups_written) = text.split_once(' ').unwrap_or((text, ""));
+    let is_in = |list: &str, name: &str| !name.is_empty() && list.split(',').any(|listed| listed == name);
+    let user = Some(user).filter(|user| !user_name_ok(user) && is_in(users, user));
+    let groups = groups.iter().filter(|group| !group_name_ok(group) && is_in(groups_written, group));
+    for name in user.into_iter().chain(groups) {
+        let message = format!("{} stands in the text, but YuniKorn drops names of this form", quoted(name));
+        tell(NearMissKind::Dropped, message);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,5 +375,130 @@ partitions:
         };
         assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);
         assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(TextLocation { span: Some(_), .. })]));
+    }
+}
+
+#[cfg(test)]
+mod until_tests {
+    use super::*;
+    use crate::testing::tree;
+    use crate::tree::Origin;
+    use crate::who_can::who_can;
+    use yunikorn::queue::QueuePath;
+
+    #[test]
+    fn a_right_ends_with_the_last_grant_of_it() {
+        let end =
+            |day: i8| jiff::civil::date(2026, 11, day).to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
+        let mut tree = tree(&[
+            ("root", "", "kim,boss"),
+            ("root.a", "ann,bob,cid,kim devs", ""),
+            ("root.a.b", "*", "ann"),
+            ("root.@recovery@", "", ""),
+        ]);
+        for (name, queue, right, acl, until) in [
+            ("friday", "root.a", Right::Submit, "ann,bob,kim devs", Some(end(27))),
+            ("saturday", "root.a", Right::Submit, "bob", Some(end(28))),
+            ("open", "root.a.b", Right::Submit, "*", Some(end(26))),
+            ("staying", "root.a.b", Right::Submit, "eve", None),
+            ("sunday", "root.a.b", Right::Admin, "ann", Some(end(29))),
+        ] {
+            let object = Origin::Object { kind: "QueueAcl", name: name.to_owned(), until };
+            tree.attribute(&QueuePath::parse(queue).unwrap(), right, object, &acl::parse(acl).unwrap());
+        }
+        let (submit, admin) = (Right::Submit, Right::Admin);
+        for (right, queue, user, groups, expected) in [
+            (submit, "root.a", "ann", vec![], Some(end(27))),
+            // Two objects grant it.
+            (submit, "root.a", "bob", vec![], Some(end(28))),
+            // The text grants it.
+            (submit, "root.a", "cid", vec![], None),
+            // The right to administer at the root has no end.
+            (submit, "root.a", "kim", vec![], None),
+            (submit, "root.a", "zoe", vec!["devs"], Some(end(27))),
+            (submit, "root.a", "bob", vec!["devs"], Some(end(28))),
+            (submit, "root.a", "cid", vec!["devs"], None),
+            // Nothing grants it.
+            (submit, "root.a", "zoe", vec![], None),
+            // By everyone alone, and by everyone and an earlier, a later and an endless grant.
+            (submit, "root.a.b", "zoe", vec![], Some(end(26))),
+            (submit, "root.a.b", "zoe", vec!["devs"], Some(end(27))),
+            (submit, "root.a.b", "ann", vec![], Some(end(29))),
+            (submit, "root.a.b", "eve", vec![], None),
+            (admin, "root.a.b", "ann", vec![], Some(end(29))),
+            (admin, "root.a.b", "boss", vec![], None),
+            (submit, "root.@recovery@", "kim", vec![], None),
+        ] {
+            let identity =
+                Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
+            let id = tree.find(&QueuePath::parse(queue).unwrap()).unwrap();
+            assert_eq!(until(&tree, right, id, &identity), expected, "{right:?} {queue} {user} {groups:?}");
+        }
+        for (id, node) in tree.queues() {
+            for right in Right::ALL {
+                for grantee in who_can(&tree, right, node.path.as_str()).grantees {
+                    let identity = grantee.subject.identity();
+                    assert_eq!(grantee.until, until(&tree, right, id, &identity), "{node:?} {grantee:?}");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod near_miss_tests {
+    use super::*;
+    use crate::decide::explain;
+    use crate::testing::tree;
+    use yunikorn::right::Right;
+
+    fn person(user: &str, groups: &[&str]) -> Identity {
+        Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+    }
+
+    #[test]
+    fn what_nearly_matched_is_reported() {
+        let cases: [(&str, Identity, &[&str]); 11] = [
+            ("Sue", person("sue", &[]), &["it names the user `Sue`; case matters"]),
+            (" Devs", person("sue", &["devs"]), &["it names the group `Devs`, not `devs`; case matters"]),
+            (
+                " sue",
+                person("sue", &["devs"]),
+                &["`sue` is named as a group, behind the space, not as a user"],
+            ),
+            (
+                "devs",
+                person("sue", &["devs"]),
+                &["`devs` is named as a user, not as a group behind the space"],
+            ),
+            (
+                "sue:x",
+                person("sue:x", &["devs"]),
+                &["`sue:x` stands in the text, but YuniKorn drops names of this form"],
+            ),
+            (
+                "a team.a",
+                person("sue", &["team.a"]),
+                &["`team.a` stands in the text, but YuniKorn drops names of this form"],
+            ),
+            ("bob ops", person("sue", &["devs"]), &[]),
+            // The step grants access.
+            ("Sue devs", person("sue", &["devs"]), &[]),
+            // Names that would be dropped, but are not in the ACL.
+            ("bob", person("sue:x", &["team.a"]), &[]),
+            ("bob", person("sue", &[""]), &[]),
+            (" devs", person("", &["ops"]), &[]),
+        ];
+        for (acl, identity, expected) in cases {
+            let tree = tree(&[("root", acl, "")]);
+            let decision = explain(&tree, Right::Submit, "root", &identity);
+            let reported: Vec<String> = decision
+                .steps
+                .iter()
+                .flat_map(|step| &step.near_misses)
+                .map(|miss| miss.message.clone())
+                .collect();
+            assert_eq!(reported, expected, "{acl}");
+        }
     }
 }

@@ -38,13 +38,11 @@ pub use shape::{Extent, Shape};
 
 use periods::{Span, Spans};
 
-use super::decide::decide;
-use super::decide::until;
+use super::decide::{decide, until};
 use super::queue_set::{QueueSet, reach};
 use super::reach::GrantedBy;
 use super::subject::Subject;
-use super::tree::GrantingEntry;
-use super::tree::{Node, Tree};
+use super::tree::{GrantingEntry, Node, Tree};
 use yunikorn::acl::{Acl, Match};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;

@@ -1,6 +1,7 @@
 //! The differences between whole configurations, partition by partition.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -79,58 +80,42 @@ pub fn between(old: &[Tree], new: &[Tree]) -> Vec<PartitionDiff> {
 
 /// As [`between`], now and at all later times, for all subjects or for one user.
 pub fn between_for(old: Timeline<'_>, new: Timeline<'_>, who: Option<&Identity>) -> Vec<PartitionDiff> {
-    let later: BTreeSet<Timestamp> = old.later.iter().chain(new.later).map(|(from, _)| *from).collect();
-    let of_new = new.now.iter().map(|new_now| {
-        let name = new_now.partition();
-        let Some(old_now) = old.partition(name, None) else {
-            let empty = new_now.without_queues();
-            let diff =
-                diff_for(&course(&later, |_| &empty, |at| new.partition(name, at).unwrap_or(new_now)), who);
-            return alone(new_now, Presence::Added, diff);
+    let times: BTreeSet<Timestamp> = old.later.iter().chain(new.later).map(|(from, _)| *from).collect();
+    let compared = |tree: &Tree| {
+        let (name, empty) = (tree.partition(), tree.without_queues());
+        let (old_now, new_now) = (old.partition(name, None), new.partition(name, None));
+        let diff = diff_for(
+            &Course {
+                times: times.iter().copied().collect(),
+                old: over_time(old, name, &times, &empty),
+                new: over_time(new, name, &times, &empty),
+            },
+            who,
+        );
+        let presence = match (old_now, new_now) {
+            (Some(_), Some(_)) => Presence::Kept,
+            (None, _) => Presence::Added,
+            (Some(_), None) => Presence::Removed,
         };
-        PartitionDiff {
-            partition: name.to_owned(),
-            presence: Presence::Kept,
-            diff: diff_for(
-                &course(
-                    &later,
-                    |at| old.partition(name, at).unwrap_or(old_now),
-                    |at| new.partition(name, at).unwrap_or(new_now),
-                ),
-                who,
-            ),
-            placement_differs: !same_rules(old_now.placement_rules(), new_now.placement_rules()),
-        }
-    });
+        let rules = old_now.zip(new_now).map(|(old, new)| (old.placement_rules(), new.placement_rules()));
+        let placement_differs = rules.is_some_and(|(old, new)| !same_rules(old, new));
+        PartitionDiff { partition: name.to_owned(), presence, placement_differs, diff }
+    };
     let gone = old.now.iter().filter(|tree| new.partition(tree.partition(), None).is_none());
-    let gone = gone.map(|old_now| {
-        let empty = old_now.without_queues();
-        let name = old_now.partition();
-        let diff =
-            diff_for(&course(&later, |at| old.partition(name, at).unwrap_or(old_now), |_| &empty), who);
-        alone(old_now, Presence::Removed, diff)
-    });
     // A partition in which a user may do nothing does not concern the user.
     let concerns = |of: &PartitionDiff| who.is_none() || of.placement_differs || !of.diff.is_empty();
-    of_new.chain(gone).filter(|of| !of.is_empty() && concerns(of)).collect()
+    new.now.iter().chain(gone).map(compared).filter(|of| !of.is_empty() && concerns(of)).collect()
 }
 
-/// Takes both trees of a partition now, and at each later moment.
-fn course<'t>(
-    later: &BTreeSet<Timestamp>,
-    old: impl Fn(Option<Timestamp>) -> &'t Tree,
-    new: impl Fn(Option<Timestamp>) -> &'t Tree,
-) -> Course<'t> {
-    let steps = || std::iter::once(None).chain(later.iter().copied().map(Some));
-    Course {
-        times: later.iter().copied().collect(),
-        old: steps().map(old).collect(),
-        new: steps().map(new).collect(),
-    }
-}
-
-fn alone(tree: &Tree, presence: Presence, diff: Diff) -> PartitionDiff {
-    PartitionDiff { partition: tree.partition().to_owned(), presence, diff, placement_differs: false }
+/// Returns a partition now, and at each later moment; `empty` if the configuration does not have it.
+fn over_time<'t>(
+    line: Timeline<'t>,
+    name: &str,
+    times: &BTreeSet<Timestamp>,
+    empty: &'t Tree,
+) -> Vec<&'t Tree> {
+    let steps = iter::once(None).chain(times.iter().copied().map(Some));
+    steps.map(|at| line.partition(name, at).unwrap_or(empty)).collect()
 }
 
 /// Returns whether the rules are the same, whatever their positions in the text.
@@ -144,7 +129,7 @@ type Written<'r> = (String, &'r str, bool, &'r str, Vec<&'r str>, Vec<&'r str>);
 /// The rule and those that name the queue above.
 fn content(rule: &PlacementRule) -> Vec<Written<'_>> {
     let names = |list| items(list).iter().map(Spanned::as_str).collect();
-    let chain = std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
+    let chain = iter::successors(Some(rule), |rule| rule.parent.as_deref());
     chain
         .map(|PlacementRule { name, value, create, filter, .. }| {
             let name = name.as_str().to_ascii_lowercase();

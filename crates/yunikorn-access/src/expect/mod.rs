@@ -7,13 +7,11 @@
 //! The decision is made by the configuration alone. Queues that placement rules have made at run time are not
 //! in it; they have no ACLs of their own, so a right on them is that of the nearest configured queue above.
 //!
-//! * [`mod@run`]: the checks, each with its result.
-//! * [`words`]: checks for people.
+//! [`mod@run`] has the checks, each with its result.
 
 pub mod run;
 #[cfg(test)]
 mod tests;
-pub mod words;
 
 pub use run::{Check, CheckOutcome, Expectation, Reason, Tally, World, run};
 

@@ -6,18 +6,14 @@
 //! here.
 //!
 //! * `covered`: entries that grant what is granted anyway.
-//! * `unused`: queues that nobody can submit to, or that no application reaches.
-//! * `reachable`: the queues that the placement rules lead to.
-//! * `names`: names that are likely wrong.
-//! * `trusted`: names that the admission controller lets submit as others.
+//! * `unused`: queues that nobody can submit to, or that no application reaches by the placement rules.
+//! * `names`: names that are likely wrong, or that the admission controller lets submit as others.
 
 pub mod codes;
 mod covered;
 mod names;
-mod reachable;
 #[cfg(test)]
 mod tests;
-mod trusted;
 mod unused;
 
 use schemars::JsonSchema;
@@ -26,8 +22,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 
 pub use codes::CODES;
-pub use names::{Known, Population};
-pub use trusted::trusted_names;
+pub use names::{Known, Population, trusted_names};
 
 use super::tree::{Grants, Node, Origin, QueueId, TextLocation, Tree};
 use go_compat::diag::{Code, Diagnostic, listed, quoted, unlisted};

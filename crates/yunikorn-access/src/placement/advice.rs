@@ -11,9 +11,8 @@ use super::{DEFAULT_QUEUE, Live, Placer, Submission};
 use crate::alias;
 use crate::change::{Case, Change};
 use crate::decide::Decision;
-use crate::remedy::{self, Remedy, can_join, is_of_kubernetes};
-use crate::tree::GrantingEntry;
-use crate::tree::{Located, Tree};
+use crate::remedy::{self, Remedy, RemedyKind, can_join, is_of_kubernetes};
+use crate::tree::{GrantingEntry, Located, Tree};
 use go_compat::yaml::decode::{Spanned, items};
 use yunikorn::admission::request::{PARENT_QUEUE, QUEUE};
 use yunikorn::config::NAME_REFUSED;
@@ -105,10 +104,13 @@ impl<'a> Question<'a> {
             (case, Vec::new(), Cow::Borrowed(self.placement))
         };
         let steps = placement.steps.iter().enumerate();
-        let of_step = |(at, step): (usize, &Step)| self.of_step(&case, &made, at, step);
+        let of_step = |(at, step): (usize, &Step)| -> Vec<Advice> {
+            let candidates = self.candidates(&case, at, step).into_iter();
+            candidates.filter_map(|candidate| self.completed(&case, &made, candidate)).collect()
+        };
         let found: Vec<Advice> = match &placement.outcome {
             Outcome::Placed(_) if self.is_refused => vec![Advice::new(&made)],
-            Outcome::Placed(queue) if self.is_where_it_asks(queue) => Vec::new(),
+            Outcome::Placed(_) if self.is_reached(&placement) => Vec::new(),
             Outcome::Placed(_) => {
                 let provided = steps.filter(|(_, step)| step.rule.name == RuleName::Provided);
                 provided.flat_map(of_step).chain(self.provided_rule(&case)).collect()
@@ -128,18 +130,13 @@ impl<'a> Question<'a> {
 
     /// Returns the first remedy for the result of one rule: an entry in an ACL if that helps.
     pub fn first_of(&self, at: usize) -> Option<Advice> {
-        if self.placement.queue().is_some_and(|queue| self.is_where_it_asks(queue)) {
+        if self.is_reached(self.placement) {
             return None;
         }
         let case = self.case();
         let mut candidates = self.candidates(&case, at, self.placement.steps.get(at)?);
         candidates.sort_by_key(|candidate| !matches!(candidate.change, Change::Grant { .. }));
         candidates.into_iter().find_map(|candidate| self.completed(&case, &[], candidate))
-    }
-
-    /// Returns whether the application asks for no other queue that it could run in.
-    fn is_where_it_asks(&self, queue: &str) -> bool {
-        self.goal.as_ref().is_none_or(|goal| goal == queue)
     }
 
     fn case(&self) -> Case<'a> {
@@ -166,25 +163,14 @@ impl<'a> Question<'a> {
         Placer::with_live(&case.tree, self.live.clone()).place(&submission)
     }
 
-    /// Returns whether the application runs, and in the queue that it asks for if it runs elsewhere now.
+    /// Returns whether the application runs after these changes, in the queue that it asks for.
     pub fn helps(&self, changes: &[Change]) -> bool {
         self.case().after(changes).is_some_and(|case| self.is_reached(&self.place(&case)))
     }
 
+    /// Returns whether the application runs, and in the queue that it asks for if it runs elsewhere now.
     fn is_reached(&self, placement: &Placement) -> bool {
         placement.queue().is_some_and(|queue| self.goal.as_deref().is_none_or(|goal| goal == queue))
-    }
-
-    /// The remedies that begin at one rule.
-    fn of_step<'s, 'c>(
-        &'s self,
-        case: &'s Case<'c>,
-        made: &'s [Candidate],
-        at: usize,
-        step: &Step,
-    ) -> impl Iterator<Item = Advice> + use<'a, 's, 'c> {
-        let candidates = self.candidates(case, at, step);
-        candidates.into_iter().filter_map(move |candidate| self.completed(case, made, candidate))
     }
 
     /// Makes a change, and adds the changes it needs besides.
@@ -229,17 +215,18 @@ impl<'a> Question<'a> {
 
     /// Suggests queues that the application would run in if it requested them.
     fn other_queues(&self, case: &Case<'_>) -> Option<Advice> {
-        let open: Vec<&str> =
-            self.leaves().take(MAX_TRIED).filter(|queue| self.runs_in(case, queue)).collect();
-        let shown = open.iter().take(MAX_QUEUES).copied().collect::<Vec<_>>().join(", ");
-        let more = open.len().saturating_sub(MAX_QUEUES);
-        let more = if more > 0 { format!(" or {more} others") } else { String::new() };
+        let open = self.leaves().take(MAX_TRIED).filter(|queue| self.runs_in(case, queue));
+        let open: Vec<&str> = open.collect();
+        let named = open.get(..MAX_QUEUES).unwrap_or(&open);
+        let more = match open.len().saturating_sub(MAX_QUEUES) {
+            0 => String::new(),
+            more => format!(" or {more} others"),
+        };
         let another = if self.submission.queue.is_empty() { "a" } else { "another" };
-        let alternatives =
-            open.iter().take(MAX_QUEUES).map(|queue| vec![Change::Ask { queue: (*queue).to_owned() }]);
+        let ask = |queue: &&str| vec![Change::Ask { queue: (*queue).to_owned() }];
         (!open.is_empty()).then(|| Advice {
-            words: format!("ask for {another} queue (label {QUEUE}): {shown}{more}"),
-            alternatives: alternatives.collect(),
+            words: format!("ask for {another} queue (label {QUEUE}): {}{more}", named.join(", ")),
+            alternatives: named.iter().map(ask).collect(),
         })
     }
 
@@ -304,35 +291,31 @@ impl<'a> Question<'a> {
 
     fn after_rule(&self, case: &Case<'_>, place: Place, rule: &RuleStep) -> Vec<Candidate> {
         let at = place.at;
-        match (&rule.end, &rule.name) {
-            (RuleEnd::NothingToGoBy, RuleName::Tag(tag)) if tag == PARENT_TAG => {
-                self.annotation(case, place).into_iter().collect()
+        let one = match (&rule.end, &rule.name) {
+            (RuleEnd::NothingToGoBy, RuleName::Tag(tag)) if tag == PARENT_TAG => self.annotation(case, place),
+            (RuleEnd::NoParent, _) => {
+                let parent = rule.parent.as_ref();
+                return parent.map_or_else(Vec::new, |parent| self.after_rule(case, place.parent(), parent));
             }
-            (RuleEnd::NoParent, _) => match &rule.parent {
-                Some(parent) => self.after_rule(case, place.parent(), parent),
-                None => Vec::new(),
-            },
             (RuleEnd::Missing(queue), RuleName::Default) => {
-                let add = add_queue(case, queue, true, at);
                 let words = format!("add a queue {DEFAULT_QUEUE}, which takes what no rule places");
-                add.map(|add| Candidate { words, ..add }).into_iter().collect()
+                add_queue(case, queue, true, at).map(|add| Candidate { words, ..add })
             }
-            (RuleEnd::Missing(queue), RuleName::Provided) if place.depth == 0 => {
-                match self.meant(case, queue, at) {
-                    Some(meant) => vec![meant],
-                    None => self.missing(case, place, rule, queue),
-                }
+            (RuleEnd::Missing(queue), name) => {
+                let is_asked = *name == RuleName::Provided && place.depth == 0;
+                let meant = is_asked.then(|| self.meant(case, queue, at)).flatten();
+                return meant.map_or_else(|| self.missing(case, place, rule, queue), |meant| vec![meant]);
             }
-            (RuleEnd::Missing(queue), _) => self.missing(case, place, rule, queue),
-            (RuleEnd::Filtered { why, .. }, _) => Self::past_filter(case, place, rule, why),
+            (RuleEnd::Filtered { why, .. }, _) => return Self::past_filter(case, place, rule, why),
             (RuleEnd::Fails(message), _) => match message.strip_prefix("parent rule returned a leaf queue: ")
             {
-                Some(queue) => make_parent(queue, at).into_iter().collect(),
-                None if message == NAME_REFUSED => Self::skipped(case, place, rule).into_iter().collect(),
-                None => Vec::new(),
+                Some(queue) => make_parent(queue, at),
+                None if message == NAME_REFUSED => Self::skipped(case, place, rule),
+                None => None,
             },
-            _ => Vec::new(),
-        }
+            _ => None,
+        };
+        one.into_iter().collect()
     }
 
     /// Suggests the queue that a misspelled one was perhaps meant to name, if the application runs there.
@@ -532,15 +515,14 @@ fn after_denial(case: &Case<'_>, at: usize, landing: &Landing) -> Vec<Candidate>
 
 /// The first entry that would name the user, and the first group that has access.
 fn entries(tree: &Tree, decision: &Decision, at: usize) -> Vec<Candidate> {
-    let remedies = remedy::remedies(tree, decision);
-    let join = |remedy: &&Remedy| matches!(remedy, Remedy::Join { .. });
-    let first = [remedies.iter().find(|remedy| !join(remedy)), remedies.iter().find(join)];
-    let candidate = |remedy: &Remedy| {
+    let (joins, others): (Vec<_>, Vec<_>) =
+        remedy::remedies(tree, decision).partition(|remedy| remedy.kind == RemedyKind::Join);
+    let candidate = |remedy: Remedy| {
         let command = remedy.command().filter(|_| remedy.needs_webhook());
         let command = command.map(|command| format!(": `{command}`")).unwrap_or_default();
-        Candidate::new(remedy.change(), format!("{remedy}{command}"), at)
+        Candidate::new(remedy.change, remedy.message + &command, at)
     };
-    first.into_iter().flatten().map(candidate).collect()
+    others.into_iter().take(1).chain(joins.into_iter().take(1)).map(candidate).collect()
 }
 
 fn is_leaf(tree: &Tree, path: &str) -> bool {

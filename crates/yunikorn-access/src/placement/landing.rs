@@ -2,8 +2,10 @@
 //! whether it can be created (yunikorn-core `placement.go:139-205`, `partition.go:332-350`,
 //! `partition.go:526-563`).
 
+use std::collections::BTreeMap;
+
+use super::Submission;
 use super::trace::{Created, Landing, LandingEnd, Target};
-use super::{Live, Submission};
 use crate::decide::{Decision, Denial, explain_existing};
 use crate::tree::{Tree, levels};
 use yunikorn::config::NAME_REFUSED;
@@ -33,14 +35,11 @@ impl Existing<'_> {
     /// The queue with this path, whatever its case.
     pub(super) fn find(&self, path: &str) -> Option<ExistingQueue> {
         let path = path.to_ascii_lowercase();
-        match self.tree.find_exact(&path).and_then(|id| self.tree.node(id)) {
-            Some(node) => Some(ExistingQueue { leaf: node.is_leaf, draining: false, configured: true }),
-            None => self.live.get(&path).map(|queue| ExistingQueue {
-                leaf: queue.leaf,
-                draining: queue.draining,
-                configured: false,
-            }),
+        if let Some(node) = self.tree.find_exact(&path).and_then(|id| self.tree.node(id)) {
+            return Some(ExistingQueue { leaf: node.is_leaf, draining: false, configured: true });
         }
+        let LiveQueue { leaf, draining } = self.live.get(&path)?;
+        Some(ExistingQueue { leaf, draining, configured: false })
     }
 
     /// The longest beginning of a path that is a queue. The search starts at the top, because below a queue
@@ -167,4 +166,53 @@ fn refusal(name: &str, parent: &str, draining: bool) -> Option<String> {
 
 fn made(above: &str, queue: &str, leaf: bool) -> Created {
     Created { above: above.to_ascii_lowercase(), queue: queue.to_ascii_lowercase(), leaf }
+}
+
+/// A queue of a running scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveQueue {
+    /// True if applications run in it, not in queues below.
+    pub leaf: bool,
+    /// True if it was in the configuration, and is waiting to become empty (`Draining`). Then it still has
+    /// its old ACLs, which cannot be read any more; others have none.
+    pub draining: bool,
+}
+
+/// The queues of a running scheduler beside those of its configuration: those that placement created, and
+/// those that were removed from the configuration while applications run in them. The scheduler lists them at
+/// `/ws/v1/partition/default/queues`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Live {
+    queues: BTreeMap<String, LiveQueue>,
+}
+
+impl Live {
+    /// Adds a queue by its full path, and missing ones above it as parents. A queue that is also in the
+    /// configuration has no effect here: the configuration decides.
+    pub fn insert(&mut self, path: &str, queue: LiveQueue) {
+        let path = path.to_ascii_lowercase();
+        for above in levels(&path).filter(|above| *above != path) {
+            let parent = LiveQueue { leaf: false, draining: false };
+            self.queues.entry(above.to_owned()).or_insert(parent);
+        }
+        self.queues.insert(path, queue);
+    }
+
+    /// The queue with this path in lower case.
+    pub fn get(&self, path: &str) -> Option<LiveQueue> {
+        self.queues.get(path).copied()
+    }
+
+    /// All queues with their paths in lower case, each before those below it.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, LiveQueue)> {
+        self.queues.iter().map(|(path, queue)| (path.as_str(), *queue))
+    }
+
+    /// Adds the queues that a placement created.
+    pub fn create(&mut self, created: &Created) {
+        for path in created.paths() {
+            let leaf = created.leaf && path == created.queue;
+            self.insert(path, LiveQueue { leaf, draining: false });
+        }
+    }
 }

@@ -7,8 +7,8 @@
 //!
 //! * [`workload`]: the application that the shim makes of a pod and its namespace.
 //! * `rule` and `filter`: the rules of the configuration, and the queue each names for an application.
-//! * `landing`: the decision about a queue that a rule has named.
-//! * [`live`]: queues that exist beside the configuration.
+//! * `landing`: the decision about a queue that a rule has named; the queues that exist beside the
+//!   configuration.
 //! * [`trace`]: the result with its steps.
 //! * [`advice`]: the changes that would lead to another result.
 //!
@@ -18,7 +18,6 @@
 pub mod advice;
 mod filter;
 mod landing;
-pub mod live;
 mod rule;
 pub mod trace;
 pub mod workload;
@@ -29,7 +28,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub use live::{Live, LiveQueue};
+pub use landing::{Live, LiveQueue};
 pub use trace::{
     Created, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };

@@ -26,10 +26,8 @@ use std::fmt::Write as _;
 
 use crate::application::{self, Verb};
 use crate::decide::{Decision, decide, explain, sentence, yes};
-use crate::remedy::first_remedy;
-use crate::tree::GrantingEntry;
-use crate::tree::Scheduler;
-use crate::tree::{Origin, Tree};
+use crate::remedy::remedies;
+use crate::tree::{GrantingEntry, Origin, Scheduler, Tree};
 use go_compat::diag::quoted;
 use yunikorn::application::ApplicationAcl;
 use yunikorn::identity::{Identity, Refusal};
@@ -180,7 +178,8 @@ fn denied(tree: &Tree, decision: &Decision) -> Answer {
         let miss = &step.near_misses.first()?.message;
         Some(format!("; about the {} of {}: {miss}", step.acl.key(), step.queue))
     });
-    let remedy = first_remedy(tree, decision).map(|remedy| format!("; what would help: {remedy}"));
+    let remedy = remedies(tree, decision).next();
+    let remedy = remedy.map(|remedy| format!("; what would help: {}", remedy.message));
     let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
     Answer::deny(decision.clause(), &why)
 }
@@ -203,8 +202,8 @@ impl Application {
     /// Decides about an action on it by the rules of its dialect; a target is the queue to move it to.
     pub(crate) fn answer(&self, tree: &Tree, (verb, target): (Verb, &str), identity: &Identity) -> Answer {
         let Self { acl, queue } = self;
-        let question = application::Request { verb, target, application: acl, queue };
-        let decision = application::decide(tree, question, identity);
+        let request = application::Request { tree, identity, verb, target, application: acl, queue };
+        let decision = application::decide(request);
         let sentence = application::sentence(tree, &decision);
         let why = format!("the application of {} in {queue}: {sentence}", acl.owner);
         let clause = decision.clause();

@@ -17,11 +17,11 @@ use yunikorn::admission::request::USER_INFO;
 #[derive(Debug, Clone, Default)]
 pub struct Running {
     /// The pod that makes the request, by its own token.
-    creator: Option<Arc<Pod>>,
+    pub(super) creator: Option<Arc<Pod>>,
     /// The pods that own the placeholder, if the request creates one.
-    owners: Vec<Arc<Pod>>,
+    pub(super) owners: Vec<Arc<Pod>>,
     /// The applications that the request names.
-    named: BTreeMap<String, Standing>,
+    pub(super) named: BTreeMap<String, Standing>,
 }
 
 /// The pods and applications that a request names.
@@ -89,22 +89,14 @@ impl OwnerPod {
 
 /// The reason why a pod may not join an application, as the object of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Objection {
-    /// It belongs to another user or namespace.
-    OfOthers(String),
-    /// It is not known whose it is.
-    Unknown(String),
+pub struct Objection {
+    /// The application and the reason.
+    pub application: String,
+    /// True if it belongs to another user or namespace; false if it is not known whose it is.
+    pub is_certain: bool,
 }
 
 impl Running {
-    pub(super) fn new(
-        named: BTreeMap<String, Standing>,
-        creator: Option<Arc<Pod>>,
-        owners: Vec<Arc<Pod>>,
-    ) -> Self {
-        Self { creator, owners, named }
-    }
-
     /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request, if it is in this
     /// namespace.
     pub fn creators_user_info(&self, namespace: &str) -> Option<&str> {
@@ -161,8 +153,9 @@ impl Running {
         let (owner, elsewhere, ended) = match standing {
             Standing::Free => return None,
             Standing::Unknown(why) => {
-                let whose = format!("application {id}, and whether another user runs it is not known: {why}");
-                return Some(Objection::Unknown(whose));
+                let application =
+                    format!("application {id}, and whether another user runs it is not known: {why}");
+                return Some(Objection { application, is_certain: false });
             }
             Standing::Taken { owner, namespace: other, ended } => {
                 (owner, other.as_ref().is_some_and(|other| other != namespace), *ended)
@@ -175,16 +168,7 @@ impl Running {
             (true, false) => "runs in another namespace",
             (true, true) => "ran in another namespace less than a minute ago",
         };
-        Some(Objection::OfOthers(format!("application {id}, which {whose}")))
-    }
-}
-
-impl Objection {
-    /// Returns the application and the reason, as the object of a sentence.
-    pub fn words(&self) -> &str {
-        match self {
-            Self::OfOthers(words) | Self::Unknown(words) => words,
-        }
+        Some(Objection { application: format!("application {id}, which {whose}"), is_certain: true })
     }
 }
 

@@ -147,11 +147,11 @@ impl Registry {
         };
         let named = wanted.applications.iter().map(|id| id_of(id));
         let named = named.map(|id| (id.clone().into_owned(), self.standing(&id, now)));
-        Running::new(
-            named.collect(),
-            wanted.creator.as_ref().and_then(find),
-            wanted.owners.iter().filter_map(find).collect(),
-        )
+        Running {
+            creator: wanted.creator.as_ref().and_then(find),
+            owners: wanted.owners.iter().filter_map(find).collect(),
+            named: named.collect(),
+        }
     }
 
     fn standing(&self, id: &str, now: Instant) -> Standing {

@@ -6,8 +6,7 @@ use crate::application::Verb;
 use crate::review::request::ResourceAttributes;
 use crate::review::{AccessAction, AccessRequest, Answer, Opinion, answer};
 use crate::testing::{known, later, parsed, tree};
-use yunikorn::admission::request::{QUEUE, SPARK_APP_SELECTOR as SPARK};
-use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::admission::request::{QUEUE, SPARK_APP_SELECTOR as SPARK, USER_INFO, USERNAME};
 use yunikorn::identity::{Identity, ResolverKind};
 use yunikorn::version::Version;
 
@@ -70,7 +69,7 @@ fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
     ] {
         let objection = objection(pods.clone(), "spark-1", user);
         assert_eq!(objection.is_some(), expected.is_some(), "{user} {pods:?}: {objection:?}");
-        assert!(expected.is_none_or(|why| objection.unwrap().words().ends_with(why)), "{user} {pods:?}");
+        assert!(expected.is_none_or(|why| objection.unwrap().application.ends_with(why)), "{user} {pods:?}");
     }
     assert_eq!(objection(vec![sues()], "spark-2", "eve"), None);
 }

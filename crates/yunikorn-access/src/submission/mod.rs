@@ -24,8 +24,7 @@ use super::running::joins::{Objection, Running};
 use super::tree::Tree;
 use crate::alias;
 use go_compat::diag::quoted;
-use yunikorn::admission::request::YUNIKORN;
-use yunikorn::admission::request::{APP, USER_INFO};
+use yunikorn::admission::request::{APP, USER_INFO, YUNIKORN};
 use yunikorn::admission::user_info::Source;
 use yunikorn::admission::{
     self, Access as MaySet, Conf, Kind, Operation, Pod, Request, Submitter, Surroundings, UserInfo,
@@ -219,19 +218,14 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
         return None;
     }
     let (kind, shown) = (&applied.request.kind, quoted(&user));
-    let decision = match world.running.objection(&id, namespace, &user)? {
-        Objection::Unknown(application) => {
-            Decision::undecided("application", &format!("this {kind} of user {shown} names {application}"))
-        }
-        Objection::OfOthers(application) => {
-            let reason = format!(
-                "this {kind} of user {shown} names {application}: YuniKorn would run it in that one's queue, \
-                 whatever its ACLs say"
-            );
-            Decision::new(Outcome::Refused, "application", &reason)
-        }
+    let Objection { application, is_certain } = world.running.objection(&id, namespace, &user)?;
+    let (outcome, and) = if is_certain {
+        (Outcome::Refused, ": YuniKorn would run it in that one's queue, whatever its ACLs say")
+    } else {
+        (Outcome::Undecided, "")
     };
-    Some(decision.about(&user))
+    let reason = format!("this {kind} of user {shown} names {application}{and}");
+    Some(Decision::new(outcome, "application", &reason).about(&user))
 }
 
 /// Returns whether it is a placeholder that `YuniKorn` makes by an account that may set names. Its admission

@@ -8,7 +8,7 @@ use yunikorn::acl::Acl;
 use yunikorn::config;
 use yunikorn::config::schema::PlacementRule;
 use yunikorn::queue::QueuePath;
-use yunikorn::right::{ByRight, Right};
+use yunikorn::right::Right;
 
 impl Tree {
     /// Returns the way from a queue up to the root, without ACLs. ACLs only add up, so a right
@@ -17,14 +17,9 @@ impl Tree {
         let mut way: Vec<&Node> = self.lineage(id).map(|(_, node)| node).collect();
         way.reverse();
         let nodes = way.iter().zip(0u32..).map(|(node, number)| Node {
-            path: node.path.clone(),
-            parent: number.checked_sub(1).map(QueueId),
             is_leaf: node.is_leaf,
             is_declared_parent: node.is_declared_parent,
-            max_applications: node.max_applications,
-            head: None,
-            grants: ByRight::default(),
-            size: 1,
+            ..Node::bare(node.path.clone(), number.checked_sub(1).map(QueueId), node.max_applications)
         });
         let mut tree = self.without_queues();
         tree.replace(nodes.collect());
@@ -55,14 +50,9 @@ impl Tree {
         let added = u32::try_from(missing.len()).unwrap_or(u32::MAX);
         let parents = iter::once(above).chain((at..).map(QueueId));
         let new = missing.iter().rev().zip(parents).map(|(new, parent)| Node {
-            path: new.clone(),
-            parent: Some(parent),
             is_leaf: is_leaf && new == path,
             is_declared_parent: !is_leaf && new == path,
-            max_applications,
-            head: None,
-            grants: ByRight::default(),
-            size: 1,
+            ..Node::bare(new.clone(), Some(parent), max_applications)
         });
         let new: Vec<Node> = new.collect();
         let mut nodes = std::mem::take(&mut self.queues);

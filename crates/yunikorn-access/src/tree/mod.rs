@@ -26,7 +26,7 @@ use yunikorn::right::Right;
 use yunikorn::version::Version;
 
 /// The queues of one partition.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Tree {
     partition: Arc<str>,
     rules: Vec<PlacementRule>,
@@ -104,14 +104,10 @@ impl Tree {
         let mut tree = Self {
             partition: partition.name.clone(),
             rules: partition.placement_rules.clone(),
-            queues: Vec::with_capacity(partition.queues().size_hint().0),
+            queues: partition.queues().map(Node::new).collect::<Result<_, _>>()?,
             by_path: Arc::clone(partition.by_path()),
-            named: OnceLock::new(),
-            aliased: Arc::default(),
+            ..Self::default()
         };
-        for queue in partition.queues() {
-            tree.queues.push(Node::new(queue)?);
-        }
         tree.measure();
         Ok(tree)
     }
@@ -131,14 +127,7 @@ impl Tree {
 
     /// Returns the same partition without any queue.
     pub(super) fn without_queues(&self) -> Self {
-        Self {
-            partition: self.partition.clone(),
-            rules: Vec::new(),
-            queues: Vec::new(),
-            by_path: Arc::default(),
-            named: OnceLock::new(),
-            aliased: Arc::default(),
-        }
+        Self { partition: Arc::clone(&self.partition), ..Self::default() }
     }
 
     /// Returns the name of the partition.

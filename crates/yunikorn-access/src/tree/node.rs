@@ -208,6 +208,20 @@ impl Node {
         })
     }
 
+    /// Makes a node without ACLs.
+    pub(super) fn bare(path: QueuePath, parent: Option<QueueId>, max_applications: u64) -> Self {
+        Self {
+            path,
+            parent,
+            is_leaf: false,
+            is_declared_parent: false,
+            max_applications,
+            head: None,
+            grants: ByRight::default(),
+            size: 1,
+        }
+    }
+
     /// Returns the ACL for one right.
     pub fn grants(&self, right: Right) -> &Grants {
         self.grants.get(right)

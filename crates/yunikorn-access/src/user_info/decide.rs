@@ -9,11 +9,10 @@
 //! names instead of those that it has; in the end, one with an alias that does not follow from its names is
 //! refused.
 
-use super::answer::{Addition, Decision, Outcome};
-use super::json;
-use super::names::{Names, Written};
+use super::names::{FORM, Names, Written};
 use super::request::{Given, Moment, Request, Site};
 use super::words::{self, APPLICATION, IMMUTABLE, KEPT, NOT_ALLOWED, OWNER, PLACEHOLDER, Refusal};
+use super::{Addition, Decision, Outcome};
 use crate::decide::visible;
 use go_compat::diag::quoted;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
@@ -96,7 +95,7 @@ impl StrictProfile<'_> {
             (Given::Absent, Given::Absent) => self.missing(site),
             (given, old) if given == old => Ok(End::new(Outcome::Unchanged, "unchanged")),
             (Given::Odd(what), _) => {
-                Err(Refusal::new("form", format!("it is no text but {what}; write {}", json::FORM)))
+                Err(Refusal::new("form", format!("it is no text but {what}; write {FORM}")))
             }
             (Given::Text(_), Given::Absent) if self.is_kept(site) => Err(kept(USER_INFO)),
             (Given::Text(text), Given::Absent) => self.given(site, text),
@@ -140,7 +139,7 @@ impl StrictProfile<'_> {
         };
         match request.running.objection(&site.application, request.namespace, &user) {
             None => Ok(end),
-            Some(objection) => Err(Refusal::new(APPLICATION, format!("it names {}", objection.words()))),
+            Some(objection) => Err(Refusal::new(APPLICATION, format!("it names {}", objection.application))),
         }
     }
 
@@ -348,5 +347,5 @@ fn kept(key: &str) -> Refusal {
 }
 
 fn not_well_formed(why: &str) -> Refusal {
-    Refusal::new("form", format!("{why}; write {}", json::FORM))
+    Refusal::new("form", format!("{why}; write {FORM}"))
 }

@@ -6,34 +6,29 @@
 //! them: every annotation that names the user of pods is checked wherever it is written, at creation and at
 //! each change.
 //!
-//! * `request`, `answer`: the request and the answer.
+//! * `request`: the request.
 //! * `decide`: profile strict.
-//! * `json`: the annotation's text.
-//! * `names`: the names in it, and their aliases.
-//! * `owners`: the names that an operator's account may pass on.
+//! * `names`: the names in the annotation's text, and their aliases.
 //! * `words`: the messages for people.
 //! * `path`: the positions of pod templates in objects of other people's kinds.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-mod answer;
 mod decide;
-mod json;
 mod names;
-mod owners;
 mod path;
 mod request;
 #[cfg(test)]
 mod tests;
 mod words;
 
-pub use answer::{Addition, Decision, Outcome};
 pub use decide::decide;
 pub use names::{WrongAliases, wrong_aliases};
-pub use owners::{Owner, Owners};
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
-pub use request::{Given, MAX_SITES, Moment, Request, Site};
+pub use request::{Given, MAX_SITES, Moment, Owner, Owners, Request, Site};
+
+use super::decide::visible;
 
 /// Level of enforcement for user.info: none (Off), a log line and a count for each request that would be
 /// refused (Audit), or the rules of the profile (Enforce). Write "Off" in quotes: YAML takes the bare word
@@ -131,4 +126,96 @@ fn operators_schema(_: &mut SchemaGenerator) -> Schema {
 /// Leaves the default to the program, so that API servers do not write it into objects.
 fn without_default(schema: &mut Schema) {
     schema.remove("default");
+}
+
+/// The result of a request; of several sites the last one in this order counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The request makes no pods.
+    #[default]
+    NotApplicable,
+    /// The user of its pods is not touched.
+    Unchanged,
+    /// The user that it names is accepted.
+    Kept,
+    /// A missing user is added, or the aliases of the one that it names are.
+    Added,
+    /// The request is refused.
+    Refused,
+}
+
+impl Outcome {
+    /// The outcome in one word, for logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotApplicable => "not_applicable",
+            Self::Unchanged => "unchanged",
+            Self::Kept => "kept",
+            Self::Added => "added",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// A text for a site that has none, or one whose aliases are not those of its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addition {
+    /// The position of the site in the request.
+    pub site: usize,
+    /// The annotation's value.
+    pub text: String,
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The result of the request.
+    pub outcome: Outcome,
+    /// The clause that decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
+    /// The reason why it is refused, in one bounded line without invisible characters; else empty.
+    pub reason: String,
+    /// The user of its pods, or the one who was refused; may be empty.
+    pub user: String,
+    /// The texts that are added. Empty where it is refused.
+    pub additions: Vec<Addition>,
+    /// The warnings for the user; bounded, and empty where it is refused.
+    pub warnings: Vec<String>,
+}
+
+impl Decision {
+    pub(super) fn new(outcome: Outcome, clause: &'static str) -> Self {
+        Self { outcome, clause, ..Self::default() }
+    }
+
+    pub(super) fn refused(clause: &'static str, reason: &str, user: &str) -> Self {
+        Self { reason: visible(reason), user: visible(user), ..Self::new(Outcome::Refused, clause) }
+    }
+
+    /// The answer to a request that cannot be read, and so is refused.
+    pub fn unreadable(why: &str, user: &str) -> Self {
+        Self::refused("unreadable", why, user)
+    }
+
+    /// The answer of `YuniKorn`'s admission controller: a refusal with its message, or else whether it
+    /// changes anything.
+    pub fn of_yunikorn(refusal: Option<&str>, patched: bool, user: &str) -> Self {
+        if let Some(message) = refusal {
+            return Self::refused("yunikorn", message, user);
+        }
+        let outcome = if patched { Outcome::Added } else { Outcome::Unchanged };
+        Self { user: visible(user), ..Self::new(outcome, "yunikorn") }
+    }
+
+    /// Adds the result of one more site.
+    pub(super) fn note(&mut self, outcome: Outcome, clause: &'static str) {
+        if outcome > self.outcome {
+            (self.outcome, self.clause) = (outcome, clause);
+        }
+    }
+
+    /// The reason why the request is refused in this mode; `None` lets it pass.
+    pub fn refusal(&self, mode: Mode) -> Option<&str> {
+        (mode == Mode::Enforce && self.outcome == Outcome::Refused).then_some(self.reason.as_str())
+    }
 }

@@ -18,12 +18,10 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{About, Answers};
 use yunikorn::application::settings::KEYS;
 use yunikorn::application::{ApplicationAcl, Dialect, Rules, properties};
-use yunikorn::right::Right;
 use yunikorn_access::application::{
-    Clause, Decision, List, Need, Remedy, Request, Requirement, Step, Verb, decide, remedies, sentence,
+    ClauseKind, Need, Remedy, Request, Requirement, Step, Verb, decide, remedies, sentence,
 };
 use yunikorn_access::decide as queues;
-use yunikorn_access::subject::Subject;
 
 /// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
 const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
@@ -107,9 +105,10 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
     let answers = session.answers()?;
     let tree = answers.tree;
     let acl = application.acl(console)?;
-    let question = Request { verb, target: move_to, application: &acl, queue: &queue };
-    let decision = decide(tree, question, &identity);
-    let remedies = remedies(tree, question, &identity);
+    let question =
+        Request { tree, identity: &identity, verb, target: move_to, application: &acl, queue: &queue };
+    let decision = decide(question);
+    let remedies = remedies(question);
     let allowed = decision.allowed();
     if show != Show::Nothing {
         if let Some(note) = request::unknown(tree, &queue) {
@@ -130,11 +129,11 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
             groups: identity.groups,
             allowed,
             reason: sentence(tree, &decision),
-            requirements: decision.requirements.iter().map(Into::into).collect(),
+            requirements: decision.requirements,
             remedies,
         };
         let text = || match show {
-            Show::Everything => everything(&answers, &decision, &answer, console.look_out().width),
+            Show::Everything => everything(&answers, &answer, console.look_out().width),
             _ => line(allowed, &answer.reason, console.look_out()),
         };
         console.out(&format.show(text, || &answer)?)?;
@@ -200,140 +199,40 @@ pub struct ApplicationAnswer {
     pub reason: String,
     /// The requirements in the order they were evaluated; all of them must be met. Those after the first that
     /// is not met were not evaluated.
-    pub requirements: Vec<EvaluatedRequirement>,
+    pub requirements: Vec<Requirement>,
     /// Changes that would allow it, the smallest first; empty if it is allowed, and if nothing would help.
     pub remedies: Vec<Remedy>,
 }
 
-/// A requirement; any of its clauses is enough.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "RequirementAnswer")]
-pub struct EvaluatedRequirement {
-    /// The kind of requirement.
-    pub need: Need,
-    /// True if a clause grants it.
-    pub met: bool,
-    /// The clauses that were evaluated, in order; if one grants, it is the last.
-    pub clauses: Vec<EvaluatedClause>,
-}
-
-/// A clause that was evaluated.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-#[schemars(rename = "ClauseAnswer")]
-pub struct EvaluatedClause {
-    /// The kind of clause.
-    pub clause: ClauseKind,
-    /// True if the clause grants access.
-    pub granted: bool,
-    /// The setting that it reads; null when there is none.
-    pub setting: Option<String>,
-    /// The setting's value or default, and for a switch the value as it is read; null when there is none.
-    pub text: Option<String>,
-    /// True if the list is set; null when there is none.
-    pub set: Option<bool>,
-    /// The entry that grants access; null when none does, and when something else than an entry does.
-    pub entry: Option<Subject>,
-    /// The right in a queue that is needed; null for other clauses.
-    pub right: Option<Right>,
-    /// The queue; null for other clauses.
-    pub queue: Option<String>,
-    /// Each of the queues' ACLs that was evaluated; empty for other clauses.
-    pub trace: Vec<queues::Step>,
-}
-
-/// Kind of clause.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum ClauseKind {
-    /// The switch of all ACLs; if it is off, everybody has access.
-    Switch,
-    /// The list of cluster administrators.
-    ClusterAdministrators,
-    /// The owner of the application.
-    #[default]
-    Owner,
-    /// A list that came with the application.
-    ApplicationAcl,
-    /// A right in a queue.
-    Queue,
-    /// A queue that is required and does not exist.
-    NoQueue,
-}
-
-impl From<&Requirement> for EvaluatedRequirement {
-    fn from(requirement: &Requirement) -> Self {
-        let clauses = requirement.steps.iter().map(EvaluatedClause::new).collect();
-        Self { need: requirement.need, met: requirement.met(), clauses }
-    }
-}
-
-impl EvaluatedClause {
-    fn new(step: &Step) -> Self {
-        let plain = Self { granted: step.granted, ..Self::default() };
-        match &step.clause {
-            Clause::Switch(key) => Self {
-                clause: ClauseKind::Switch,
-                setting: Some((*key).to_owned()),
-                text: Some((!step.granted).to_string()),
-                ..plain
-            },
-            Clause::Owner(_) => plain,
-            Clause::ClusterAdministrators(list) => plain.list(ClauseKind::ClusterAdministrators, list),
-            Clause::ApplicationAcl(list) => plain.list(ClauseKind::ApplicationAcl, list),
-            Clause::NoQueue(queue) => {
-                Self { clause: ClauseKind::NoQueue, queue: Some(queue.clone()), ..plain }
-            }
-            Clause::Queue(decision) => Self {
-                clause: ClauseKind::Queue,
-                right: Some(decision.right),
-                queue: Some(decision.path.clone()),
-                trace: decision.steps.clone(),
-                ..plain
-            },
-        }
-    }
-
-    fn list(self, clause: ClauseKind, list: &List) -> Self {
-        Self {
-            clause,
-            setting: Some(list.key.to_owned()),
-            text: Some(list.text.clone()),
-            set: Some(list.set),
-            entry: list.entry.clone(),
-            ..self
-        }
-    }
-}
-
-/// Formats the answer for people: the question, every clause, and for a denial the changes that would help.
-fn everything(
-    answers: &Answers<'_>,
-    decision: &Decision,
-    answer: &ApplicationAnswer,
-    width: Option<usize>,
-) -> String {
-    let mut facts = Table::new(["", ""]);
-    facts.row(["user", &answer.user]);
-    facts.row(["groups", &explanation::groups(&answer.groups)]);
-    facts.row(["asks to", act(answer.verb)]);
-    answer.application.iter().for_each(|name| facts.row(["application", name]));
-    facts.row(["owner", &answer.owner]);
-    let queue = request::unknown(answers.tree, &answer.queue);
-    facts.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
-    answer.target.iter().for_each(|to| facts.row(["to", to]));
-    facts.row(["dialect", &answer.dialect]);
-    facts.row(["in", &explanation::location(&answer.about)]);
+/// Returns the answer, the question, every clause, and for a denial the changes that would help.
+fn everything(answers: &Answers<'_>, answer: &ApplicationAnswer, width: Option<usize>) -> String {
     let verdict = if answer.allowed { "yes" } else { "no" };
     let reason = format!("{verdict}: {}\n", visible(&answer.reason));
     let remedies = answer.remedies.iter().map(|remedy| &remedy.words);
-    explanation::page(&reason, &facts, &clauses(answers, decision), remedies, width)
+    explanation::page(&reason, &facts(answers, answer), &clauses(answers, answer), remedies, width)
+}
+
+fn facts(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
+    let mut table = Table::new(["", ""]);
+    table.row(["user", &answer.user]);
+    table.row(["groups", &explanation::groups(&answer.groups)]);
+    table.row(["asks to", act(answer.verb)]);
+    answer.application.iter().for_each(|name| table.row(["application", name]));
+    table.row(["owner", &answer.owner]);
+    let queue = request::unknown(answers.tree, &answer.queue);
+    table.row(["queue", queue.as_ref().unwrap_or(&answer.queue)]);
+    answer.target.iter().for_each(|to| table.row(["to", to]));
+    table.row(["dialect", &answer.dialect]);
+    table.row(["in", &explanation::location(&answer.about)]);
+    table
 }
 
 /// Builds a row for each clause, and for each queue ACL that a clause looks at.
-fn clauses(answers: &Answers<'_>, decision: &Decision) -> Table {
+fn clauses(answers: &Answers<'_>, answer: &ApplicationAnswer) -> Table {
     let mut table = Table::new(["TO", "CLAUSE", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
-    for requirement in &decision.requirements {
+    for requirement in &answer.requirements {
         let mut need = needed(requirement.need);
-        for cells in requirement.steps.iter().flat_map(|step| rows(answers, step)) {
+        for cells in requirement.steps.iter().flat_map(|step| rows(answers, &answer.owner, step)) {
             table.row(iter::once(need).chain(cells.iter().map(String::as_str)));
             need = "";
         }
@@ -363,31 +262,33 @@ fn needed(need: Need) -> &'static str {
     }
 }
 
-fn rows(answers: &Answers<'_>, step: &Step) -> Vec<[String; 5]> {
+fn rows(answers: &Answers<'_>, owner: &str, step: &Step) -> Vec<[String; 5]> {
     let row =
         |clause: &str, says: &str, result: &str| vec![[clause, says, result, "", ""].map(str::to_owned)];
-    match &step.clause {
-        Clause::Switch(key) if step.granted => row(key, "false", "grants everyone"),
-        Clause::Switch(key) => row(key, "true", "ACLs are asked"),
-        Clause::Owner(owner) if step.granted => row("owner", owner, "grants its owner"),
-        Clause::Owner(owner) => row("owner", owner, "no match"),
-        Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => {
-            // Spaces in the text matter.
-            let default = if list.set { "" } else { " (default)" };
-            let result = list.entry.as_ref().map(|entry| format!("grants {entry}"));
-            let says = explanation::quoted(&list.text) + default;
-            row(list.key, &says, result.as_deref().unwrap_or("no match"))
+    let (key, text) = (step.setting.unwrap_or_default(), step.text.as_deref().unwrap_or_default());
+    let queue = step.queue.as_deref().unwrap_or_default();
+    match (step.clause, &step.decision) {
+        (ClauseKind::Switch, _) if step.granted => row(key, text, "grants everyone"),
+        (ClauseKind::Switch, _) => row(key, text, "ACLs are asked"),
+        (ClauseKind::Owner, _) if step.granted => row("owner", owner, "grants its owner"),
+        (ClauseKind::Owner, _) => row("owner", owner, "no match"),
+        (ClauseKind::ClusterAdministrators | ClauseKind::ApplicationAcl, _) => {
+            // Quoted, because its spaces matter.
+            let default = if step.set == Some(true) { "" } else { " (default)" };
+            let result = step.entry.as_ref().map(|entry| format!("grants {entry}"));
+            let says = explanation::quoted(text) + default;
+            row(key, &says, result.as_deref().unwrap_or("no match"))
         }
-        Clause::NoQueue(queue) => row("queue", queue, "there is none"),
-        Clause::Queue(decision) if decision.steps.is_empty() => {
-            row(decision.right.verb(), &decision.path, &answers.reason(decision))
+        (_, Some(decision)) if decision.steps.is_empty() => {
+            row(decision.right.verb(), queue, &answers.reason(decision))
         }
-        Clause::Queue(decision) => {
+        (_, Some(decision)) => {
             let row = |step: &queues::Step| {
                 let [says, result, written, until] = explanation::cells(answers, step);
                 [format!("{} of {}", step.acl.key(), step.queue), says, result, written, until]
             };
             decision.steps.iter().map(row).collect()
         }
+        (_, None) => row("queue", queue, "there is none"),
     }
 }

@@ -8,14 +8,14 @@ use crate::output::format::{AnswerFormat, Table, UNTIL, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
 use crate::source::identity::IdentityArgs;
-use crate::source::past::PastArgs;
 use crate::source::request::{self, AnyVerb};
-use crate::source::session::{EXIT_CODES, SourceArgs};
+use crate::source::session::{EXIT_CODES, PastArgs, SourceArgs};
 use application::ApplicationArgs;
 use queuewarden_api::answer::Answers;
 use yunikorn::right::Right;
 use yunikorn_access::decide::{self, Decision, Denial, in_words};
-use yunikorn_access::{Remedy, remedies};
+use yunikorn_access::remedies;
+use yunikorn_access::remedy::RemedyKind;
 
 /// Check whether a user may submit to a queue, administer it, or act on an application; prints yes, or no and
 /// the reason
@@ -123,15 +123,16 @@ impl RequestArgs {
     fn every_step(&self, answers: &Answers<'_>, decision: &Decision, width: Option<usize>) -> String {
         let verdict = if decision.allowed() { "yes" } else { "no" };
         let reason = visible_lines(&format!("{verdict}: {}", answers.reason(decision)), 0, width);
-        let remedies = remedies(answers.tree, decision);
+        let remedies: Vec<_> = remedies(answers.tree, decision).collect();
         let mut numbered = (1..).zip(&remedies);
-        let grant = numbered.find(|(_, remedy)| matches!(remedy, Remedy::Grant { .. }));
+        let grant = numbered.find(|(_, remedy)| remedy.kind == RemedyKind::Grant);
         let command = grant.and_then(|(number, grant)| {
             let webhook = if grant.needs_webhook() { WEBHOOK } else { "" };
             Some(format!("\n`{}` does number {number}.\n{webhook}", grant.command()?))
         });
         let (facts, steps) = (self.facts(answers, decision), steps(answers, decision));
-        page(&reason, &facts, &steps, &remedies, width) + &command.unwrap_or_default()
+        let messages = remedies.iter().map(|remedy| &remedy.message);
+        page(&reason, &facts, &steps, messages, width) + &command.unwrap_or_default()
     }
 
     /// Formats the question: the user, the right and the queue.

@@ -189,26 +189,27 @@ impl Context<'_> {
     /// Returns a rule with the queue that it names, or the reason why it names none.
     fn rule(&self, step: &RuleStep) -> TriedRule {
         let parent = step.parent.as_ref().map(|parent| Box::new(self.rule(parent)));
-        let (result, queue, reason) = match &step.end {
-            RuleEnd::Named(queue) => (RuleResult::Names, Some(queue), format!("it names {queue}")),
-            RuleEnd::NothingToGoBy => {
-                let reason = match &step.name {
-                    RuleName::Tag(tag) => format!("the application has no tag {tag}"),
-                    _ => "the application asks for no queue".to_owned(),
-                };
-                (RuleResult::Passes, None, reason)
+        let (result, queue, reason) = match (&step.end, &step.name) {
+            (RuleEnd::Named(queue), _) => (RuleResult::Names, Some(queue), format!("it names {queue}")),
+            (RuleEnd::NothingToGoBy, RuleName::Tag(tag)) => {
+                (RuleResult::Passes, None, format!("the application has no tag {tag}"))
             }
-            RuleEnd::Filtered { why, filter } => (RuleResult::Passes, None, filtered(why, filter)),
-            RuleEnd::NoParent => {
+            (RuleEnd::NothingToGoBy, _) => {
+                (RuleResult::Passes, None, "the application asks for no queue".to_owned())
+            }
+            (RuleEnd::Filtered { why, filter }, _) => (RuleResult::Passes, None, filtered(why, filter)),
+            (RuleEnd::NoParent, _) => {
                 let why = parent.as_ref().map(|parent| parent.reason.as_str()).unwrap_or_default();
                 (RuleResult::Passes, None, format!("its parent rule names no queue: {why}"))
             }
-            RuleEnd::Missing(queue) => {
-                let no_right =
-                    if step.name == RuleName::Default { "" } else { ", and the rule may not create it" };
+            (RuleEnd::Missing(queue), name) => {
+                let default = *name == RuleName::Default;
+                let no_right = if default { "" } else { ", and the rule may not create it" };
                 (RuleResult::Passes, Some(queue), format!("there is no queue {queue}{no_right}"))
             }
-            RuleEnd::Fails(reason) | RuleEnd::Undecided(reason) => (RuleResult::Ends, None, reason.clone()),
+            (RuleEnd::Fails(reason) | RuleEnd::Undecided(reason), _) => {
+                (RuleResult::Ends, None, reason.clone())
+            }
         };
         TriedRule {
             number: None,
@@ -226,44 +227,38 @@ impl Context<'_> {
 
     /// Returns the result for the queue that a rule named, with the reason.
     fn landing(&self, landing: &Landing) -> (RuleResult, String) {
-        let queue = &landing.queue;
-        let access = landing.decision.as_ref().map(|decision| self.answers.reason(decision));
-        match &landing.end {
-            LandingEnd::Placed(created) => {
-                let reason = match (access, created) {
-                    (Some(access), Some(created)) => {
-                        format!("{access}; it is created below {}", created.above)
-                    }
-                    (Some(access), None) => access,
-                    (None, _) => "an application that runs already has to be accepted, whatever the ACLs say"
-                        .to_owned(),
-                };
-                (RuleResult::Places, reason)
+        let Landing { queue, target, decision, end } = landing;
+        let access = decision.as_ref().map(|decision| self.answers.reason(decision));
+        let passes = |reason: String| (RuleResult::Passes, reason);
+        let ends = |reason: String| (RuleResult::Ends, reason);
+        match (end, access) {
+            (LandingEnd::Placed(Some(created)), Some(access)) => {
+                (RuleResult::Places, format!("{access}; it is created below {}", created.above))
             }
-            LandingEnd::Denied => {
-                let reason = match &landing.decision {
-                    Some(decision) if decision.denial == Some(Denial::NotGranted) => denied(decision),
-                    _ => access.unwrap_or_default(),
-                };
-                (RuleResult::Passes, reason)
+            (LandingEnd::Placed(None), Some(access)) => (RuleResult::Places, access),
+            (LandingEnd::Placed(_), None) => {
+                let reason = "an application that runs already has to be accepted, whatever the ACLs say";
+                (RuleResult::Places, reason.to_owned())
             }
-            LandingEnd::NotALeaf => {
-                (RuleResult::Passes, format!("{queue} is no leaf: applications run in the queues below it"))
+            (LandingEnd::Denied, access) => {
+                let not_granted = |decision: &&Decision| decision.denial == Some(Denial::NotGranted);
+                let not_granted = decision.as_ref().filter(not_granted).map(denied);
+                passes(not_granted.or(access).unwrap_or_default())
             }
-            LandingEnd::Draining => {
-                (RuleResult::Passes, format!("{queue} is draining: it is no longer in the configuration"))
+            (LandingEnd::NotALeaf, _) => {
+                passes(format!("{queue} is no leaf: applications run in the queues below it"))
             }
-            LandingEnd::Fails { .. } => {
-                let reason = match &landing.target {
-                    Target::New { above } => format!("{queue} cannot be created below {above}"),
-                    _ => format!("applications cannot run in {queue}"),
-                };
-                (RuleResult::Ends, reason)
+            (LandingEnd::Draining, _) => {
+                passes(format!("{queue} is draining: it is no longer in the configuration"))
             }
-            LandingEnd::Crashes => {
-                (RuleResult::Ends, format!("{queue} is not below root, which crashes the scheduler"))
+            (LandingEnd::Fails { .. }, _) => ends(match target {
+                Target::New { above } => format!("{queue} cannot be created below {above}"),
+                _ => format!("applications cannot run in {queue}"),
+            }),
+            (LandingEnd::Crashes, _) => {
+                ends(format!("{queue} is not below root, which crashes the scheduler"))
             }
-            LandingEnd::Undecided(reason) => (RuleResult::Ends, reason.clone()),
+            (LandingEnd::Undecided(reason), _) => ends(reason.clone()),
         }
     }
 

@@ -16,8 +16,8 @@ use yunikorn_access::user_info::{Settings, Template};
 /// The label of an application that Spark names when it starts.
 const BY_SPARK: &str = "spark-(made-by-spark-submit)";
 
-/// The files of `examples/operators` with their names. Each lets an operator pass on names: its last account
-/// creates the pods, whose templates are at the paths, those of the first pod of an application first.
+/// The files of `examples/operators`, by their names. A file has the accounts of an operator, of which the
+/// last one creates the pods, and the paths to their templates, that of an application's first pod first.
 const FILES: [(&str, &str); 6] = [
     ("spark-operator", include_str!("../../../../examples/operators/spark-operator.yaml")),
     ("apache-spark", include_str!("../../../../examples/operators/apache-spark.yaml")),
@@ -27,8 +27,8 @@ const FILES: [(&str, &str); 6] = [
     ("trainer", include_str!("../../../../examples/operators/trainer.yaml")),
 ];
 
-/// The roles of pods, each behind a part of the path to their templates. A template without a role, such as
-/// Flink's `spec.podTemplate`, is of no pod by itself.
+/// Parts of paths, each with the role of the pods whose template is there. A template without a role, such as
+/// Flink's `spec.podTemplate`, describes no pod by itself.
 const ROLES: [(&str, &str); 13] = [
     ("driver", "driver"),
     ("executor", "executor"),
@@ -347,5 +347,34 @@ fn unknown(object: &Value) -> &'static [&'static str] {
         }
         TRAINER => &["not known: the labels and annotations in the template of the TrainingRuntime"],
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// A new example is of no use to `place` before it is listed, and a new path before it has a role.
+    #[test]
+    fn every_example_of_an_operator_is_known() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/operators");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut names: Vec<_> =
+            files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+        names.sort();
+        let mut known = FILES.map(|(file, _)| file);
+        known.sort_unstable();
+        assert_eq!(names, known);
+        for (file, text) in FILES {
+            let policy = serde_saphyr::from_multiple::<Value>(text).unwrap().remove(0);
+            let settings = Settings::deserialize(&policy["spec"]["userInfo"]).unwrap();
+            for Template { group, resource, path, .. } in settings.templates {
+                assert_eq!(role(&path).is_none(), path.ends_with("spec.podTemplate"), "{path}");
+                let operator = Operator::of(&group, &resource).unwrap();
+                assert_eq!(operator.file, file, "{resource}");
+                assert!(operator.account.starts_with("system:serviceaccount:"), "{file}");
+            }
+        }
     }
 }

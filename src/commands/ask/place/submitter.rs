@@ -8,9 +8,9 @@ use super::workload::{Submitted, WorkloadArgs};
 use crate::output::{Console, Failure};
 use crate::source::cluster::ClusterArgs;
 use crate::source::identity::IdentityArgs;
-use crate::source::input::value::to_json;
 use crate::source::session::{Session, Source};
 use go_compat::diag::quoted;
+use go_compat::yaml::json::to_json;
 use go_compat::yaml::parse;
 use queuewarden_plan::user_info;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
@@ -231,8 +231,8 @@ impl Question<'_> {
         ));
         self.console.notes(notes);
         let settings = match &self.session.source {
-            Source::Files(given) => user_info(given.snapshot()),
-            Source::Cluster(cluster) => user_info(&cluster.objects(self.cluster)?.1),
+            Source::Files(given) => user_info(&given.snapshot),
+            Source::Cluster(cluster) => user_info(&cluster.objects(self.cluster)?),
         };
         let is_covered = settings.mode == Mode::Enforce
             && settings.is_operator(account)

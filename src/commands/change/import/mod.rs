@@ -2,12 +2,9 @@
 //! do more than before.
 
 pub mod answer;
-mod arguments;
 mod manifests;
-mod report;
-mod spark;
+mod names;
 mod steps;
-mod yarn;
 mod yunikorn;
 
 use clap::Subcommand;
@@ -53,13 +50,13 @@ enum From {
     Yunikorn(Box<yunikorn::ImportYunikornArgs>),
     /// Import the allocation file of YARN's fair scheduler, fair-scheduler.xml
     #[command(after_help = HELP)]
-    YarnFair(yarn::ImportYarnArgs),
+    YarnFair(names::ImportYarnArgs),
     /// Import the configuration of YARN's capacity scheduler, capacity-scheduler.xml
     #[command(after_help = HELP)]
-    YarnCapacity(yarn::ImportYarnArgs),
+    YarnCapacity(names::ImportYarnArgs),
     /// Import the lists of Spark's applications, spark-defaults.conf
     #[command(after_help = HELP)]
-    Spark(spark::ImportSparkArgs),
+    Spark(names::ImportSparkArgs),
 }
 
 /// Runs the command.
@@ -69,8 +66,8 @@ enum From {
 pub fn run(args: &ImportArgs, console: Console) -> Result<Exit, Failure> {
     match &args.from {
         From::Yunikorn(args) => yunikorn::run(args, console),
-        From::YarnFair(args) => yarn::run(args, Source::fair, console),
-        From::YarnCapacity(args) => yarn::run(args, Source::capacity, console),
-        From::Spark(args) => spark::run(args, console),
+        From::YarnFair(args) => names::yarn(args, Source::fair, console),
+        From::YarnCapacity(args) => names::yarn(args, Source::capacity, console),
+        From::Spark(args) => names::spark(args, console),
     }
 }

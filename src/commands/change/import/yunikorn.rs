@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::answer::ImportAnswer;
-use super::arguments::Accepted;
+use super::answer::{Accepted, ImportAnswer, messages, show};
 use super::manifests::{self, Granted};
-use super::report::{messages, show};
 use super::steps::{ImportTarget, Steps};
 use crate::output::findings::plural;
 use crate::output::format::AnswerFormat;
@@ -133,7 +131,7 @@ fn target(args: &ClusterArgs, source: &From) -> Result<Found, Failure> {
     let named = args.cluster_namespace.as_deref();
     let (spec, output) = match source {
         From::Files(given) => {
-            let snapshot = given.snapshot();
+            let snapshot = &given.snapshot;
             let config = snapshot.config.as_ref().filter(|_| has_config(given));
             // A manifest that was never applied manages nothing.
             let applied = config.filter(|config| !config.meta.conditions.is_empty());
@@ -255,7 +253,8 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 fn with(text: &str, queue_acls: &[Value]) -> Result<Configuration, Failure> {
     let mut inputs = Inputs::new(vec![Source::new("imported.yaml", to_yaml(queue_acls))]);
     inputs.set_base(Source::new("queues.yaml", text));
-    FileSource::from_inputs(inputs, None, Console::silent())?.configuration(Console::silent())
+    let quiet = Console::silent();
+    FileSource::new(inputs, None).checked(quiet)?.configuration(quiet)
 }
 
 /// Describes the first change of access, if there is one.

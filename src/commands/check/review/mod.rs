@@ -15,10 +15,10 @@ use crate::output::format::{self, Table};
 use crate::output::text::Source;
 use crate::output::{Console, Exit, Failure, diagnostic};
 use crate::source::configuration::Configuration;
-use crate::source::files::FileSource;
+use crate::source::files::{FileSource, choose_base};
 use crate::source::identity::IdentityArgs;
 use crate::source::input::Inputs;
-use crate::source::{assemble, times};
+use crate::source::times;
 use go_compat::diag::Diagnostic;
 use queuewarden_api::review::access::{SubjectAccessReview, filled};
 use queuewarden_api::review::{ReviewKind, admission, envelope};
@@ -118,8 +118,8 @@ impl ReviewArgs {
             return Ok(None);
         }
         let mut inputs = Inputs::new(sources);
-        assemble::choose_base(&mut inputs, self.base.as_deref())?;
-        FileSource::from_inputs(inputs, self.now, console).map(Some)
+        choose_base(&mut inputs, self.base.as_deref())?;
+        FileSource::new(inputs, self.now).checked(console).map(Some)
     }
 }
 
@@ -193,7 +193,7 @@ impl Evaluator {
         cluster: ReviewedCluster,
         console: Console,
     ) -> Result<Self, Failure> {
-        let version = given.map_or(Version::Unknown, FileSource::version);
+        let version = given.map_or(Version::Unknown, |given| given.snapshot.version());
         let configuration = match given.map(|given| given.configuration(console)) {
             None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
             // Several trees, of which none was chosen.
@@ -204,7 +204,9 @@ impl Evaluator {
                 Ok(configuration)
             }
         };
-        let (conf, findings) = Conf::from_keys(&given.map(FileSource::keys).unwrap_or_default(), version);
+        let merged = given.map(FileSource::merged).unwrap_or_default();
+        let keys = merged.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+        let (conf, findings) = Conf::from_keys(&keys, version);
         for finding in findings.iter().filter(|finding| finding.is_error()) {
             // The span is in the value of a key, which has no known line in a file.
             let finding = Diagnostic { span: None, ..finding.clone() };

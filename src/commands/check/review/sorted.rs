@@ -4,7 +4,7 @@
 //! stream of lines, as API servers and audit tools write them, which may have no end: its reviews are read
 //! after everything else, one at a time.
 
-use crate::output::text;
+use crate::output::{Console, Failure, text};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Take};
@@ -13,12 +13,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::output::text::{STDIN, Source};
-use crate::output::{Console, Failure};
 use crate::source::input::object::listed;
 use crate::source::input::source::{self, unreadable};
 use crate::source::input::split::{Syntax, split};
-use crate::source::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span, quoted};
+use go_compat::yaml::json::to_json;
 use go_compat::yaml::parse;
 use queuewarden_api::review::{ReviewKind, codes};
 use yunikorn::admission::request::Texts;

@@ -13,7 +13,6 @@ use crate::output::format::visible;
 use crate::output::text::SourceDiagnostic;
 use crate::output::{Console, Exit, Failure, format};
 use crate::source::configuration::Configuration;
-use crate::source::files::FileSource;
 use crate::source::identity::GroupsArgs;
 use crate::source::input::Inputs;
 use crate::source::input::object::Object;
@@ -149,10 +148,9 @@ pub enum TestResult {
 /// # Errors
 /// When there is no test, or one cannot be decided, or the output cannot be written.
 pub fn run(args: &TestArgs, console: Console) -> Result<Exit, Failure> {
-    let inputs = args.input.read(None, console)?;
-    let suites = suites(&inputs, console)?;
-    let configuration =
-        FileSource::from_inputs(inputs, args.input.files.now, console)?.configuration(console)?;
+    let given = args.input.read(None, console)?;
+    let suites = suites(&given.inputs, console)?;
+    let configuration = given.checked(console)?.configuration(console)?;
     configuration.note(None, console);
     let groups = args.groups.resolver(configuration.view.resolver, console)?;
     let answer = TestAnswer::new(&suites, &configuration, &*groups);

@@ -6,7 +6,7 @@ use std::fs;
 use crate::output::diagnostic::edit;
 use crate::output::text::{Source, SourceDiagnostic};
 use crate::output::{Failure, file};
-use crate::source::input::{DUPLICATE_KEY, Inputs, NOT_JSON};
+use crate::source::input::Inputs;
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 use go_compat::yaml;
 
@@ -21,10 +21,10 @@ pub struct FileFix<'a> {
 
 /// Returns the changes by the findings, and a note for each file that is left as it is because it cannot be
 /// read as YAML or JSON, before or after its change.
-pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<FileFix<'a>>, Vec<String>) {
+pub fn changes<'a>(sources: &'a [Source], found: &'a [SourceDiagnostic]) -> (Vec<FileFix<'a>>, Vec<String>) {
     let of = |index| found.iter().filter(move |finding| finding.source == Some(index));
     let (mut changes, mut left) = (Vec::new(), Vec::new());
-    for (index, source) in inputs.sources.iter().enumerate() {
+    for (index, source) in sources.iter().enumerate() {
         let elsewise = of(index).filter(|finding| {
             finding.diagnostic.replacement.is_some() && edit(source, &finding.diagnostic).is_none()
         });
@@ -47,7 +47,7 @@ pub fn changes<'a>(inputs: &'a Inputs, found: &'a [SourceDiagnostic]) -> (Vec<Fi
 }
 
 fn is_unreadable(code: Code) -> bool {
-    yaml::CODES.contains(&code) || [NOT_JSON, DUPLICATE_KEY].contains(&code)
+    yaml::CODES.contains(&code)
 }
 
 fn change<'a>(source: &'a Source, found: impl Iterator<Item = &'a SourceDiagnostic>) -> Option<FileFix<'a>> {

@@ -12,12 +12,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::output::console::{Look, wrapped};
-use crate::output::findings::{self, Count, Format, Found, Summary, ValidateAnswer, by_cause, plural, sort};
+use crate::output::findings::{self, Count, Format, Summary, ValidateAnswer, by_cause, plural, sort};
 use crate::output::format::visible;
 use crate::output::manifest::DEFAULT_PARTITION;
 use crate::output::text::{self, Source, SourceDiagnostic};
 use crate::output::{Console, Exit, Failure, sarif};
-use crate::source::assemble::assemble;
 use crate::source::cluster::ClusterArgs;
 use crate::source::files::FileSource;
 use crate::source::input::object::Kind;
@@ -25,12 +24,13 @@ use crate::source::input::source;
 use crate::source::session::{FileArgs, SourceArgs};
 use crate::source::suppressions::Suppressions;
 use crate::source::times::{Typed, clock};
-use crate::source::validate::{cross, each, trees};
+use crate::source::validate::{each, objects, trees};
 use go_compat::diag::{Severity, listed};
 use go_compat::go_regex::GoRegex;
 use queuewarden_plan::simulate::settle;
+use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS};
 use queuewarden_plan::time::{Ahead, Moment, ahead};
-use queuewarden_plan::{ResourceKind, config_map_of, snapshot};
+use queuewarden_plan::{ResourceKind, config_map_of};
 use yunikorn::config::codes::DEFAULT_CONFIG;
 use yunikorn::config::keys;
 use yunikorn_access::decide::in_words;
@@ -98,12 +98,18 @@ pub struct ValidateArgs {
     cluster: ClusterArgs,
 }
 
+impl ValidateArgs {
+    fn read(&self, console: Console) -> Result<FileSource, Failure> {
+        self.files.read(&self.filename, self.cluster.cluster_namespace.as_deref(), None, console)
+    }
+}
+
 /// The result of a check.
 struct Checked {
     /// The texts that findings are located in.
     sources: Vec<Source>,
-    found: Vec<Found>,
-    ahead: Ahead<Found>,
+    found: Vec<SourceDiagnostic>,
+    ahead: Ahead<SourceDiagnostic>,
     /// What was looked at.
     summary: Summary,
     /// The same in words.
@@ -139,18 +145,12 @@ fn fix(args: &ValidateArgs, console: Console) -> Result<Option<Exit>, Failure> {
     if args.filename.iter().chain(&args.files.base).any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage("--fix writes files, and standard input is none".to_owned()));
     }
-    let inputs = args.files.read(
-        &args.filename,
-        args.cluster.cluster_namespace.as_deref(),
-        None,
-        if args.dry_run { console } else { Console::silent() },
-    )?;
-    let assembled = assemble(&inputs, args.files.now.unwrap_or_else(clock));
-    let (mut comments, _) = Suppressions::read(&inputs.sources);
-    let mut found = assembled.findings.clone();
-    found.extend(each(&inputs, &assembled));
-    comments.remove(&inputs.sources, &mut found, |finding| finding);
-    let (changes, left) = fix::changes(&inputs, &found);
+    let given = args.read(if args.dry_run { console } else { Console::silent() })?;
+    let sources = &given.inputs.sources;
+    let (mut comments, _) = Suppressions::read(sources);
+    let mut found = [given.findings.clone(), each(&given)].concat();
+    comments.remove(sources, &mut found);
+    let (changes, left) = fix::changes(sources, &found);
     console.notes(&left);
     if args.dry_run {
         console.out(&changes.iter().map(fix::FileFix::diff).collect::<String>())?;
@@ -164,52 +164,44 @@ fn fix(args: &ValidateArgs, console: Console) -> Result<Option<Exit>, Failure> {
 }
 
 fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Checked, Failure> {
-    let inputs = args.files.read(&args.filename, args.cluster.cluster_namespace.as_deref(), None, console)?;
-    let now = args.files.now.unwrap_or_else(clock);
-    let assembled = assemble(&inputs, now);
-    let mut alone = assembled.findings.clone();
-    alone.extend(each(&inputs, &assembled));
+    let given = args.read(console)?;
+    let (inputs, now) = (&given.inputs, given.snapshot.now);
+    let alone = [given.findings.clone(), each(&given)].concat();
     let ours = inputs.objects.iter().any(|object| object.kind != Kind::ConfigMap);
     let several = inputs.in_environments(|environment| {
-        let assembled = assemble(environment, now);
-        cross::check(environment, &settle(assembled.snapshot), assembled.has_tree, &alone)
+        let given = FileSource::new(environment, Some(now));
+        objects::together(&given, &settle(given.snapshot.clone()), &alone)
     });
-    let has_tree = assembled.has_tree;
-    if ours && !has_tree && inputs.alternatives.is_empty() {
+    if ours && !given.has_tree && inputs.alternatives.is_empty() {
         console.note(
             "no queues were given, so it is not checked whether they exist: add the ConfigMap with \
             queues.yaml, or --base FILE",
         );
     }
-    let given = FileSource { inputs, assembled };
-    let mut sources = given.inputs.sources.clone();
+    let mut sources = inputs.sources.clone();
     let mut queues = 0;
     let mut later = |now| {
-        let given = given.at(now);
+        let given = given.with(Snapshot { now, ..given.snapshot.clone() });
         let (of_trees, count) = trees::of_files(&given, known, &mut sources);
         queues = count;
-        let settled = ours.then(|| settle(given.snapshot().clone()));
-        let together = settled.map(|settled| cross::check(&given.inputs, &settled, has_tree, &alone));
-        let together = together.into_iter().flatten().map(Found::from);
-        without_repetition(together.chain(of_trees).collect(), &alone)
+        let together = ours.then(|| objects::together(&given, &settle(given.snapshot.clone()), &alone));
+        without_repetition(together.into_iter().flatten().chain(of_trees).collect(), &alone)
     };
     let of_all = later(now);
-    let mut ahead = look_ahead(args.until, now, |until| ahead(given.snapshot(), until, |at| Ok(later(at))))?;
-    let several = several.into_iter().map(Found::from);
-    let mut found: Vec<Found> = alone.iter().cloned().map(Found::from).chain(several).chain(of_all).collect();
-    let FileSource { inputs, assembled } = given;
-    let errors = Count::from_findings(found.iter().map(Found::as_ref)).errors;
+    let mut ahead = look_ahead(args.until, now, |until| ahead(&given.snapshot, until, |at| Ok(later(at))))?;
+    let mut found = [alone, several, of_all].concat();
+    let errors = Count::from_findings(&found).errors;
     let named = known.users.is_some() && known.groups.is_some();
     let looked_for = |code| {
         // Errors hide other findings, and some are found only among the queues.
-        let of_queues = cross::CODES.contains(&code) || LINTED.contains(&code);
+        let of_queues = objects::CODES.contains(&code) || LINTED.contains(&code);
         errors == 0 && (queues > 0 || !of_queues) && (named || code != NAME_UNKNOWN)
     };
     let (mut comments, malformed) = Suppressions::read(&inputs.sources);
     for list in ahead.lists(&mut found) {
-        comments.remove(&inputs.sources, list, |found| &found.shown);
+        comments.remove(&inputs.sources, list);
     }
-    found.extend(malformed.into_iter().chain(comments.unused(looked_for)).map(Found::from));
+    found.extend(malformed.into_iter().chain(comments.unused(looked_for)));
     let trees = plural(inputs.bare.len(), "queue tree");
     let objects = match (inputs.objects.len(), inputs.bare.len()) {
         (0, 1..) => trees,
@@ -229,7 +221,7 @@ fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Chec
         queues,
         ..Summary::default()
     };
-    let nothing = inputs.objects.is_empty() && inputs.bare.is_empty() && !assembled.has_tree;
+    let nothing = inputs.objects.is_empty() && inputs.bare.is_empty() && !given.has_tree;
     Ok(Checked {
         is_empty: nothing && inputs.ignored == 0 && found.is_empty(),
         words: format!("{objects} in {files} checked{others}"),
@@ -256,14 +248,14 @@ fn of_cluster(args: &ValidateArgs, known: &Known, console: Console) -> Result<Ch
         for keys::KeyFinding { origin, diagnostic } in
             keys::findings(&flat, session.configuration.view.version)
         {
-            let map = origin.map_or(snapshot::YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
+            let map = origin.map_or(YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
             let value = origin.filter(|_| diagnostic.span.is_some()).and_then(|origin| {
                 let value = flat.values().find(|(_, value)| value.origin == *origin)?.1;
                 Some(Source::new(format!("{map}/{}", origin.key), value.text.as_str()))
             });
             let source = value.map(|value| trees::added(&mut sources, &value));
             let object = Some(format!("ConfigMap/{map}"));
-            found.push(SourceDiagnostic { source, object, diagnostic }.into());
+            found.push(SourceDiagnostic { object, ..SourceDiagnostic::new(source, diagnostic) });
         }
     }
     let now = args.files.now.unwrap_or_else(clock);
@@ -286,11 +278,13 @@ fn of_cluster(args: &ValidateArgs, known: &Known, console: Console) -> Result<Ch
 }
 
 /// Leaves out that everyone may submit everywhere where the cause of it is found, too.
-fn without_repetition(mut found: Vec<Found>, others: &[SourceDiagnostic]) -> Vec<Found> {
-    let shown = found.iter().map(Found::as_ref).chain(others);
-    let mut codes = shown.map(|finding| finding.diagnostic.code);
+fn without_repetition(
+    mut found: Vec<SourceDiagnostic>,
+    others: &[SourceDiagnostic],
+) -> Vec<SourceDiagnostic> {
+    let mut codes = found.iter().chain(others).map(|finding| finding.diagnostic.code);
     if codes.any(|code| [ROOT_EVERYONE, DEFAULT_CONFIG].contains(&code)) {
-        found.retain(|finding| finding.shown.diagnostic.code != cross::FAIL_OPEN);
+        found.retain(|finding| finding.diagnostic.code != objects::FAIL_OPEN);
     }
     found
 }
@@ -301,12 +295,11 @@ fn finish(args: &ValidateArgs, checked: Checked, console: Console) -> Result<Exi
     sort(&mut found);
     let lists = ahead.lists(&mut found);
     let known_before = without_known(args.baseline.as_deref(), &sources, lists, console)?;
-    let count = Count::from_findings(found.iter().map(Found::as_ref));
-    let draw = |found: &[Found]| draw(&sources, found, console.look_out());
+    let count = Count::from_findings(&found);
+    let draw = |found: &[SourceDiagnostic]| draw(&sources, found, console.look_out());
     let text = || draw(&found) + &text_ahead(&ahead, draw);
     let answer = || ValidateAnswer::new(&sources, &found, &ahead, &summary);
-    let shown: Vec<_> = found.iter().map(|found| found.shown.clone()).collect();
-    console.out(&args.format.show(&sources, &shown, text, answer)?)?;
+    console.out(&args.format.show(&sources, &found, text, answer)?)?;
     if args.format == Format::Text {
         let later = later(&ahead);
         console.err(&format!("{}{later}{ignored}{known_before}; {words}\n", count.text()));
@@ -316,15 +309,13 @@ fn finish(args: &ValidateArgs, checked: Checked, console: Console) -> Result<Exi
         console.note("nothing was checked: there is no object and no queue tree in the input");
         return Ok(Exit::yes(summary.skipped > 0));
     }
-    let all = found.iter().chain(ahead.findings()).map(Found::as_ref);
-    Ok(Exit::from_count(Count::from_findings(all), args.strict))
+    Ok(Exit::from_count(Count::from_findings(found.iter().chain(ahead.findings())), args.strict))
 }
 
 /// Draws findings. Of warnings about a tree that one remedy mends, which have one cause, the first is drawn
 /// and the others are listed below it.
-fn draw(sources: &[Source], found: &[Found], look: Look) -> String {
-    let cause = |(number, Found { shown, .. }): &(usize, &Found)| {
-        let diagnostic = &shown.diagnostic;
+fn draw(sources: &[Source], found: &[SourceDiagnostic], look: Look) -> String {
+    let cause = |(number, SourceDiagnostic { diagnostic, .. }): &(usize, &SourceDiagnostic)| {
         let alike = diagnostic.severity == Severity::Warning && LINTED.contains(&diagnostic.code);
         (diagnostic.code, diagnostic.help.clone(), (!alike).then_some(*number))
     };
@@ -335,14 +326,14 @@ fn draw(sources: &[Source], found: &[Found], look: Look) -> String {
 
 fn draw_all(
     sources: &[Source],
-    ((_, first), others): (&&(usize, &Found), &[&(usize, &Found)]),
+    ((_, first), others): (&&(usize, &SourceDiagnostic), &[&(usize, &SourceDiagnostic)]),
     look: Look,
 ) -> String {
-    let first = findings::text(sources, [&first.shown], look);
+    let first = findings::text(sources, [*first], look);
     if others.is_empty() {
         return first;
     }
-    let line = |(_, Found { shown, .. }): &&(usize, &Found)| {
+    let line = |(_, shown): &&(usize, &SourceDiagnostic)| {
         let source = shown.source.and_then(|index| sources.get(index));
         let location = source.zip(shown.diagnostic.span).map(|(source, span)| source.at(span.start));
         let location = shown.object.clone().or(location);
@@ -453,7 +444,7 @@ type Counts = [usize; 2];
 fn without_known<'l>(
     baseline: Option<&Path>,
     sources: &[Source],
-    lists: impl IntoIterator<Item = &'l mut Vec<Found>>,
+    lists: impl IntoIterator<Item = &'l mut Vec<SourceDiagnostic>>,
     console: Console,
 ) -> Result<String, Failure> {
     let Some(path) = baseline else { return Ok(String::new()) };
@@ -461,13 +452,13 @@ fn without_known<'l>(
     let mut removed = 0_usize;
     for list in lists {
         let (all, mut counts) = (list.len(), BTreeMap::<Key, usize>::new());
-        list.retain(|Found { shown, .. }| {
-            let key = key(&sarif::result(sources, shown, &folder));
+        list.retain(|finding| {
+            let key = key(&sarif::result(sources, finding, &folder));
             let Some([before, now]) = known.get_mut(&key) else { return true };
             let count = counts.entry(key).or_default();
             *count = count.saturating_add(1);
             *now = (*now).max(*count);
-            *count > *before || shown.diagnostic.severity == Severity::Error
+            *count > *before || finding.diagnostic.severity == Severity::Error
         });
         removed = removed.saturating_add(all.saturating_sub(list.len()));
     }
@@ -518,7 +509,7 @@ mod tests {
     use super::*;
     use crate::output::text::Source;
     use crate::output::{findings, statuses};
-    use crate::source::assemble::{assemble, choose_base};
+    use crate::source::files::choose_base;
     use crate::source::input::Inputs;
     use proptest::prelude::*;
     use queuewarden_plan::simulate::settle;
@@ -552,15 +543,13 @@ mod tests {
             let source = Source::new("x.yaml", text);
             let mut inputs = Inputs::new(vec![source]);
             choose_base(&mut inputs, None).unwrap();
-            let assembled = assemble(&inputs, jiff::Timestamp::UNIX_EPOCH);
-            let mut found: Vec<SourceDiagnostic> = assembled.findings.clone();
-            found.extend(each(&inputs, &assembled));
-            let given = FileSource { inputs, assembled };
-            let settled = settle(given.snapshot().clone());
-            found.extend(cross::check(&given.inputs, &settled, given.assembled.has_tree, &found));
+            let given = FileSource::new(inputs, Some(jiff::Timestamp::UNIX_EPOCH));
+            let mut found = [given.findings.clone(), each(&given)].concat();
+            let settled = settle(given.snapshot.clone());
+            found.extend(objects::together(&given, &settled, &found));
             let mut sources = given.inputs.sources.clone();
             let (of_trees, _) = trees::of_files(&given, &Known::default(), &mut sources);
-            found.extend(of_trees.into_iter().map(|found| found.shown));
+            found.extend(of_trees);
             sort(&mut found);
             for finding in &found {
                 let text = finding.source.and_then(|index| sources.get(index)).map_or("", |source| &source.text);

@@ -6,7 +6,7 @@ use kube::runtime::wait::Condition as _;
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::{Line, page};
+use crate::source::checks::{Line, page};
 use queuewarden_api::crd::crds;
 use queuewarden_client::call::call;
 

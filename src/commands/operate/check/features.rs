@@ -7,7 +7,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::{Line, list};
+use crate::source::checks::{Line, list};
 use crate::source::installed::InstalledState;
 use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::snapshot::ConfigSpec;

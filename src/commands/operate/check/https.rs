@@ -14,7 +14,7 @@ use serde::Deserialize as _;
 use serde_json::json;
 
 use super::features::Webhook;
-use super::{Line, page};
+use crate::source::checks::{Line, page};
 use queuewarden_api::API_VERSION;
 use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
 use queuewarden_client::call::{CallError, call};

@@ -1,20 +1,17 @@
 //! `queuewarden check`: finds problems of an installation, and says how to fix them.
 //!
-//! Each line has a stable name, a level, a finding, and a remedy. Something that cannot be read is unknown:
-//! not in order, and not broken.
+//! Each line has a stable name, a level, a finding, and a remedy.
 //!
 //! * [`api`]: the API server and the definitions of our kinds.
 //! * [`features`]: whether all parts of a feature are installed.
-//! * [`pods`]: the aliases in pods.
 //! * [`rights`]: the rights of the operator's `ServiceAccount`.
-//! * [`running`]: the Deployment and the Lease.
+//! * [`running`]: the Deployment, the Lease, and the aliases in pods.
 //! * [`https`]: webhooks, the served API, and the certificates that the API server trusts for them.
 //! * [`written`]: the `YuniKornConfig`, the ConfigMaps, their owners, and whether the scheduler runs them.
 
 pub mod api;
 pub mod features;
 pub mod https;
-pub mod pods;
 pub mod rights;
 pub mod running;
 pub mod written;
@@ -29,26 +26,15 @@ use serde::Serialize;
 use crate::output::console::wrapped;
 use crate::output::format::{AnswerFormat, visible};
 use crate::output::{Console, Exit, Failure};
+use crate::source::checks::{Level, Line};
 use crate::source::cluster::Cluster;
 use crate::source::installed::ReachArgs;
 use crate::source::times::clock;
 use queuewarden_api::answer::VERSION;
-use queuewarden_client::call::CallError;
 use queuewarden_plan::snapshot::ConfigSpec;
 
 /// The time between two checks of `--wait`.
 const PAUSE: Duration = Duration::from_secs(2);
-
-/// Maximum number of objects that are named.
-const NAMED: usize = 5;
-
-/// The role that may read everything that is checked, and how to bind it.
-pub const ROLE: &str = "bind the role of manifests/users.yaml that may read it: kubectl create clusterrolebinding \
-    queuewarden-checker --clusterrole queuewarden-checker --user NAME";
-/// What to do about something that was not answered.
-const AGAIN: &str = "try again; is the API server in order?";
-/// The address of the documentation.
-const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs");
 
 /// Exit codes of the command.
 const CODES: &str = "\
@@ -75,85 +61,6 @@ pub struct CheckArgs {
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: AnswerFormat,
-}
-
-/// Result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// In order.
-    Ok,
-    /// Worth a look.
-    Warn,
-    /// Unknown, because it cannot be read.
-    Unknown,
-    /// Broken.
-    Fail,
-}
-
-/// A line of the report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Line {
-    /// The check; its name is stable.
-    pub check: &'static str,
-    /// The result.
-    pub level: Level,
-    /// The finding.
-    pub found: String,
-    /// The remedy; absent if nothing is to be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
-}
-
-impl Line {
-    /// Creates a line for a check that is in order.
-    pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, level: Level::Ok, found: found.into(), remedy: None }
-    }
-
-    /// Creates a line for a finding that is worth a look.
-    pub fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { check, level: Level::Warn, found: found.into(), remedy: Some(remedy.into()) }
-    }
-
-    /// Creates a line for something that is broken.
-    pub fn fail(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { level: Level::Fail, ..Self::warn(check, found, remedy) }
-    }
-
-    /// Creates a line for something unknown, because it is forbidden to read it, or there is no answer.
-    pub fn unknown(check: &'static str, what: &str, error: &impl Unread) -> Self {
-        let remedy = if error.is_forbidden() { ROLE } else { AGAIN };
-        Self { level: Level::Unknown, ..Self::warn(check, format!("{what} is not known: {error}"), remedy) }
-    }
-
-    /// Creates the same for something that matters less than the rest.
-    pub fn unread(check: &'static str, what: &str, error: &impl Unread) -> Self {
-        Self { level: Level::Warn, ..Self::unknown(check, what, error) }
-    }
-}
-
-/// A reason why something is unknown.
-pub trait Unread: std::fmt::Display {
-    /// Returns whether a right is missing.
-    fn is_forbidden(&self) -> bool;
-}
-
-impl Unread for CallError {
-    fn is_forbidden(&self) -> bool {
-        self.is_forbidden()
-    }
-}
-
-impl Unread for Failure {
-    fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Forbidden(_))
-    }
-}
-
-/// Returns the address of a page of the documentation.
-fn page(name: &str) -> String {
-    format!("{DOCS}/{name}")
 }
 
 /// Output of `check -o json`.
@@ -220,7 +127,7 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
             owners: state.snapshot.as_ref().map(rights::owners).unwrap_or_default(),
         };
         let rights = rights::check(client, &setting).await;
-        let pods = pods::check(cluster, client, state.snapshot.as_ref().ok()).await;
+        let pods = running::pods(cluster, client, state.snapshot.as_ref().ok()).await;
         let features = features::check(client, spec, &state, endpoints.webhooks.as_deref()).await;
         let mut lines =
             [api, vec![rights], running::check(&state.operator), endpoints.lines, features].concat();
@@ -233,14 +140,6 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
         level: checks.iter().map(|line| line.level).max().unwrap_or(Level::Ok),
         checks,
     }
-}
-
-/// Lists the first `most` texts, and counts the others.
-fn list(texts: &[String], separator: &str, most: usize) -> String {
-    let more = texts.len().saturating_sub(most);
-    let more = if more > 0 { format!("{separator}and {more} more") } else { String::new() };
-    let shown: Vec<&str> = texts.iter().take(most).map(String::as_str).collect();
-    format!("{}{more}", shown.join(separator))
 }
 
 /// Formats the answer for people: a line for each check, with its remedy below.
@@ -277,6 +176,7 @@ fn text(answer: &CheckAnswer, quiet: bool, terminal: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuewarden_client::call::CallError;
 
     fn answer(checks: Vec<Line>) -> CheckAnswer {
         CheckAnswer { version: VERSION, level: checks.iter().map(|line| line.level).max().unwrap(), checks }

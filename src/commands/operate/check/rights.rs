@@ -12,7 +12,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde::Deserialize;
 
-use super::{Line, ROLE, list};
+use crate::source::checks::{Line, ROLE, list};
 use crate::source::installed::{NAME, NAMESPACE};
 use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::snapshot::{Adoption, ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};

@@ -1,11 +1,17 @@
-//! Checks the replicas, and which of them is the leader.
+//! Checks the replicas, which of them is the leader, and the aliases in pods.
 
-use super::{AGAIN, Level, Line, ROLE};
+use kube::Client;
+
+use crate::source::aliases::{StalePod, granted, pods_with_wrong_aliases};
+use crate::source::checks::{AGAIN, Level, Line, NAMED, ROLE, list};
+use crate::source::cluster::Cluster;
 use crate::source::installed::OperatorState;
+use queuewarden_plan::snapshot::Snapshot;
 
 const REPLICAS: &str = "replicas";
 const LEADER: &str = "leader";
 const VERSION: &str = "version";
+const ALIASES: &str = "aliases";
 
 pub(super) fn check(state: &OperatorState) -> Vec<Line> {
     let mut lines = vec![replicas(state), leader(state)];
@@ -66,6 +72,31 @@ fn version(image: &str) -> Line {
         ),
         _ => Line::ok(VERSION, format!("{image}, and this program {ours}")),
     }
+}
+
+/// Returns the line about the pods of a cluster; `None` where no grant needs an alias.
+pub(super) async fn pods(cluster: &Cluster, client: &Client, snapshot: Option<&Snapshot>) -> Option<Line> {
+    let granted = granted(snapshot?);
+    if granted.is_empty() {
+        return None;
+    }
+    Some(match pods_with_wrong_aliases(cluster, client, &granted, None).await {
+        Err(failure) => Line::unread(ALIASES, "which pods have wrong aliases", &failure),
+        Ok(pods) if pods.is_empty() => {
+            Line::ok(ALIASES, "all pods have those that grants need, and no others")
+        }
+        Ok(pods) => {
+            // A missing alias takes access away; one that is not theirs gives it.
+            let line = if pods.iter().any(StalePod::has_foreign) { Line::fail } else { Line::warn };
+            let names: Vec<_> = pods.into_iter().map(|pod| pod.name).collect();
+            let (count, names) = (names.len(), list(&names, ", ", NAMED));
+            let found = format!(
+                "pods that lack an alias which a grant needs, or have one that is not theirs: {count}: {names}"
+            );
+            let remedy = "`queuewarden user-info refresh -A` shows them; --apply writes the right aliases";
+            line(ALIASES, found, remedy)
+        }
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Level, Line, NAMED, list, page};
 use crate::output::Failure;
+use crate::source::checks::{Level, Line, NAMED, admission, fail_open, list, page};
 use crate::source::installed::{InstalledState, ObservedObject, SchedulerState};
 use queuewarden_api::log_level::{self as level, ANNOTATION};
 use queuewarden_client::call::CallError;
@@ -13,15 +13,13 @@ use queuewarden_plan::snapshot::{
     ConfigSpec, FIELD_MANAGER, Mode, QUEUE_OPERATOR, Snapshot, YUNIKORN_CONFIGS,
 };
 use queuewarden_plan::{
-    MAX_BYTES, ResourceKind, WARN_BYTES, config_map_of, merged, risks, size_after, text_in_force,
+    MAX_BYTES, ResourceKind, WARN_BYTES, config_map_of, merged, size_after, text_in_force,
 };
 use yunikorn::config::flatten::Flattened;
 use yunikorn::config::verdict;
 use yunikorn::version::Version;
-use yunikorn_access::Origin;
 
 const CONFIG: &str = "yunikornconfig";
-const OPEN: &str = "fail-open";
 const MAPS: &str = "configmaps";
 const SHADOWS: &str = "shadowing";
 const OWNERS: &str = "ownership";
@@ -29,7 +27,6 @@ const STARTS: &str = "starts";
 const SIZE: &str = "size";
 const RELOAD: &str = "hot-refresh";
 const SCHEDULER: &str = "scheduler";
-const ADMISSION: &str = "admission";
 const OBJECTS: &str = "objects";
 const LOG_LEVEL: &str = "log-level";
 
@@ -81,37 +78,6 @@ fn config(found: Option<&ObservedObject>, spec: &ConfigSpec) -> Vec<Line> {
     lines.extend(fail_open(config));
     lines.extend(config.annotation(ANNOTATION).map(log_level));
     lines
-}
-
-/// Creates the line for a root queue that lets everyone in.
-pub(crate) fn fail_open(config: &ObservedObject) -> Option<Line> {
-    let open = config.condition(Type::FailOpen).filter(|open| open.status == Status::True)?;
-    // If the object is Ready all the same, the open root was accepted explicitly.
-    let message = open.message.as_str();
-    Some(if config.holds(Type::Ready) { Line::ok(OPEN, message) } else { open_root(message) })
-}
-
-/// Creates the line for an open root that nobody accepted: the message names the cause, and then the remedy.
-fn open_root(message: &str) -> Line {
-    let (found, remedy) = message.split_once("; ").unzip();
-    let runbook = page("runbooks/QueuewardenFailOpen.md");
-    let remedy = remedy.map_or_else(|| runbook.clone(), |remedy| format!("{remedy}; {runbook}"));
-    Line::fail(OPEN, found.unwrap_or(message), remedy)
-}
-
-/// Creates the line for the settings of the admission controller, whoever wrote them.
-pub(crate) fn admission(snapshot: &Snapshot) -> Line {
-    let risks = risks(snapshot);
-    if risks.is_empty() {
-        return Line::ok(ADMISSION, "no setting lets people submit as others who are on no list");
-    }
-    let found = risks.iter().map(|(origin, risk)| match origin {
-        Origin::Object { kind, name, .. } => format!("{kind}/{name}: {}", risk.message),
-        Origin::Text(_) => risk.message.clone(),
-    });
-    let mut remedies: Vec<String> = risks.iter().filter_map(|(_, risk)| risk.help.clone()).collect();
-    remedies.dedup();
-    Line::warn(ADMISSION, list(&found.collect::<Vec<_>>(), "; ", NAMED), list(&remedies, "; ", NAMED))
 }
 
 fn ready(config: &ObservedObject, spec: &ConfigSpec) -> Line {
@@ -425,16 +391,6 @@ mod tests {
         assert!(open.found.starts_with(all), "{}", open.found);
         let remedy = "name those that are meant, from `^` to `$`; set it to false";
         assert!(open.remedy.as_ref().unwrap().starts_with(remedy), "{open:?}");
-    }
-
-    #[test]
-    fn an_open_root_has_the_remedy_of_its_message() {
-        let line = open_root("QueueAcl `all` lets everyone in; grant less there");
-        assert_eq!((line.level, &*line.found), (Level::Fail, "QueueAcl `all` lets everyone in"));
-        let runbook =
-            "https://github.com/queuewarden/queuewarden/blob/main/docs/runbooks/QueuewardenFailOpen.md";
-        assert_eq!(line.remedy.unwrap(), format!("grant less there; {runbook}"));
-        assert_eq!(open_root("it is open").remedy.unwrap(), runbook);
     }
 
     #[test]

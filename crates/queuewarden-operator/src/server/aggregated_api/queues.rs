@@ -24,7 +24,6 @@ use queuewarden_api::aggregated_api::queue::{self, CurrentQueue, Queue};
 use queuewarden_api::aggregated_api::review::DEFAULT_PARTITION;
 use queuewarden_api::aggregated_api::table::{Include, table};
 use queuewarden_api::aggregated_api::{GROUP, VERSION};
-use queuewarden_api::answer::Answers;
 use queuewarden_client::scheduler::{Connector, beside, queues_path};
 use queuewarden_plan::snapshot::SchedulerAddress;
 use queuewarden_plan::view::AccessView;
@@ -144,7 +143,6 @@ impl ListParameters {
 struct View {
     known: Arc<AccessView>,
     partition: String,
-    source: Arc<str>,
     /// The queues beside the configuration, or the reason why they are unknown.
     live: Result<Arc<Live>, String>,
 }
@@ -160,17 +158,16 @@ impl View {
             return Err(ApiError::bad_request(message));
         }
         let live = self::live(&memory.live, &state.lookups.client, &published, partition).await;
-        Ok(Self { known, partition: partition.to_owned(), source: Arc::clone(&published.source), live })
+        Ok(Self { known, partition: partition.to_owned(), live })
     }
 
     /// Returns the queues that match.
     fn queues(&self, matches: impl Fn(&CurrentQueue<'_>) -> bool) -> Vec<Queue> {
         let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
-        let answers = Answers { source: &self.source, tree };
         let no_others = Live::default();
         let mut current = queue::live_queues(tree, self.live.as_deref().unwrap_or(&no_others));
         current.retain(matches);
-        queue::queues(&answers, &current)
+        queue::queues(tree, &current)
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -2,24 +2,17 @@
 //! schemas under `docs/schema` and the `OpenAPI` documents are generated from these types.
 //!
 //! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or is removed.
-//!
-//! * [`answers`]: fills them with the evaluator's results.
-//! * [`report`]: the report.
-
-pub mod answers;
-pub mod report;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use answers::Answers;
-use yunikorn::right::{AclKey, Right};
-use yunikorn_access::decide::{Denial, Step};
+use yunikorn::right::Right;
+use yunikorn_access::decide::{Decision, Denial, Step};
 use yunikorn_access::reach::GrantedBy;
 use yunikorn_access::subject::Subject;
-use yunikorn_access::who_can::Grantee;
-use yunikorn_access::{Origin, in_words};
+use yunikorn_access::who_can::WhoCan;
+use yunikorn_access::{Origin, Remedy, Tree, in_words, remedies, sentence};
 
 /// Returns an end as a cell of a table; empty if there is none.
 pub fn until(end: Option<Timestamp>) -> String {
@@ -39,6 +32,63 @@ pub struct About {
     pub source: String,
     /// The partition.
     pub partition: String,
+}
+
+/// Turns the evaluator's results into answers about one configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Answers<'a> {
+    /// The name of the configuration.
+    pub source: &'a str,
+    /// The partition's tree.
+    pub tree: &'a Tree,
+}
+
+impl Answers<'_> {
+    /// Returns the header that all answers share.
+    pub fn about(&self) -> About {
+        About {
+            version: VERSION,
+            source: self.source.to_owned(),
+            partition: self.tree.partition().to_owned(),
+        }
+    }
+
+    /// Converts a decision with its trace.
+    pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
+        let until = self.until(decision);
+        DecisionAnswer {
+            about: self.about(),
+            verb: decision.right,
+            queue: decision.path.clone(),
+            nearest_queue: decision.located.nearest().map(|id| self.tree.path(id).to_string()),
+            user: decision.identity.user.clone(),
+            groups: decision.identity.groups.clone(),
+            allowed: decision.allowed(),
+            reason: self.reason_until(decision, until),
+            denial: decision.denial,
+            until,
+            trace: decision.steps.clone(),
+            remedies: remedies(self.tree, decision).collect(),
+        }
+    }
+
+    /// Returns the reason in one sentence, with its location.
+    pub fn reason(&self, decision: &Decision) -> String {
+        self.reason_until(decision, self.until(decision))
+    }
+
+    fn reason_until(&self, decision: &Decision, until: Option<Timestamp>) -> String {
+        let sentence = sentence(self.tree, decision);
+        let origins = decision.granted_by().map(|step| Origin::list(&step.origins)).unwrap_or_default();
+        let origins = if origins.is_empty() { origins } else { format!(" ({origins})") };
+        let until = until.map(|end| format!(", until {}", in_words(end))).unwrap_or_default();
+        format!("{sentence}{origins}{until}")
+    }
+
+    /// Returns the time at which the right of a decision ends.
+    pub fn until(&self, decision: &Decision) -> Option<Timestamp> {
+        yunikorn_access::until(self.tree, decision.right, decision.located.decides()?, &decision.identity)
+    }
 }
 
 /// The answer to `can-i` and `explain`.
@@ -69,61 +119,19 @@ pub struct DecisionAnswer {
     /// Each ACL that was checked, in order; the last one grants access if any does.
     pub trace: Vec<Step>,
     /// Changes that would turn a denial into a yes, the smallest first.
-    pub remedies: Vec<RemedyAnswer>,
-}
-
-/// One way to get the access that was denied.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct RemedyAnswer {
-    /// The kind of change.
-    pub kind: RemedyKind,
-    /// The same, as a sentence for people.
-    pub message: String,
-    /// The queue whose ACL to change, or the queue to use instead.
-    pub queue: Option<String>,
-    /// The ACL of that queue to change.
-    pub acl: Option<AclKey>,
-    /// The subject to name, or the group to join.
-    pub subject: Option<Subject>,
-    /// The objects that already set this ACL and can be edited; none means a new one.
-    pub objects: Vec<Origin>,
-    /// True when a new object must set `baseAcl: Extend` so that nobody loses access.
-    pub extend: bool,
-    /// The number of queues that a grant opens; 0 when nothing is granted.
-    pub opens: usize,
-}
-
-/// The kind of change.
-#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
-pub enum RemedyKind {
-    /// An ACL names one more subject.
-    #[default]
-    Grant,
-    /// The user joins a group that has access.
-    Join,
-    /// Another queue is used.
-    Ask,
-    /// The user's name is written as the ACL has it, in another case.
-    Rename,
+    pub remedies: Vec<Remedy>,
 }
 
 /// The answer to `who-can`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WhoCanAnswer {
+#[schemars(rename = "WhoCanAnswer")]
+pub struct WhoCanList {
     /// The header.
     #[serde(flatten)]
     pub about: About,
-    /// The right in question.
-    pub verb: Right,
-    /// The queue in question.
-    pub queue: String,
-    /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
-    pub nearest_queue: Option<String>,
-    /// The reason why nobody has the right, whatever the ACLs say; null when the ACLs decide.
-    pub denial: Option<Denial>,
     /// All who have the right.
-    pub subjects: Vec<Grantee>,
+    #[serde(flatten)]
+    pub found: WhoCan,
 }
 
 /// The answer to `what-can`.

@@ -2,14 +2,13 @@
 //!
 //! kubectl reads manifests with `sigs.k8s.io/yaml` (v1.6.0), which resolves scalars by `go.yaml.in/yaml/v2`
 //! (v2.4.2, `resolve.go`): YAML 1.1, where `yes`, `on` and `y` are booleans and `010` is eight. That differs
-//! from the v3 rules by which `YuniKorn` reads queues.yaml (`text::yaml::decode`), so both exist. One thing
+//! from the v3 rules by which `YuniKorn` reads queues.yaml ([`super::decode`]), so both exist. One thing
 //! is stricter than in kubectl: a duplicate key is rejected, not overwritten.
 
 use serde_json::{Map, Value};
 
-use super::{DUPLICATE_KEY, NOT_JSON};
-use go_compat::diag::{Diagnostic, quoted};
-use go_compat::yaml::{Kind, Node, Number, Style, boolean, number};
+use super::{DUPLICATE_KEY, Kind, NOT_JSON, Node, Number, Style, boolean, number};
+use crate::diag::{Diagnostic, quoted};
 
 /// Returns the JSON value of a tree, or the first reason why there is none.
 ///
@@ -103,7 +102,7 @@ fn resolve(text: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use go_compat::yaml::parse;
+    use crate::yaml::parse;
     use serde_json::json;
 
     fn read(text: &str) -> Result<Value, Diagnostic> {

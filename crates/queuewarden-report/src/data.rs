@@ -5,27 +5,24 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{About, Answers};
-use queuewarden_plan::snapshot::Phase;
-use queuewarden_report::{Beside, Change, Outside, WithoutEffect, findings};
+use super::{Beside, ReportChange, ReportOutside, ReportWithoutEffect, findings};
+use queuewarden_api::answer::About;
 use yunikorn::acl::Match;
-use yunikorn::queue::QueuePath;
 use yunikorn::right::{AclKey, Right};
 use yunikorn_access::QueueSet;
 use yunikorn_access::lint::Finding;
-use yunikorn_access::reach::granted_on;
-use yunikorn_access::reach::{all_named, starts};
+use yunikorn_access::reach::{all_named, granted_on, starts};
 use yunikorn_access::subject::Subject;
 use yunikorn_access::tree::{Grants, Node, Origin, QueueId, Tree};
 
 /// The answer to `report`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ReportAnswer {
+#[schemars(rename = "ReportAnswer")]
+pub struct Report {
     /// The header.
     #[serde(flatten)]
     pub about: About,
@@ -153,76 +150,17 @@ pub struct ReportStart {
     pub reach: Option<Vec<[u32; 2]>>,
 }
 
-/// The last change that a program made to an object, by its `metadata.managedFields`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "ChangeAnswer")]
-pub struct ReportChange {
-    /// The time, in RFC 3339; null when the API server does not record it.
-    pub time: Option<String>,
-    /// The object's kind.
-    pub kind: String,
-    /// Its namespace; null where the kind has none.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
-    /// The program, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
-    pub manager: String,
-    /// `Apply` or `Update`.
-    pub operation: String,
-    /// The fields of the object that this program manages: `spec.submit`, `data.queues.yaml`.
-    pub fields: Vec<String>,
-    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that
-    /// there is.
-    pub queue: Option<usize>,
-}
-
-/// A QueueAcl that grants nothing now because of its time, or because it is suspended.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "OutsideAnswer")]
-pub struct ReportOutside {
-    /// Its name.
-    pub name: String,
-    /// The number of its queue; null when there is none.
-    pub queue: Option<usize>,
-    /// True if its end has passed.
-    pub expired: bool,
-    /// True if it is suspended. If it is neither, its beginning lies ahead.
-    pub suspended: bool,
-    /// The time at which it begins; null when it has none.
-    pub not_before: Option<Timestamp>,
-    /// The time at which it ends; null when it has none.
-    pub expires_at: Option<Timestamp>,
-}
-
 /// A setting of the admission controller.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SettingAnswer")]
 pub struct ReportSetting {
     /// Its key in `YuniKorn`'s ConfigMaps.
-    pub key: String,
+    pub key: &'static str,
     /// Its value, as written.
     pub value: String,
     /// The object that sets it; null when that is not known.
     pub written_in: Option<Origin>,
-}
-
-/// An object that changes nothing.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "WithoutEffectAnswer")]
-pub struct ReportWithoutEffect {
-    /// Its kind.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// The number of its queue; null when there is none.
-    pub queue: Option<usize>,
-    /// The reason, as in its conditions: `Expired`, `QueueNotFound`, `AncestorAllowsEveryone`; or
-    /// `GrantsNobody`.
-    pub reason: String,
-    /// The same in a sentence.
-    pub message: String,
 }
 
 /// Numbers origins as they come.
@@ -242,123 +180,73 @@ impl<'t> Origins<'t> {
     }
 }
 
-impl<'a> Answers<'a> {
+impl Report {
     /// Builds the report.
-    pub fn report(&self, beside: &Beside<'_>, made: Made) -> ReportAnswer {
-        let subjects = all_named(self.tree);
+    pub fn new(about: About, made: Made, tree: &Tree, beside: Beside<'_>) -> Self {
+        let subjects = all_named(tree);
         let numbers: HashMap<Match<'_>, usize> = subjects.iter().map(Subject::entry).zip(0..).collect();
         let mut origins = Origins::default();
-        let queues = self.tree.queues();
-        let queues = queues.map(|(id, node)| self.queue(id, node, &numbers, &mut origins)).collect();
-        ReportAnswer {
-            about: self.about(),
-            made,
-            queues,
-            origins: origins.order.into_iter().cloned().collect(),
-            rights: self.rights(&subjects),
-            subjects,
-            findings: findings(self.tree, beside),
-            admission: beside.admission.iter().map(Self::setting).collect(),
-            changes: beside.changes.iter().map(|change| self.changed(change)).collect(),
-            outside: beside.outside.iter().filter_map(|object| self.outside(object)).collect(),
-            without_effect: beside
-                .without_effect
-                .iter()
-                .filter_map(|object| self.without_effect(object))
-                .collect(),
-        }
-    }
-
-    fn changed(&self, change: &Change) -> ReportChange {
-        let Change { kind, namespace, name, touch, queue } = change.clone();
-        ReportChange {
-            time: touch.time.map(|time| time.to_string()),
-            kind: kind.to_owned(),
-            namespace,
-            name,
-            manager: touch.manager,
-            operation: touch.operation,
-            fields: touch.fields,
-            queue: queue.filter(|target| self.is_here(target)).and_then(|target| self.number(&target)),
-        }
-    }
-
-    /// Converts an object, if it is about this partition.
-    fn outside(&self, object: &Outside) -> Option<ReportOutside> {
-        self.is_here(&object.queue).then(|| ReportOutside {
-            name: object.name.clone(),
-            queue: self.number(&object.queue),
-            expired: object.phase == Phase::Expired,
-            suspended: object.phase == Phase::Suspended,
-            not_before: object.not_before,
-            expires_at: object.expires_at,
-        })
-    }
-
-    fn setting((key, value, origin): &(&str, String, Origin)) -> ReportSetting {
-        ReportSetting { key: (*key).to_owned(), value: value.clone(), written_in: Some(origin.clone()) }
-    }
-
-    /// Converts an object, unless it is about another partition.
-    fn without_effect(&self, object: &WithoutEffect) -> Option<ReportWithoutEffect> {
-        let WithoutEffect { kind, name, queue, reason, message } = object.clone();
-        queue.as_ref().is_none_or(|target| self.is_here(target)).then(|| ReportWithoutEffect {
-            kind: kind.to_owned(),
-            name,
-            queue: queue.and_then(|target| self.number(&target)),
-            reason,
-            message,
-        })
-    }
-
-    fn is_here(&self, (partition, _): &(String, QueuePath)) -> bool {
-        partition.eq_ignore_ascii_case(self.tree.partition())
-    }
-
-    fn number(&self, (_, queue): &(String, QueuePath)) -> Option<usize> {
-        self.tree.find(queue).map(QueueId::index)
-    }
-
-    fn queue(
-        &self,
-        id: QueueId,
-        node: &'a Node,
-        numbers: &HashMap<Match<'_>, usize>,
-        origins: &mut Origins<'a>,
-    ) -> ReportQueue {
-        let mut acl = |right| acl(self.tree, node.grants(right), numbers, origins);
-        ReportQueue {
-            path: node.path.to_string(),
-            parent: node.parent.map(QueueId::index),
-            end: QueueId::new(self.tree.subtree(id).end).index(),
-            leaf: node.is_leaf,
-            recovery: node.path.is_recovery(),
-            submit: acl(Right::Submit),
-            admin: acl(Right::Admin),
-        }
-    }
-
-    fn rights(&self, subjects: &[Subject]) -> Vec<ReportRight> {
-        let of_subject = |(subject, name): (usize, &Subject)| {
-            Right::ALL.map(|right| {
-                let starts = starts(self.tree, right, name.entry()).map(|start| ReportStart {
-                    queue: start.queue.index(),
-                    acl: start.acl.into(),
-                    reach: self.reach(right, start.queue),
-                });
-                ReportRight { subject, verb: right, starts: starts.collect() }
-            })
+        let findings = findings(tree, &beside);
+        let setting = |(key, value, origin): (&'static str, _, _)| ReportSetting {
+            key,
+            value,
+            written_in: Some(origin),
         };
-        let all = subjects.iter().enumerate().flat_map(of_subject);
-        all.filter(|right| !right.starts.is_empty()).collect()
+        Self {
+            about,
+            made,
+            queues: tree.queues().map(|(id, node)| queue(tree, id, node, &numbers, &mut origins)).collect(),
+            origins: origins.order.into_iter().cloned().collect(),
+            rights: rights(tree, &subjects),
+            subjects,
+            findings,
+            admission: beside.admission.into_iter().map(setting).collect(),
+            changes: beside.changes,
+            outside: beside.outside,
+            without_effect: beside.without_effect,
+        }
     }
+}
 
-    /// Returns the queues that a right from this queue on reaches, if they are not simply all below it.
-    fn reach(&self, right: Right, queue: QueueId) -> Option<Vec<[u32; 2]>> {
-        let reach = granted_on(self.tree, right, queue);
-        let whole = reach == QueueSet::from(self.tree.subtree(queue));
-        (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
+fn queue<'t>(
+    tree: &Tree,
+    id: QueueId,
+    node: &'t Node,
+    numbers: &HashMap<Match<'_>, usize>,
+    origins: &mut Origins<'t>,
+) -> ReportQueue {
+    let mut acl = |right| acl(tree, node.grants(right), numbers, origins);
+    ReportQueue {
+        path: node.path.to_string(),
+        parent: node.parent.map(QueueId::index),
+        end: QueueId::new(tree.subtree(id).end).index(),
+        leaf: node.is_leaf,
+        recovery: node.path.is_recovery(),
+        submit: acl(Right::Submit),
+        admin: acl(Right::Admin),
     }
+}
+
+fn rights(tree: &Tree, subjects: &[Subject]) -> Vec<ReportRight> {
+    let of_subject = |(subject, name): (usize, &Subject)| {
+        Right::ALL.map(|right| {
+            let starts = starts(tree, right, name.entry()).map(|start| ReportStart {
+                queue: start.queue.index(),
+                acl: start.acl.into(),
+                reach: reach(tree, right, start.queue),
+            });
+            ReportRight { subject, verb: right, starts: starts.collect() }
+        })
+    };
+    let all = subjects.iter().enumerate().flat_map(of_subject);
+    all.filter(|right| !right.starts.is_empty()).collect()
+}
+
+/// Returns the queues that a right from this queue on reaches, if they are not simply all below it.
+fn reach(tree: &Tree, right: Right, queue: QueueId) -> Option<Vec<[u32; 2]>> {
+    let reach = granted_on(tree, right, queue);
+    let whole = reach == QueueSet::from(tree.subtree(queue));
+    (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
 }
 
 fn acl<'t>(
@@ -383,14 +271,15 @@ fn acl<'t>(
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use queuewarden_plan::snapshot::Touch;
+    use queuewarden_api::answer::Answers;
     use serde_json::{Value, json};
     use yunikorn_access::GrantingEntry;
     use yunikorn_access::testing::{any_tree, tree};
 
     /// Returns the report as programs read it.
-    fn read(tree: &Tree, beside: &Beside<'_>) -> Value {
-        serde_json::to_value(Answers { source: "queues.yaml", tree }.report(beside, Made::default())).unwrap()
+    fn read(tree: &Tree, beside: Beside<'_>) -> Value {
+        let about = Answers { source: "queues.yaml", tree }.about();
+        serde_json::to_value(Report::new(about, Made::default(), tree, beside)).unwrap()
     }
 
     fn number(value: &Value) -> usize {
@@ -429,7 +318,7 @@ mod tests {
 
     /// Checks that a reader of the report reaches the evaluator's decision for every cell.
     fn agree(tree: &Tree) -> Result<(), String> {
-        let report = read(tree, &Beside::default());
+        let report = read(tree, Beside::default());
         for (subject, name) in all_named(tree).iter().enumerate() {
             for (queue, right) in tree.queues().flat_map(|(queue, _)| Right::ALL.map(|right| (queue, right)))
             {
@@ -472,7 +361,7 @@ mod tests {
         let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned(), until: None };
         let path = yunikorn::queue::QueuePath::parse("root.a").unwrap();
         tree.attribute(&path, Right::Submit, object, &yunikorn::acl::parse("sue").unwrap());
-        let report = read(&tree, &Beside::default());
+        let report = read(&tree, Beside::default());
         let queues = list(&report["queues"]);
         let shape: Vec<_> =
             queues.iter().map(|of| (&of["path"], &of["parent"], &of["end"], &of["leaf"])).collect();
@@ -509,70 +398,12 @@ mod tests {
     }
 
     #[test]
-    fn changes_lead_to_the_queues_of_this_partition() {
-        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
-        let change = |partition: &str, queue: &str| Change {
-            kind: "QueueAcl",
-            namespace: None,
-            name: "a".to_owned(),
-            touch: Touch {
-                time: Some("2026-01-02T03:04:05Z".parse().unwrap()),
-                manager: "kubectl-edit".to_owned(),
-                operation: "Update".to_owned(),
-                fields: vec!["spec.submit".to_owned()],
-            },
-            queue: yunikorn::queue::QueuePath::parse(queue).ok().map(|queue| (partition.to_owned(), queue)),
-        };
-        let changes =
-            vec![change("Default", "root.A"), change("gpu", "root.a"), change("default", "root.none")];
-        let report = read(&tree, &Beside { changes, ..Beside::default() });
-        let queues: Vec<_> = list(&report["changes"]).iter().map(|change| change["queue"].clone()).collect();
-        assert_eq!(queues, [json!(1), Value::Null, Value::Null]);
-        assert_eq!(report["changes"][0]["time"], "2026-01-02T03:04:05Z");
-    }
-
-    #[test]
-    fn objects_outside_their_time_are_those_of_this_partition() {
-        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
-        let object = |partition: &str, queue: &str| Outside {
-            phase: Phase::Planned,
-            not_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
-            expires_at: None,
-            name: "a".to_owned(),
-            queue: (partition.to_owned(), QueuePath::parse(queue).unwrap()),
-        };
-        let outside =
-            vec![object("Default", "root.A"), object("gpu", "root.a"), object("default", "root.none")];
-        let report = read(&tree, &Beside { outside, ..Beside::default() });
-        let reported = |queue: Value| {
-            json!({
-                "name": "a", "queue": queue, "expired": false, "suspended": false, "notBefore": "2026-01-02T03:04:05Z", "expiresAt": null,
-            })
-        };
-        assert_eq!(report["outside"], json!([reported(json!(1)), reported(Value::Null)]));
-    }
-
-    #[test]
-    fn objects_without_effect_and_admission_settings_are_reported() {
-        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
-        let object = |target: Option<(&str, &str)>| WithoutEffect {
-            kind: "QueueAcl",
-            name: "a".to_owned(),
-            queue: target.map(|(partition, queue)| (partition.to_owned(), QueuePath::parse(queue).unwrap())),
-            reason: "Invalid".to_owned(),
-            message: "m".to_owned(),
-        };
-        let targets =
-            [Some(("default", "root.A")), Some(("gpu", "root.a")), Some(("default", "root.none")), None];
+    fn admission_settings_name_the_object_that_sets_them() {
         let origin = Origin::Object { kind: "AdmissionPolicy", name: "p".to_owned(), until: None };
         let admission = vec![("some.key", "true".to_owned(), origin)];
-        let without_effect = targets.map(object).into();
-        let report = read(&tree, &Beside { without_effect, admission, ..Beside::default() });
-        let reported = |queue: Value| json!({"kind": "QueueAcl", "name": "a", "queue": queue, "reason": "Invalid", "message": "m"});
-        assert_eq!(
-            report["withoutEffect"],
-            json!([reported(json!(1)), reported(Value::Null), reported(Value::Null)])
-        );
-        assert_eq!(report["admission"][0]["writtenIn"]["name"], "p");
+        let report = read(&tree(&[("root", "", "")]), Beside { admission, ..Beside::default() });
+        let origin =
+            json!({"kind": "AdmissionPolicy", "name": "p", "line": null, "column": null, "until": null});
+        assert_eq!(report["admission"], json!([{"key": "some.key", "value": "true", "writtenIn": origin}]));
     }
 }

@@ -1,10 +1,8 @@
 //! `queuewarden grant`: makes the `QueueAcl` that gives users and groups a right.
 
-mod delegated;
-
-use crate::source::comparison;
-use crate::source::subjects::{SubjectArgs, covers};
+use crate::source::request::{SubjectArgs, covers};
 use crate::source::validate::checked;
+use crate::source::{apply, comparison, request};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -14,11 +12,13 @@ use crate::source::configuration::ObjectChange;
 use crate::source::input::object::is_name;
 use crate::source::session::{Session, SourceArgs};
 use crate::source::times::{self, Typed, clock};
-use crate::source::{apply, request};
 use queuewarden_api::convert;
 use queuewarden_plan::snapshot::{BaseAcl, QueueAclSpec};
 use queuewarden_plan::{ObjectRef, ResourceKind};
+use yunikorn::identity::Identity;
 use yunikorn::right::Right;
+use yunikorn_access::Tree;
+use yunikorn_access::decide::decide;
 use yunikorn_access::who_can::who_can;
 
 /// Help text on the output and the exit codes.
@@ -82,7 +82,7 @@ pub fn run(args: &GrantArgs, console: Console) -> Result<Exit, Failure> {
     let now = source.files.now.unwrap_or_else(clock);
     let window = args.window(now)?;
     let opened = args.delegated.then(|| source.open(console)).transpose()?;
-    let delegated_by = opened.as_ref().map(|session| delegated::by(session, source, queue)).transpose()?;
+    let delegated_by = opened.as_ref().map(|session| delegated_by(session, source, queue)).transpose()?;
     let (object, manifest) = args.manifest(window, delegated_by)?;
     let text = manifest::to_yaml(std::slice::from_ref(&manifest));
     let nothing_applied = |why: &str| Failure::Refused(format!("nothing applied: {why}"));
@@ -201,4 +201,54 @@ fn words(spec: &QueueAclSpec, now: Timestamp) -> String {
     let begin = spec.not_before.map(|begin| format!("{}, and ", times::begins(begin, now)));
     let end = spec.expires_at.map_or_else(|| "never ends".to_owned(), |end| times::ends(end, now));
     begin.unwrap_or_default() + &end
+}
+
+/// Returns `delegatedBy` of the kubeconfig's user for a queue.
+///
+/// # Errors
+/// When the ACLs cannot be read, or the user does not administer the queue.
+fn delegated_by(session: &Session, source: &SourceArgs, queue: &str) -> Result<Value, Failure> {
+    let cluster = session.cluster().ok_or_else(|| {
+        Failure::Usage("--delegated writes your name as the cluster knows it: leave -f out".to_owned())
+    })?;
+    let own = cluster.whoami()?;
+    named(session.configuration.tree(&source.partition)?, queue, &own).ok_or_else(|| {
+        Failure::Refused(format!(
+            "{} does not administer {queue}, so queuewarden would refuse the QueueAcl (NotDelegated)",
+            own.user
+        ))
+    })
+}
+
+/// Returns the user, and if that name alone does not administer the queue, the first group that does. No
+/// other group is named, because queuewarden does not notice when the user leaves it.
+fn named(tree: &Tree, queue: &str, own: &Identity) -> Option<Value> {
+    let administers = |groups: &[String]| {
+        let who = Identity { user: own.user.clone(), groups: groups.to_vec() };
+        decide(tree, Right::Admin, queue, &who).allowed()
+    };
+    if administers(&[]) {
+        return Some(json!({"user": own.user}));
+    }
+    let group = own.groups.iter().find(|group| administers(std::slice::from_ref(group)))?;
+    Some(json!({"user": own.user, "groups": [group]}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_group_that_administers_the_queue_is_named() {
+        let text = "partitions: [{name: default, queues: [{name: root, queues: [{name: etl, adminacl: 'sue etl-admins'}]}]}]";
+        let tree = yunikorn_access::testing::parsed(text);
+        let named = |user: &str, groups: &[&str]| {
+            let groups = groups.iter().map(ToString::to_string).collect();
+            named(&tree, "root.etl", &Identity { user: user.to_owned(), groups })
+        };
+        assert_eq!(named("sue", &["etl-admins"]), Some(json!({"user": "sue"})));
+        let ann = json!({"user": "ann", "groups": ["etl-admins"]});
+        assert_eq!(named("ann", &["system:authenticated", "etl-admins", "devs"]), Some(ann));
+        assert_eq!(named("bob", &["devs"]), None);
+    }
 }
