@@ -57,7 +57,8 @@ impl Load {
         self.with_failures(0).await
     }
 
-    /// Ends it; fails if more of its requests have failed. Returns the user of the last grant that was stored.
+    /// Ends it; fails if more of its requests have failed. Returns the user of the last grant that was
+    /// stored.
     pub(super) async fn with_failures(self, allowed: usize) -> Result<String> {
         self.ends.store(true, Ordering::Relaxed);
         let (requests, last, failures) = self.client.await.context("the load ended early")?;
