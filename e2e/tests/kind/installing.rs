@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::helm::RELEASE;
-use queuewarden_e2e::test_cluster::{BASE, NAMESPACE};
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{TestCluster, assets, operator, yunikorn};
 use serde_json::{Value, json};
@@ -120,7 +120,6 @@ async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
         cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
         ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed());
         ensure!(cluster.submit("eve", &[], "root.prod").await?.is_rejected());
-        cluster.kubectl(&["get", "pods", "-n", NAMESPACE]).await?;
         helm(cluster, &[]).await
     })
     .await
