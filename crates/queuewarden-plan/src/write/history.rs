@@ -198,7 +198,6 @@ pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChan
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     /// Revisions from 1 to `count`, of this size each.
     fn stored(count: u64, bytes: usize) -> Vec<Stored> {
