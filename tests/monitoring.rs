@@ -30,7 +30,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Returns a cluster in which there is something to count.
+/// Returns a cluster with something to count.
 fn snapshot() -> Snapshot {
     let tree = "partitions:\n  - name: default\n    queues:\n      - name: root\n";
     let base = ConfigMapState {
@@ -180,7 +180,7 @@ fn alerts_ask_for_what_there_is() {
     }
 }
 
-/// Each alert states its severity and its remedy, and each page is about an alert.
+/// Each alert states its severity and its remedy, and each page describes an alert.
 #[test]
 fn every_alert_has_a_page() {
     let mut named = BTreeSet::new();

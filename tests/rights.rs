@@ -16,7 +16,7 @@ struct Use {
     manifest: &'static str,
     /// `VERBS RESOURCE`, with the name of the account in front if it is not queuewarden.
     right: &'static str,
-    /// The file that uses it, and the calls by which it does, in the order of the verbs.
+    /// The file that uses it, and its calls in the order of the verbs.
     uses: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -312,7 +312,7 @@ fn each_use_has_a_right() {
     }
 }
 
-/// docs/rights.md has a row for each manifest, with the kinds of objects that it is about.
+/// docs/rights.md has a row for each manifest, with the kinds of objects in it.
 #[test]
 fn each_right_is_described() {
     let page = read("docs/rights.md");

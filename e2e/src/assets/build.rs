@@ -1,7 +1,7 @@
 //! Builds a Go module, a Maven project or a Node project, once for all test processes.
 //!
 //! A directory is named after a hash of everything that decides its content, so that a changed version is
-//! built anew and an unchanged one is not.
+//! rebuilt and an unchanged one is not.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
