@@ -53,7 +53,7 @@ pub(crate) fn is_possible() -> bool {
         trial.arg("--net").args(LOOPBACK).stdin(Stdio::null()).stderr(Stdio::null());
         let possible = trial.status().is_ok_and(|status| status.success());
         if !possible {
-            announce("there is one test cluster: for more, be root and install iproute2");
+            announce("there is one test cluster: for more, be root and run .ci/tools");
         }
         possible
     })

@@ -34,7 +34,7 @@ const STORY: [(&str, &str); 18] = [
 
 /// Blocks that are not typed here, with the reasons.
 const ELSEWHERE: [(&str, &str, &str); 16] = [
-    ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
+    ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the others are tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
     (

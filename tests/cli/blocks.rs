@@ -276,7 +276,7 @@ fn check(page: &str, words: &[&str]) {
             let known = matches!(words[1], "run" | "test");
             assert!(known, "{page}: {line}");
         }
-        ".ci/run" => assert!(root().join(words[0]).exists(), "{page}: {line}"),
+        ".ci/run" | ".ci/tools" => assert!(root().join(words[0]).exists(), "{page}: {line}"),
         "grep" | "wc" => {}
         other => panic!("{page}: what is {other}? {line}"),
     }
