@@ -47,6 +47,8 @@ COPY docs/conditions.md docs/conditions.md
 COPY docs/object-conditions.md docs/object-conditions.md
 # `queuewarden check` asks for the rights that they give.
 COPY manifests manifests
+# `queuewarden place` knows the pods of operators from there.
+COPY examples/operators examples/operators
 RUN find crates src -name '*.rs' -exec touch {} + \
     && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 

@@ -12,7 +12,7 @@ trap 'rm -f "$log"' EXIT
 code=0
 lines=""
 for yunikorn in ${QUEUEWARDEN_E2E_YUNIKORN:-1.8 1.9}; do
-    for kubernetes in ${QUEUEWARDEN_E2E_KUBERNETES:-1.33 1.34 1.36}; do
+    for kubernetes in ${QUEUEWARDEN_E2E_KUBERNETES:-1.35 1.36 1.37}; do
         QUEUEWARDEN_E2E_YUNIKORN=$yunikorn QUEUEWARDEN_E2E_KUBERNETES=$kubernetes \
             cargo test --workspace --locked --test all --test e2e -- "$@" 2>&1 | tee "$log" || code=1
         result=$(sed -n 's/^test result: .*\. \([0-9]* passed; [0-9]* failed\);.* finished in /\1; /p' "$log" | tail -n 1)

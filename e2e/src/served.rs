@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{Endpoints as ServiceEndpoints, Service};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, Patch, PatchParams};
@@ -43,14 +43,7 @@ impl TestCluster {
         let ip: IpAddr = service.cluster_ip.context("the Service has no cluster IP")?.parse()?;
         forward((ip, 443).into(), endpoints.address.parse()?)?;
         let apply = PatchParams::apply(FIELD_MANAGER).force();
-        // As Kubernetes' controllers do, both: until 1.33 the API server reads Endpoints.
-        let old: Api<ServiceEndpoints> = Api::namespaced(self.client()?, operator::NAMESPACE);
         let (address, ports) = ("192.0.2.1", json!([{"name": "https", "port": 8443, "protocol": "TCP"}]));
-        let object = json!({
-            "apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": SHIPPED},
-            "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
-        });
-        old.patch(SHIPPED, &apply, &Patch::Apply(object)).await?;
         let slices: Api<EndpointSlice> = Api::namespaced(self.client()?, operator::NAMESPACE);
         let slice = json!({
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",

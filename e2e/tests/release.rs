@@ -84,7 +84,7 @@ async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
         "template",
         "q",
         "--kube-version",
-        "1.34.0",
+        "1.35.0",
         "--set",
         "webhooks.enabled=true,webhooks.configMaps=true",
     ];

@@ -4,8 +4,6 @@
 //! wrong or an input cannot be read, 3 it cannot be decided. Results go to standard output, messages about
 //! them to standard error.
 
-pub mod examples;
-
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -116,8 +114,8 @@ const GROUPS: [(&str, &str); 5] =
 const PLUGIN: &str = "kubectl-queuewarden";
 
 /// Returns the command line, under the name by which the program was started.
-pub(crate) fn command() -> clap::Command {
-    let command = examples::add("queuewarden", Cli::command());
+pub fn command() -> clap::Command {
+    let command = with_examples("queuewarden", Cli::command());
     let commands = grouped(&command);
     let command = command.before_help(commands).help_template(
         "{about-with-newline}\n{usage-heading} {usage}\n{before-help}\nOptions:\n{options}{after-help}",
@@ -126,6 +124,37 @@ pub(crate) fn command() -> clap::Command {
         Path::new(&program).file_stem().is_some_and(|name| name.eq_ignore_ascii_case(PLUGIN))
     });
     if plugin { command.bin_name("kubectl queuewarden") } else { command }
+}
+
+/// The examples: a comment that says what the command does, and the command.
+const TEXT: &str = include_str!("examples.txt");
+
+/// Returns the examples, each with what it does. A command's help has those that begin with the command.
+pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let is_known =
+        |(_, line): &(_, &str)| cfg!(feature = "import") || !line.starts_with("queuewarden import ");
+    TEXT.split("\n\n")
+        .filter_map(|example| example.strip_prefix("# ")?.trim_end().split_once('\n'))
+        .filter(is_known)
+}
+
+/// Adds the examples to the help of each command below this one.
+fn with_examples(path: &str, command: clap::Command) -> clap::Command {
+    command.mut_subcommands(|command| {
+        let path = format!("{path} {}", command.get_name());
+        let help = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+        with_examples(&path, command.after_help(help + &examples_of(&path)))
+    })
+}
+
+/// Formats the examples of a command as kubectl does.
+fn examples_of(path: &str) -> String {
+    let has = |line: &str| {
+        line.split(path).nth(1).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ')']))
+    };
+    let shown = examples().filter(|(_, line)| has(line));
+    let shown: Vec<_> = shown.map(|(does, line)| format!("  # {does}\n  {line}")).collect();
+    format!("Examples:\n{}", shown.join("\n\n"))
 }
 
 /// Letters that people know from other tools, each with the options that may be meant.
@@ -188,23 +217,6 @@ fn grouped(command: &clap::Command) -> String {
         format!("{title}  {name:<18} {about}\n")
     };
     command.get_subcommands().map(line).collect()
-}
-
-/// Returns the exit codes of each command, as its help has them.
-pub fn exit_codes() -> Vec<(String, String)> {
-    let of = |command: &clap::Command| {
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let codes = help.split("Exit codes: ").nth(1).and_then(|rest| rest.split("\n\n").next());
-        codes.map(|codes| codes.split_whitespace().collect::<Vec<_>>().join(" "))
-    };
-    let mut rows = Vec::new();
-    for command in command().get_subcommands() {
-        let name = command.get_name();
-        rows.extend(of(command).map(|codes| (name.to_owned(), codes)));
-        let below = command.get_subcommands().filter(|below| below.get_name() != "help");
-        rows.extend(below.filter_map(|below| Some((format!("{name} {}", below.get_name()), of(below)?))));
-    }
-    rows
 }
 
 /// Returns the error about the same arguments with invisible characters escaped. They may be names of files
@@ -303,5 +315,29 @@ mod tests {
         let help = grouped(&Cli::command());
         assert!(GROUPS.iter().all(|(title, _)| help.contains(&format!("\n{title}:\n"))), "{help}");
         assert!(help.starts_with("\nAsk:\n") && help.lines().all(|line| line.len() <= 96), "{help}");
+    }
+
+    /// Returns the command of an example, without the shell around it.
+    fn words(line: &str) -> Vec<String> {
+        let own = line.trim_start_matches("source <(").split([')', '|', '>']).next().unwrap();
+        shlex::split(own).expect("words")
+    }
+
+    fn commands(of: &clap::Command) -> Vec<&clap::Command> {
+        of.get_subcommands().flat_map(|command| std::iter::once(command).chain(commands(command))).collect()
+    }
+
+    #[test]
+    fn every_example_is_a_command_and_every_command_has_one() {
+        for (_, line) in examples() {
+            let parsed = command().try_get_matches_from(words(line));
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            assert!(line.len() <= 96, "{line} is wider than help");
+        }
+        let command = command();
+        for command in commands(&command) {
+            let help = command.get_after_help().unwrap().to_string();
+            assert!(help.contains("Examples:\n  # "), "{}", command.get_name());
+        }
     }
 }

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use queuewarden::args::examples::examples;
-use queuewarden::args::exit_codes;
+use queuewarden::args::{command, examples};
 use queuewarden_plan::conditions::{Reason, Type};
 
 use super::process::{err, out, run};
@@ -114,6 +113,23 @@ fn the_examples_of_help_are_on_the_page() {
         std::fs::write(root().join(path), &expected).unwrap();
     }
     assert!(page(path) == expected, "{path} is out of date: UPDATE=1 cargo test --test all cli::readme");
+}
+
+/// Returns the exit codes of each command, as its help has them.
+fn exit_codes() -> Vec<(String, String)> {
+    let of = |command: &clap::Command| {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let codes = help.split("Exit codes: ").nth(1).and_then(|rest| rest.split("\n\n").next());
+        codes.map(|codes| codes.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let mut rows = Vec::new();
+    for command in command().get_subcommands() {
+        let name = command.get_name();
+        rows.extend(of(command).map(|codes| (name.to_owned(), codes)));
+        let below = command.get_subcommands().filter(|below| below.get_name() != "help");
+        rows.extend(below.filter_map(|below| Some((format!("{name} {}", below.get_name()), of(below)?))));
+    }
+    rows
 }
 
 #[test]

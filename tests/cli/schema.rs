@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use queuewarden::commands::ask::can_i::application::answer::ApplicationAnswer;
+use queuewarden::commands::ask::can_i::application::ApplicationAnswer;
 use queuewarden::commands::ask::place::answer::PlaceAnswer;
 use queuewarden::commands::ask::whoami::WhoamiAnswer;
 #[cfg(feature = "import")]
 use queuewarden::commands::change::import::answer::ImportAnswer;
-use queuewarden::commands::check::test::answer::TestAnswer;
+use queuewarden::commands::check::test::TestAnswer;
 use queuewarden::commands::operate::check::CheckAnswer;
 use queuewarden::commands::operate::history::HistoryAnswer;
 use queuewarden::commands::operate::status::StatusAnswer;

@@ -295,7 +295,7 @@ async fn the_charts_own_linter_has_nothing_to_say() -> Result<()> {
                 "--strict",
                 "--quiet",
                 "--kube-version",
-                "1.34.0",
+                "1.35.0",
                 "--values",
                 &values(&case),
             ];

@@ -60,12 +60,12 @@ async fn check(cluster: &TestCluster, kind: &str, plural: &str, case: &Value) ->
     }
 }
 
-/// Returns whether the API server answers as expected. Of a broken CEL rule, Kubernetes 1.36 names the value
-/// where those before name its type.
+/// Returns whether the API server answers as expected. For a broken CEL rule, Kubernetes 1.35 names the type
+/// of the value; later lines name the value itself.
 fn is_expected(text: &str, expected: &str) -> Result<bool> {
     let typed = |kind| expected.split_once(&format!("Invalid value: \"{kind}\": "));
     match ["string", "object"].into_iter().find_map(typed) {
-        Some((field, rule)) if assets::kubernetes()? == "1.36" => {
+        Some((field, rule)) if assets::kubernetes()? != "1.35" => {
             let named = text.split_once(&format!("{field}Invalid value: "));
             Ok(named.is_some_and(|(_, rest)| rest.contains(rule)))
         }

@@ -74,7 +74,8 @@ pub fn run(args: &WhoamiArgs, console: Console) -> Result<Exit, Failure> {
         Err(failure) => return Err(failure),
     };
     let answer = WhoamiAnswer { version: VERSION, refusal, names: names(&identity) };
-    args.output.print(console, &answer, |wide| table(&answer, wide), || paths(&answer))?;
+    let paths = || answer.names.iter().map(|name| name.subject.path() + "\n").collect();
+    args.output.print(console, &answer, |wide| table(&answer, wide), paths)?;
     if args.output.format == Format::Table && answer.names.iter().any(|name| name.alias.is_some()) {
         console.note("an alias needs the user-info webhook; -o wide shows it");
     }
@@ -105,8 +106,4 @@ fn table(answer: &WhoamiAnswer, wide: bool) -> Table {
         table.row([subject.kind().as_str(), name, in_acls, alias].into_iter().take(columns));
     }
     table
-}
-
-fn paths(answer: &WhoamiAnswer) -> String {
-    answer.names.iter().map(|name| name.subject.path() + "\n").collect()
 }

@@ -215,7 +215,7 @@ impl Edits {
             let mut change = change.clone();
             change.queue_acls.retain(|entry| !deleted.iter().any(|object| object.name == entry.meta.name));
             change.deleted = deleted.to_vec();
-            Ok(evaluate(&change).map_or(true, |after| comparison::widens(&kept, &after)))
+            Ok(evaluate(&change).map_or(true, |after| comparison::between(&kept, &after).widens))
         };
         let Ok(deleted) = deletable(empty.clone(), widens);
         for edit in &mut self.0 {
@@ -245,7 +245,7 @@ impl Edits {
         let change = self.change(&args.source, Console::silent())?;
         let after = session.source.evaluate(&args.source, &found.evidence, &change, console)?;
         after.note(Some(&session.configuration), console);
-        comparison::show(&session.configuration, &after, console);
+        comparison::between(&session.configuration, &after).show(console);
         for Edit { object, old, is_deleted, .. } in &self.0 {
             apply::note_restorers(object, old, console);
             if *is_deleted && !args.apply {

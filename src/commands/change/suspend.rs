@@ -87,7 +87,7 @@ impl SuspendArgs {
         let before = source.configuration(args, console)?;
         let after = source.changed(args, &change, console)?;
         after.note(Some(&before), console);
-        comparison::show(&before, &after, console);
+        comparison::between(&before, &after).show(console);
         Ok(())
     }
 }

@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use crate::output::format::FormatArgs;
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::{Cluster, ClusterArgs};
-use crate::source::comparison::answer::Compared;
-use crate::source::comparison::{OnlyArgs, print};
+use crate::source::comparison::OnlyArgs;
 use crate::source::configuration::{Configuration, ObjectChange};
 use crate::source::files::FileSource;
 use crate::source::session::{FileArgs, yunikorn_version};
@@ -85,10 +84,8 @@ pub struct DiffArgs {
 /// When one of the two cannot be read or evaluated, or the output cannot be written.
 pub fn run(args: &DiffArgs, console: Console) -> Result<Exit, Failure> {
     let (old, new, change) = args.configurations(console)?;
-    let who = args.only.who(&new, console)?;
-    let compared = Compared { old: &old, new: &new, change: &change, who: who.as_ref() };
-    let answer = args.only.answer(compared)?;
-    print(compared, &answer, args.output, console)?;
+    let answer = args.only.compare(&old, &new, Some(&change), console)?;
+    answer.print(args.output, console)?;
     let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
     Ok(Exit::yes(!counts && answer.refused.is_empty()))
 }

@@ -138,7 +138,7 @@ fn acls(configuration: &Configuration, spec: &QueueAclSpec) -> Result<Table, Fai
 fn effect(source: &Source, args: &SourceArgs, about: ObjectRef) -> Result<Table, Failure> {
     let without = ObjectChange { deleted: vec![about], ..ObjectChange::default() };
     let [with, without] = source.both(args, &without, Console::silent())?;
-    Ok(comparison::compare(&without, &with).1)
+    Ok(comparison::between(&without, &with).table(false))
 }
 
 fn events(cluster: &Cluster, about: &Meta) -> Result<Table, Failure> {

@@ -1,6 +1,5 @@
 //! `queuewarden history`: lists the revisions of what the operator wrote, shows one, or compares two.
 
-use crate::source::comparison;
 use crate::source::history::{StoredRevision, configuration, refused, stored, text};
 
 use kube::Client;
@@ -11,6 +10,7 @@ use crate::output::format::{Format, FormatArgs, Table};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::{Cluster, ServerArgs};
 use crate::source::comparison::OnlyArgs;
+use crate::source::comparison::answer::Compared;
 use crate::source::configuration::Configuration;
 use crate::source::times::whole_seconds;
 use queuewarden_api::answer::VERSION;
@@ -85,8 +85,9 @@ pub fn run(args: &HistoryArgs, console: Console) -> Result<Exit, Failure> {
         [one] => args.show(find(&all, one)?, console),
         [old, new, ..] => {
             let read = |named| configuration(find(&all, named)?, version, console);
-            let differ = comparison::between((&read(old)?, &read(new)?), &args.only, args.output, console)?;
-            Ok(Exit::yes(!differ))
+            let answer = args.only.compare(&read(old)?, &read(new)?, None, console)?;
+            answer.print(args.output, console)?;
+            Ok(Exit::yes(answer.is_empty()))
         }
     }
 }
@@ -159,7 +160,11 @@ fn differing(
     let mut last: Option<Configuration> = None;
     let mut differs = |revision: &StoredRevision| {
         let Some(now) = read(revision) else { return true };
-        let differs = last.as_ref().is_some_and(|last| only.differs(last, &now, who.as_ref()));
+        let differs = last.as_ref().is_some_and(|old| {
+            let compared = Compared { old, new: &now, change: None, who: who.as_ref() };
+            // A partition that neither has is the same in both.
+            only.answer(compared).is_ok_and(|answer| !answer.is_empty())
+        });
         last = Some(now);
         differs
     };

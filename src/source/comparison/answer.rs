@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::output::manifest::DEFAULT_PARTITION;
 use crate::source::configuration::{Configuration, ObjectChange};
 use go_compat::diag::Diagnostic;
 use queuewarden_api::answer::{Answers, VERSION};
@@ -50,6 +51,12 @@ pub struct DiffAnswer {
     pub groups: Vec<String>,
     /// The rights of the user that the change is about and that it leaves as they are.
     pub still: Vec<UnmovedRight>,
+    /// The ACLs of the base that objects no longer replace, each in a sentence.
+    #[serde(skip)]
+    pub(super) returning: Vec<String>,
+    /// True if people need the names of the partitions.
+    #[serde(skip)]
+    pub(super) names_partitions: bool,
 }
 
 /// An object of the change that is refused.
@@ -90,17 +97,21 @@ pub struct ChangedSetting {
     pub to: Option<String>,
 }
 
-/// The two configurations, the objects that make the difference, and the user that it is about.
+/// Two configurations that are compared.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Compared<'a> {
-    pub(crate) old: &'a Configuration,
-    pub(crate) new: &'a Configuration,
-    pub(crate) change: &'a ObjectChange,
-    pub(crate) who: Option<&'a Identity>,
+pub struct Compared<'a> {
+    /// The old one.
+    pub old: &'a Configuration,
+    /// The new one.
+    pub new: &'a Configuration,
+    /// The objects that make the difference, unless the new one is whole.
+    pub change: Option<&'a ObjectChange>,
+    /// The user that it is about; `None` for everybody.
+    pub who: Option<&'a Identity>,
 }
 
 impl Compared<'_> {
-    pub(crate) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
+    pub(super) fn answer(self, old: &[Tree], new: &[Tree]) -> DiffAnswer {
         let course =
             Course::new(self.old.rendered.over_time.as_deref(), self.new.rendered.over_time.as_deref());
         let unknown_from = course.unknown_from;
@@ -108,6 +119,7 @@ impl Compared<'_> {
         let before = Timeline { now: old, later: &old_later };
         let partitions = between_for(before, Timeline { now: new, later: &new_later }, self.who);
         let risks = self.risks();
+        let is_other = |tree: &Tree| tree.partition() != DEFAULT_PARTITION;
         DiffAnswer {
             version: VERSION,
             from: self.old.name().to_owned(),
@@ -124,13 +136,15 @@ impl Compared<'_> {
             groups: self.who.map(|who| who.groups.clone()).unwrap_or_default(),
             still: self.who.map(|who| self.still(old, new, who, &partitions)).unwrap_or_default(),
             partitions,
+            returning: self.new.returning(self.old),
+            names_partitions: self.old.view.trees.iter().chain(&self.new.view.trees).any(is_other),
         }
     }
 
     /// Returns the objects that are applied and refused, and in a whole configuration those that the old
     /// one does not refuse.
     fn refused(self) -> Vec<RefusedObject> {
-        let applied: BTreeSet<String> = self.change.applied().collect();
+        let applied: BTreeSet<String> = self.change.into_iter().flat_map(ObjectChange::applied).collect();
         let [old, new] = [self.old, self.new].map(|of| of.rendered.context.refused());
         let of_change =
             new.iter().filter(|(object, _)| applied.contains(*object) || !old.contains_key(*object));
@@ -155,7 +169,7 @@ impl Compared<'_> {
             let Some(before) = old.iter().find(|old| old.partition().eq_ignore_ascii_case(partition)) else {
                 continue;
             };
-            let named = self.change.naming(partition, who);
+            let named = self.change.into_iter().flat_map(|change| change.naming(partition, who));
             let named = named.filter(|(queue, right)| same(before, after, who, queue, *right));
             let unmoved = unmoved(before, after, who).map(|(path, right)| (path.to_string(), right));
             let mut about: BTreeSet<(String, Right)> = unmoved.chain(named).collect();
@@ -209,7 +223,7 @@ impl DiffAnswer {
     }
 
     /// Returns all gains and losses.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Change> {
         self.partitions.iter().flat_map(|partition| {
             let Diff { kept, added, removed, .. } = &partition.diff;
             [kept, added, removed].into_iter().flat_map(|section| &section.changes)

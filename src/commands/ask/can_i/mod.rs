@@ -1,18 +1,21 @@
 //! `queuewarden can-i` answers yes or no; `queuewarden explain` answers with every step of the decision.
 
 pub mod application;
-pub mod question;
-mod text;
 
-use crate::output::format::AnswerFormat;
+use crate::output::console::{Emphasis, Look};
+use crate::output::explanation::{WEBHOOK, cells, groups, location, page, visible_lines};
+use crate::output::format::{AnswerFormat, Table, UNTIL, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
 use crate::source::identity::IdentityArgs;
+use crate::source::past::PastArgs;
 use crate::source::request::{self, AnyVerb};
 use crate::source::session::{EXIT_CODES, SourceArgs};
-use question::{ApplicationArgs, RequestArgs, Show, line};
+use application::ApplicationArgs;
+use queuewarden_api::answer::Answers;
 use yunikorn::right::Right;
-use yunikorn_access::decide::{self, Denial, in_words};
+use yunikorn_access::decide::{self, Decision, Denial, in_words};
+use yunikorn_access::{Remedy, remedies};
 
 /// Check whether a user may submit to a queue, administer it, or act on an application; prints yes, or no and
 /// the reason
@@ -33,6 +36,38 @@ pub struct CanIArgs {
 pub struct ExplainArgs {
     #[command(flatten)]
     request: RequestArgs,
+}
+
+/// A question about one queue or one application.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RequestArgs {
+    /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
+    #[arg(value_parser = request::any_verb)]
+    pub(crate) verb: AnyVerb,
+    /// The queue's full path, such as root.prod; or an application's name, together with --queue
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) identity: IdentityArgs,
+    #[command(flatten)]
+    pub(crate) application: ApplicationArgs,
+    #[command(flatten)]
+    pub(crate) past: PastArgs,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    pub(crate) format: AnswerFormat,
+}
+
+/// Extent of an answer for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// Nothing: the exit code is the answer.
+    Nothing,
+    /// One line.
+    Line,
+    /// Every step of the decision.
+    Everything,
 }
 
 /// Runs the command.
@@ -58,22 +93,14 @@ fn answer(request: &RequestArgs, show: Show, console: Console) -> Result<Exit, F
     }
 }
 
-/// Parses the queue of a question about a right, and rejects options about applications.
-///
-/// # Errors
-/// When the path is invalid, or an option about an application is given.
-fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String, Failure> {
-    if application.is_given() {
-        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
-            view, modify, kill, logs, move";
-        return Err(Failure::Usage(words.to_owned()));
-    }
-    request::queue(target).map_err(Failure::Usage)
-}
-
 impl RequestArgs {
     fn about_queue(&self, right: Right, show: Show, console: Console) -> Result<Exit, Failure> {
-        let queue = only_queue(&self.target, &self.application)?;
+        if self.application != ApplicationArgs::default() {
+            let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
+                view, modify, kill, logs, move";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        let queue = request::queue(&self.target).map_err(Failure::Usage)?;
         let session = match self.past.open(&self.source, console) {
             Err(failure @ Failure::Forbidden(_)) if !self.past.is_given() => {
                 return self.about_oneself(right, failure, show, console);
@@ -92,23 +119,51 @@ impl RequestArgs {
             // The reason says it of a queue that cannot exist.
             let unknown = request::unknown(tree, &queue).filter(|_| decision.denial != Some(Denial::NoQueue));
             let parent = request::parent(tree, right, &queue).filter(|_| allowed);
-            unknown.iter().chain(&parent).for_each(|note| console.note(note));
+            let end = answers.until(&decision).map(|end| format!("the right ends at {}", in_words(end)));
+            unknown.iter().chain(&parent).chain(&end).for_each(|note| console.note(note));
         }
         if show != Show::Nothing {
-            if let Some(end) = answers.until(&decision).filter(|_| show == Show::Line) {
-                console.note(&format!("the right ends at {}", in_words(end)));
-            }
-            let answer = || answers.decision(&decision);
             let text = || match show {
-                Show::Everything => {
-                    let resolved = self.identity.groups.is_empty();
-                    text::text(&answers, &decision, (&answer(), resolved), console.look_out().width)
-                }
+                Show::Everything => self.every_step(&answers, &decision, console.look_out().width),
                 _ => line(allowed, &answers.reason(&decision), console.look_out()),
             };
-            console.out(&self.format.show(text, answer)?)?;
+            console.out(&self.format.show(text, || answers.decision(&decision))?)?;
         }
         Ok(Exit::yes(allowed))
+    }
+
+    /// Formats a decision for people: the reason, the question, each ACL, and changes that would allow it,
+    /// with the command that makes the first grant among them.
+    fn every_step(&self, answers: &Answers<'_>, decision: &Decision, width: Option<usize>) -> String {
+        let verdict = if decision.allowed() { "yes" } else { "no" };
+        let reason = visible_lines(&format!("{verdict}: {}", answers.reason(decision)), 0, width);
+        let remedies = remedies(answers.tree, decision);
+        let mut numbered = (1..).zip(&remedies);
+        let grant = numbered.find(|(_, remedy)| matches!(remedy, Remedy::Grant { .. }));
+        let command = grant.and_then(|(number, grant)| {
+            let webhook = if grant.needs_webhook() { WEBHOOK } else { "" };
+            Some(format!("\n`{}` does number {number}.\n{webhook}", grant.command()?))
+        });
+        let (facts, steps) = (self.facts(answers, decision), steps(answers, decision));
+        page(&reason, &facts, &steps, &remedies, width) + &command.unwrap_or_default()
+    }
+
+    /// Formats the question: the user, the right and the queue.
+    fn facts(&self, answers: &Answers<'_>, decision: &Decision) -> Table {
+        let Decision { identity, right, path, .. } = decision;
+        let mut table = Table::new(["", ""]);
+        table.row(["user", &identity.user]);
+        let mut named = groups(&identity.groups);
+        if self.identity.groups.is_empty() && identity.groups == [identity.user.as_str()] {
+            named.push_str(" (YuniKorn's default: a group of the user's name)");
+        }
+        table.row(["groups", &named]);
+        table.row(["asks to", right.verb()]);
+        let unknown = request::unknown(answers.tree, path);
+        let note = unknown.or_else(|| request::parent(answers.tree, *right, path));
+        table.row(["queue", note.as_ref().unwrap_or(path)]);
+        table.row(["in", &location(&answers.about())]);
+        table
     }
 
     /// Answers a question about oneself without the right to read the ACLs: queuewarden's served API answers
@@ -133,4 +188,25 @@ impl RequestArgs {
         }
         Ok(Exit::yes(allowed))
     }
+}
+
+/// Builds a row for each ACL; each queue is named once.
+fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
+    let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN", UNTIL]);
+    let mut named = None;
+    for step in &decision.steps {
+        let queue = if named == Some(&step.queue) { "" } else { step.queue.as_str() };
+        named = Some(&step.queue);
+        let [says, result, written, until] = cells(answers, step);
+        table.row([queue, step.acl.key(), &says, &result, &written, &until]);
+    }
+    table
+}
+
+/// Returns `yes`, or `no` and the reason.
+pub(crate) fn line(allowed: bool, reason: &str, look: Look) -> String {
+    if allowed {
+        return look.emphasize(Emphasis::Yes, "yes") + "\n";
+    }
+    format!("{} - {}\n", look.emphasize(Emphasis::No, "no"), visible(reason))
 }

@@ -1,18 +1,22 @@
-//! Output for programs: the outcome, and every rule that led to it.
+//! The answer: the outcome, and every rule that led to it, for programs and for people.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::words;
+use crate::output::console::wrapped;
+use crate::output::explanation;
+use crate::output::format::{Table, visible};
 use crate::source::configuration::Text;
 use queuewarden_api::answer::{About, Answers};
-use yunikorn_access::Origin;
-use yunikorn_access::decide;
+use yunikorn::queue::ROOT;
+use yunikorn_access::decide::{self, Decision, Denial};
 use yunikorn_access::placement::{
-    Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleStep, Step, Submission,
+    Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Submission, Target, Why,
 };
+use yunikorn_access::{Origin, TextLocation};
 
 /// Maximum number of levels of new queues that are listed.
 const MAX_LEVELS: usize = 100;
@@ -115,35 +119,44 @@ pub struct Context<'a> {
     pub submission: &'a Submission,
     /// The outcome.
     pub placement: &'a Placement,
-    /// The refusal of the application before any rule is tried.
-    pub refused: Option<Refused>,
+    /// The reason why the admission controller refuses the pod.
+    pub refusal: Option<String>,
     /// Changes that would lead to another outcome.
     pub remedies: Vec<String>,
-}
-
-/// The refusal of an application before any rule is tried.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Refused {
-    /// The scheduler refuses the name of the user.
-    User,
-    /// The admission controller refuses the pod, for this reason.
-    Pod(String),
 }
 
 impl Context<'_> {
     /// Builds the answer for programs.
     pub fn answer(&self) -> PlaceAnswer {
         let Submission { application_id, identity, queue, tags } = self.submission;
-        let (outcome, placed, message) = match &self.placement.outcome {
-            Outcome::Placed(queue) => (OutcomeKind::Placed, Some(queue.clone()), None),
-            Outcome::Rejected(message) => (OutcomeKind::Rejected, None, Some(message.clone())),
-            Outcome::Crashes(_) => (OutcomeKind::Crashes, None, None),
-            Outcome::Undecided(_) => (OutcomeKind::Undecided, None, None),
-        };
-        let created = self.placement.created().into_iter().filter(|_| outcome == OutcomeKind::Placed);
-        let created = created.flat_map(|created| created.paths().take(MAX_LEVELS));
+        let placement = self.placement;
         let rules: Vec<_> =
-            self.placement.steps.iter().enumerate().map(|(at, step)| self.step(at, step)).collect();
+            placement.steps.iter().enumerate().map(|(at, step)| self.step(at, step)).collect();
+        let by = last_rule(placement).map(|(number, rule)| by(number, rule)).unwrap_or_default();
+        let (outcome, placed, message, reason) = match &placement.outcome {
+            Outcome::Placed(queue) => {
+                (OutcomeKind::Placed, Some(queue.clone()), None, format!("{by} places it in {queue}"))
+            }
+            Outcome::Rejected(message) => {
+                let reason = match (&placement.inactive, rules.last().map(|rule| rule.result)) {
+                    (Some(why), _) => format!(
+                        "the scheduler runs without placement rules, because it could not build those of its \
+                         configuration: {why}"
+                    ),
+                    (None, None) => format!("YuniKorn takes no user `{}`: {message}", identity.user),
+                    (None, Some(RuleResult::Ends)) => format!("{by} fails, and no other rule is tried"),
+                    (None, Some(_)) => "no placement rule finds a queue for it".to_owned(),
+                };
+                (OutcomeKind::Rejected, None, Some(message.clone()), reason)
+            }
+            Outcome::Crashes(queue) => {
+                let reason = format!("{by} names the queue {queue}, which is not below root");
+                (OutcomeKind::Crashes, None, None, reason)
+            }
+            Outcome::Undecided(reason) => (OutcomeKind::Undecided, None, None, reason.clone()),
+        };
+        let created = placement.created().into_iter().filter(|_| outcome == OutcomeKind::Placed);
+        let created = created.flat_map(|created| created.paths().take(MAX_LEVELS));
         let tags = tags.iter().filter(|(_, value)| !value.is_empty());
         PlaceAnswer {
             about: self.answers.about(),
@@ -155,7 +168,7 @@ impl Context<'_> {
             outcome,
             queue: placed,
             created: created.map(str::to_owned).collect(),
-            reason: words::outcome(self, &rules),
+            reason: self.refusal.clone().unwrap_or(reason),
             message,
             rules,
             remedies: self.remedies.clone(),
@@ -163,23 +176,39 @@ impl Context<'_> {
     }
 
     fn step(&self, at: usize, step: &Step) -> TriedRule {
-        let mut rule = self.rule_answer(&step.rule);
+        let mut rule = self.rule(&step.rule);
         rule.number = number(at, &step.rule);
         if let Some(landing) = &step.landing {
-            rule.result = landed(landing);
-            rule.reason = words::landing(self, landing);
+            (rule.result, rule.reason) = self.landing(landing);
             let decision = landing.decision.as_ref();
             rule.trace = decision.map(|decision| decision.steps.clone()).unwrap_or_default();
         }
         rule
     }
 
-    fn rule_answer(&self, step: &RuleStep) -> TriedRule {
-        let (queue, result) = match &step.end {
-            RuleEnd::Named(queue) => (Some(queue), RuleResult::Names),
-            RuleEnd::Missing(queue) => (Some(queue), RuleResult::Passes),
-            RuleEnd::Fails(_) | RuleEnd::Undecided(_) => (None, RuleResult::Ends),
-            _ => (None, RuleResult::Passes),
+    /// Returns a rule with the queue that it names, or the reason why it names none.
+    fn rule(&self, step: &RuleStep) -> TriedRule {
+        let parent = step.parent.as_ref().map(|parent| Box::new(self.rule(parent)));
+        let (result, queue, reason) = match &step.end {
+            RuleEnd::Named(queue) => (RuleResult::Names, Some(queue), format!("it names {queue}")),
+            RuleEnd::NothingToGoBy => {
+                let reason = match &step.name {
+                    RuleName::Tag(tag) => format!("the application has no tag {tag}"),
+                    _ => "the application asks for no queue".to_owned(),
+                };
+                (RuleResult::Passes, None, reason)
+            }
+            RuleEnd::Filtered { why, filter } => (RuleResult::Passes, None, filtered(why, filter)),
+            RuleEnd::NoParent => {
+                let why = parent.as_ref().map(|parent| parent.reason.as_str()).unwrap_or_default();
+                (RuleResult::Passes, None, format!("its parent rule names no queue: {why}"))
+            }
+            RuleEnd::Missing(queue) => {
+                let no_right =
+                    if step.name == RuleName::Default { "" } else { ", and the rule may not create it" };
+                (RuleResult::Passes, Some(queue), format!("there is no queue {queue}{no_right}"))
+            }
+            RuleEnd::Fails(reason) | RuleEnd::Undecided(reason) => (RuleResult::Ends, None, reason.clone()),
         };
         TriedRule {
             number: None,
@@ -187,24 +216,190 @@ impl Context<'_> {
             value: step.name.value().map(str::to_owned),
             create: step.create,
             written_in: step.span.map(|span| Origin::Text(self.text.locate(Some(span)))),
-            parent: step.parent.as_ref().map(|parent| Box::new(self.rule_answer(parent))),
+            parent,
             queue: queue.cloned(),
             result,
-            reason: words::rule(step),
+            reason,
             trace: Vec::new(),
         }
+    }
+
+    /// Returns the result for the queue that a rule named, with the reason.
+    fn landing(&self, landing: &Landing) -> (RuleResult, String) {
+        let queue = &landing.queue;
+        let access = landing.decision.as_ref().map(|decision| self.answers.reason(decision));
+        match &landing.end {
+            LandingEnd::Placed(created) => {
+                let reason = match (access, created) {
+                    (Some(access), Some(created)) => {
+                        format!("{access}; it is created below {}", created.above)
+                    }
+                    (Some(access), None) => access,
+                    (None, _) => "an application that runs already has to be accepted, whatever the ACLs say"
+                        .to_owned(),
+                };
+                (RuleResult::Places, reason)
+            }
+            LandingEnd::Denied => {
+                let reason = match &landing.decision {
+                    Some(decision) if decision.denial == Some(Denial::NotGranted) => denied(decision),
+                    _ => access.unwrap_or_default(),
+                };
+                (RuleResult::Passes, reason)
+            }
+            LandingEnd::NotALeaf => {
+                (RuleResult::Passes, format!("{queue} is no leaf: applications run in the queues below it"))
+            }
+            LandingEnd::Draining => {
+                (RuleResult::Passes, format!("{queue} is draining: it is no longer in the configuration"))
+            }
+            LandingEnd::Fails { .. } => {
+                let reason = match &landing.target {
+                    Target::New { above } => format!("{queue} cannot be created below {above}"),
+                    _ => format!("applications cannot run in {queue}"),
+                };
+                (RuleResult::Ends, reason)
+            }
+            LandingEnd::Crashes => {
+                (RuleResult::Ends, format!("{queue} is not below root, which crashes the scheduler"))
+            }
+            LandingEnd::Undecided(reason) => (RuleResult::Ends, reason.clone()),
+        }
+    }
+
+    /// Formats the answer for people: the outcome, the question, each rule, and changes to another outcome.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let answer = self.answer();
+        let mut shown = self.headline(&answer);
+        // Writing to a String cannot fail.
+        let _ = write!(shown, "\n\n{}", facts(&answer).text(false, width));
+        if !answer.rules.is_empty() {
+            let _ = write!(shown, "\n{}", self.rules(&answer).text(true, width));
+        }
+        if let Some(message) = &answer.message {
+            shown.push_str("\nYuniKorn says:\n");
+            message.lines().for_each(|line| {
+                let _ = writeln!(shown, "  {}", visible(line));
+            });
+        }
+        if !answer.remedies.is_empty() {
+            shown.push_str(match answer.outcome {
+                OutcomeKind::Placed => "\nWhat would let it run where it asks to:\n",
+                _ => "\nWhat would change it:\n",
+            });
+            for remedy in &answer.remedies {
+                let _ = writeln!(shown, "- {}", wrapped(&visible(remedy), 2, width));
+            }
+            if answer.remedies.iter().any(|remedy| remedy.contains("user-info webhook")) {
+                shown.push_str(explanation::WEBHOOK);
+            }
+        }
+        shown
+    }
+
+    fn headline(&self, answer: &PlaceAnswer) -> String {
+        let reason = visible(&answer.reason);
+        match (answer.outcome, &answer.queue) {
+            (OutcomeKind::Placed, Some(queue)) => {
+                let created = if answer.created.is_empty() { "" } else { ", which is created" };
+                let by = match last_rule(self.placement) {
+                    Some((None, RuleStep { name: RuleName::Default, .. })) => "as no rule fits".to_owned(),
+                    Some((None, RuleStep { name: RuleName::Recovery, .. })) => {
+                        "as it runs already".to_owned()
+                    }
+                    Some((None, rule)) => format!("by the rule {}", rule.name.key()),
+                    Some((number, rule)) => format!("by {}", by(number, rule)),
+                    None => String::new(),
+                };
+                format!("placed in {}{created}, {}", visible(queue), visible(&by))
+            }
+            (OutcomeKind::Crashes, _) => format!("the scheduler crashes: {reason}"),
+            (OutcomeKind::Rejected, _) => format!("rejected: {reason}"),
+            _ => format!("not decided: {reason}"),
+        }
+    }
+
+    /// Builds a row for each rule.
+    fn rules(&self, answer: &PlaceAnswer) -> Table {
+        let mut table = Table::new(["#", "RULE", "AT", "QUEUE", "RESULT"]);
+        for (rule, step) in answer.rules.iter().zip(&self.placement.steps) {
+            let number = rule.number.map(|number| number.to_string()).unwrap_or_default();
+            let written_in = rule.written_in.as_ref().map(|place| line(place, answer)).unwrap_or_default();
+            let result = match rule.result {
+                RuleResult::Places => "placed",
+                RuleResult::Ends => "ends",
+                RuleResult::Names | RuleResult::Passes => "skipped",
+            };
+            let result = format!("{result}: {}", rule.reason);
+            let queue = rule.queue.as_deref().unwrap_or("-");
+            table.row([&number, &step.rule.label(), &written_in, queue, &result]);
+        }
+        table
     }
 }
 
 /// Returns the number of a rule that the configuration contains.
-pub(super) fn number(at: usize, rule: &RuleStep) -> Option<usize> {
+fn number(at: usize, rule: &RuleStep) -> Option<usize> {
     rule.span.map(|_| at.saturating_add(1))
 }
 
-fn landed(landing: &Landing) -> RuleResult {
-    match landing.end {
-        LandingEnd::Placed(_) => RuleResult::Places,
-        LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining => RuleResult::Passes,
-        LandingEnd::Fails { .. } | LandingEnd::Crashes | LandingEnd::Undecided(_) => RuleResult::Ends,
+/// Returns the last rule that was tried, with its number.
+fn last_rule(placement: &Placement) -> Option<(Option<usize>, &RuleStep)> {
+    placement.steps.iter().enumerate().next_back().map(|(at, step)| (number(at, &step.rule), &step.rule))
+}
+
+/// Returns the name of a rule in a sentence: `rule 2 (user)`.
+fn by(number: Option<usize>, rule: &RuleStep) -> String {
+    match (number, &rule.name) {
+        (Some(number), _) => format!("rule {number} ({})", rule.label()),
+        (None, RuleName::Provided) => {
+            "the rule `provided`, which YuniKorn has when none is configured".to_owned()
+        }
+        (None, RuleName::Recovery) => "the rule for applications that run already".to_owned(),
+        (None, _) => "the fallback for what no rule places".to_owned(),
+    }
+}
+
+fn filtered(why: &Why, filter: &str) -> String {
+    match why {
+        Why::User => format!("its filter ({filter}) stops the user"),
+        Why::Group(group) => format!("its filter ({filter}) stops group {group}"),
+        Why::Empty => "its filter denies, and without names that is everyone".to_owned(),
+        Why::NotListed => format!("its filter ({filter}) names neither the user nor a group of the user"),
+    }
+}
+
+/// Explains a denial. The user is shown above the rules and left out here, but a near miss is mentioned.
+fn denied(decision: &Decision) -> String {
+    let nearest = decision.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
+    let way = if nearest == ROOT { "of root".to_owned() } else { format!("from {nearest} up to root") };
+    let near = decision.steps.iter().find_map(|step| {
+        let miss = step.near_misses.first()?;
+        Some(format!("; the {} of {} is close: {}", step.acl.key(), step.queue, miss.message))
+    });
+    format!("no ACL {way} names the user or a group{}", near.unwrap_or_default())
+}
+
+fn facts(answer: &PlaceAnswer) -> Table {
+    let mut table = Table::new(["", ""]);
+    let tag = |name: &str| answer.tags.get(name).map(String::as_str);
+    table.row(["user", &answer.user]);
+    table.row(["groups", &answer.groups.join(", ")]);
+    table.row(["namespace", tag("namespace").unwrap_or_default()]);
+    if let Some(parent) = tag("namespace.parentqueue") {
+        table.row(["parent queue", &format!("{parent} (tag namespace.parentqueue)")]);
+    }
+    table.row(["asks for", answer.asked_queue.as_deref().unwrap_or("no queue")]);
+    table.row(["in", &explanation::location(&answer.about)]);
+    table
+}
+
+/// Formats a location; in the text that the whole answer is about, the line is enough.
+fn line(place: &Origin, answer: &PlaceAnswer) -> String {
+    match place {
+        Origin::Text(TextLocation { name, line: Some(line), .. }) if **name == *answer.about.source => {
+            format!("line {line}")
+        }
+        _ => place.words(),
     }
 }

@@ -4,28 +4,24 @@
 //! * [`workload`]: the pod of the question, from the command line or a manifest.
 //! * [`operators`]: the pods that operators make of custom resources.
 //! * [`submitter`]: who submits the pod.
-//! * [`answer`]: output for programs; [`words`] has its sentences.
-//! * [`text`]: output for people.
+//! * [`answer`]: output for programs and for people.
 
 pub mod answer;
 pub mod operators;
 pub mod submitter;
-pub mod text;
-pub mod words;
 pub mod workload;
 
 use crate::output::format::AnswerFormat;
 use crate::output::{Console, Exit, Failure};
 use crate::source::identity::{IdentityArgs, unresolved};
-use crate::source::session::reads_standard_input_once;
-use crate::source::session::{Session, SourceArgs};
-use answer::{Context, Refused};
-use submitter::{Mended, Named, Question, resolver_is_not_asked};
+use crate::source::session::{Session, SourceArgs, reads_standard_input_once};
+use answer::Context;
+use submitter::{Denied, Mended, Named, Question, SubmitterCheck, resolver_is_not_asked};
 use workload::{Submitted, WorkloadArgs};
-use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
+use yunikorn::identity::{Claim, GroupResolver, Refusal, identify};
 use yunikorn_access::alias;
 use yunikorn_access::placement::advice;
-use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Submission, Workload};
+use yunikorn_access::placement::{Live, Outcome, Placement, Placer, Submission, Workload};
 
 /// Maximum number of remedies.
 const MAX_REMEDIES: usize = 5;
@@ -55,78 +51,57 @@ pub struct PlaceArgs {
 /// # Errors
 /// When the question cannot be decided, or the output cannot be written.
 pub fn run(args: &PlaceArgs, console: Console) -> Result<Exit, Failure> {
-    let SourceArgs { filename, files, .. } = &args.source;
+    let SourceArgs { filename, files, cluster, .. } = &args.source;
     reads_standard_input_once(filename.iter().chain(&files.base).chain(&args.workload.workload))?;
     let mut submitted = args.workload.read(console)?;
     let session = args.source.open(console)?;
     annotate(&mut submitted.workload, &session, console);
-    let (operator, cluster) = (args.workload.operator.as_deref(), &args.source.cluster);
-    let has_manifest = args.workload.workload.is_some();
-    let question = Question {
-        identity: &args.identity,
-        submitted: &submitted,
-        has_manifest,
-        operator,
-        session: &session,
-        cluster,
-        console,
-    };
-    let answered = question.answer()?;
+    let (identity, submitted, session) = (&args.identity, &submitted, &session);
+    let question = Question { identity, workload: &args.workload, submitted, session, cluster, console };
+    let SubmitterCheck { named, denied, mended, passed_on } = question.answer()?;
     let kind = session.configuration.view.resolver;
-    if let Some(note) = resolver_is_not_asked(kind, &answered.named) {
+    if let Some(note) = resolver_is_not_asked(kind, &named) {
         console.note(&note);
     }
     let answers = session.answers()?;
     // The queues that the scheduler has in addition to its configuration, if it is queried at all.
-    let live = match session.cluster().filter(|_| args.source.cluster.live) {
-        Some(cluster) => cluster.live_queues(&args.source.cluster, answers.tree.partition())?,
+    let live = match session.cluster().filter(|_| cluster.live) {
+        Some(connected) => connected.live_queues(cluster, answers.tree.partition())?,
         None => Live::default(),
     };
     let placer = Placer::with_live(answers.tree, live.clone());
-    let tags = &args.workload.tags;
     let resolver = args.identity.source.resolver(kind, console)?;
-    let world = World {
-        session: &session,
-        submitted: &submitted,
-        tags,
-        placer: &placer,
-        live: &live,
-        resolver: &*resolver,
+    let world = World { session, submitted, placer, live, resolver };
+    let (of_user, refusal, remedies) = if let Some(Denied { reason, message }) = denied {
+        let submission = submitted.submission(named.identity);
+        let placement = Placement::rejected(message);
+        (Placed { submission, placement, is_refused: false }, Some(reason), world.mended(&mended))
+    } else {
+        let of_user = world.place(&named)?;
+        let remedies = match (mended.first(), of_user.placement.queue()) {
+            (None, _) => world.remedies(&of_user),
+            // The application runs, by a group or for everyone, although its user is not the one meant.
+            (Some(mended), Some(_)) => {
+                console.note(&format!("to submit as {}, {}", mended.named.identity.user, mended.words));
+                Vec::new()
+            }
+            (Some(_), None) => world.mended(&mended),
+        };
+        (of_user, None, remedies)
     };
-    let (submission, placement, refused, remedies) = match (answered.denied, &answered.mended) {
-        (Some(denied), _) => {
-            let submission = world.submission(answered.named.identity);
-            let placement = Placement::rejected(denied.message);
-            let remedies = denied.remedies.iter().flat_map(|mended| world.mended(mended)).collect();
-            (submission, placement, Some(Refused::Pod(denied.reason)), remedies)
-        }
-        (None, mended) => {
-            let Placed { submission, placement, is_refused } = world.place(&answered.named)?;
-            let remedies = match mended {
-                // The application runs, by a group or for everyone, although its user is not the one meant.
-                Some(mended) if placement.queue().is_some() => {
-                    console.note(&format!("to submit as {}, {}", mended.named.identity.user, mended.words));
-                    Vec::new()
-                }
-                Some(mended) => world.mended(mended),
-                None => world.remedies(&submission, &placement, is_refused),
-            };
-            (submission, placement, is_refused.then_some(Refused::User), remedies)
-        }
-    };
+    let Placed { submission, placement, .. } = of_user;
     // It is only of use if it is enough.
-    let passed_on = answered.passed_on.filter(|passed_on| {
+    let passed_on = passed_on.filter(|passed_on| {
         let fits = world.place(&passed_on.named).map(|placed| placed.placement.queue().is_some());
         placement.queue().is_none() && fits.unwrap_or(false)
     });
     let remedies = passed_on.map(|passed_on| passed_on.words).into_iter().chain(remedies);
-    let remedies: Vec<String> = remedies.take(MAX_REMEDIES).collect();
-    let written = &session.configuration.rendered.text;
+    let remedies = remedies.take(MAX_REMEDIES).collect();
+    let text = &session.configuration.rendered.text;
     let context =
-        Context { answers, text: written, submission: &submission, placement: &placement, refused, remedies };
-    let answer = context.answer();
-    let text = || text::text(&answer, &placement.steps, console.look_out().width);
-    console.out(&args.format.show(text, || &answer)?)?;
+        Context { answers, text, submission: &submission, placement: &placement, refusal, remedies };
+    let shown = args.format.show(|| context.text(console.look_out().width), || context.answer())?;
+    console.out(&shown)?;
     match placement.outcome {
         Outcome::Placed(_) => Ok(Exit::Clean),
         Outcome::Rejected(_) | Outcome::Crashes(_) => Ok(Exit::Findings),
@@ -147,10 +122,9 @@ fn annotate(workload: &mut Workload, session: &Session, console: Console) {
 struct World<'a> {
     session: &'a Session,
     submitted: &'a Submitted,
-    tags: &'a [(String, String)],
-    placer: &'a Placer<'a>,
-    live: &'a Live,
-    resolver: &'a dyn GroupResolver,
+    placer: Placer<'a>,
+    live: Live,
+    resolver: Box<dyn GroupResolver + Sync>,
 }
 
 /// The result for one user.
@@ -162,12 +136,6 @@ struct Placed {
 }
 
 impl World<'_> {
-    fn submission(&self, identity: Identity) -> Submission {
-        let mut submission = self.submitted.workload.submission(identity, Naming::default());
-        submission.tags.extend(self.tags.iter().cloned());
-        submission
-    }
-
     /// Places the pod of a user as the scheduler sees the user.
     ///
     /// # Errors
@@ -177,13 +145,13 @@ impl World<'_> {
         let forced = !self.submitted.workload.node_name.is_empty();
         let identity = if named.by_pod || forced {
             let claim = Claim { forced, ..Claim::from(&named.identity) };
-            identify(claim, self.resolver, configuration.view.version).map(alias::of_pod)
+            identify(claim, &*self.resolver, configuration.view.version).map(alias::of_pod)
         } else {
-            configuration.identify(&named.identity, self.resolver)
+            configuration.identify(&named.identity, &*self.resolver)
         };
         match identity {
             Ok(identity) => {
-                let submission = self.submission(identity);
+                let submission = self.submitted.submission(identity);
                 let placement = self.placer.place(&submission);
                 Ok(Placed { submission, placement, is_refused: false })
             }
@@ -196,7 +164,7 @@ impl World<'_> {
                 Err(unresolved(&why))
             }
             Err(refusal) => {
-                let submission = self.submission(named.identity.clone());
+                let submission = self.submitted.submission(named.identity.clone());
                 let placement = Placement::rejected(refusal.to_string());
                 Ok(Placed { submission, placement, is_refused: refusal == Refusal::InvalidUser })
             }
@@ -204,22 +172,23 @@ impl World<'_> {
     }
 
     /// Returns the changes that place the application of this user.
-    fn remedies(&self, submission: &Submission, placement: &Placement, is_refused: bool) -> Vec<String> {
+    fn remedies(&self, Placed { submission, placement, is_refused }: &Placed) -> Vec<String> {
         let Ok(tree) = self.session.tree() else { return Vec::new() };
-        let question = advice::Question::new(tree, self.live, submission, placement);
-        let question = if is_refused { question.of_refused_user() } else { question };
+        let question = advice::Question::new(tree, &self.live, submission, placement);
+        let question = if *is_refused { question.of_refused_user() } else { question };
         question.advice().into_iter().map(|advice| advice.words).collect()
     }
 
-    /// Returns a change of the annotation, with those that place the application then.
-    fn mended(&self, mended: &Mended) -> Vec<String> {
-        let Ok(Placed { submission, placement, is_refused }) = self.place(&mended.named) else {
-            return Vec::new();
+    /// Returns each change that makes another user submit, with those that place the application then.
+    fn mended(&self, mended: &[Mended]) -> Vec<String> {
+        let words = |Mended { words, named }: &Mended| match self.place(named) {
+            Err(_) => Vec::new(),
+            Ok(placed) if placed.placement.queue().is_some() => vec![words.clone()],
+            Ok(placed) => {
+                let more = self.remedies(&placed).into_iter().take(2);
+                more.map(|more| format!("{words}, and {more}")).collect()
+            }
         };
-        if placement.queue().is_some() {
-            return vec![mended.words.clone()];
-        }
-        let more = self.remedies(&submission, &placement, is_refused);
-        more.into_iter().take(2).map(|more| format!("{}, and {more}", mended.words)).collect()
+        mended.iter().flat_map(words).collect()
     }
 }

@@ -1,171 +1,54 @@
 //! Custom resources whose operators create pods: the first pod of the application that becomes of one, and
 //! the account that creates it. The kinds and paths are those of `docs/operators.md`.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::workload::{strings, text};
 use crate::output::Failure;
+use go_compat::diag::quoted;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{APP_ID, APPLICATION_ID, OLD_QUEUE, Pod, QUEUE, SPARK_APP_SELECTOR};
+use yunikorn_access::user_info::{Settings, Template};
 
 /// The label of an application that Spark names when it starts.
 const BY_SPARK: &str = "spark-(made-by-spark-submit)";
 
-/// An operator, and the kinds of custom resources that it makes pods of.
-struct Operator {
-    /// The API group of the kinds.
-    group: &'static str,
-    /// Namespace and name of the account that creates the pods, as the operator's chart installs it.
-    account: &'static str,
-    /// The name of its file in `examples/operators`.
-    file: &'static str,
-    /// The kinds, each with its pods, the first of the application first.
-    kinds: &'static [(&'static str, &'static [Pods])],
-}
+/// The files of `examples/operators` with their names. Each lets an operator pass on names: its last account
+/// creates the pods, whose templates are at the paths, those of the first pod of an application first.
+const FILES: [(&str, &str); 6] = [
+    ("spark-operator", include_str!("../../../../examples/operators/spark-operator.yaml")),
+    ("apache-spark", include_str!("../../../../examples/operators/apache-spark.yaml")),
+    ("kuberay", include_str!("../../../../examples/operators/kuberay.yaml")),
+    ("flink", include_str!("../../../../examples/operators/flink.yaml")),
+    ("training-operator", include_str!("../../../../examples/operators/training-operator.yaml")),
+    ("trainer", include_str!("../../../../examples/operators/trainer.yaml")),
+];
 
-/// The role of pods, and their path as in the templates of an AdmissionPolicy.
-type Pods = (&'static str, &'static str);
+/// The roles of pods, each behind a part of the path to their templates. A template without a role, such as
+/// Flink's `spec.podTemplate`, is of no pod by itself.
+const ROLES: [(&str, &str); 13] = [
+    ("driver", "driver"),
+    ("executor", "executor"),
+    ("server", "server"),
+    ("master", "master"),
+    ("submitter", "submitter"),
+    ("jobManager", "JobManager"),
+    ("taskManager", "TaskManager"),
+    ("headGroup", "head"),
+    ("worker", "worker"),
+    ("ReplicaSpecs", "replica"),
+    ("runtimePatches", "node"),
+    ("podTemplateOverrides", "node"),
+    ("replicatedJobs", "job"),
+];
 
 const SPARK: &str = "sparkoperator.k8s.io";
 const APACHE_SPARK: &str = "spark.apache.org";
 const RAY: &str = "ray.io";
 const FLINK: &str = "flink.apache.org";
 const TRAINER: &str = "trainer.kubeflow.org";
-
-/// Every kind of `examples/operators`.
-const OPERATORS: [Operator; 7] = [
-    Operator {
-        group: SPARK,
-        account: "spark-operator:spark-operator-controller",
-        file: "spark-operator",
-        kinds: &[
-            (
-                "SparkApplication",
-                &[("driver", "spec.driver.annotations"), ("executor", "spec.executor.annotations")],
-            ),
-            (
-                "ScheduledSparkApplication",
-                &[
-                    ("driver", "spec.template.driver.annotations"),
-                    ("executor", "spec.template.executor.annotations"),
-                ],
-            ),
-            ("SparkConnect", &[("server", "spec.server.template"), ("executor", "spec.executor.template")]),
-        ],
-    },
-    Operator {
-        group: APACHE_SPARK,
-        account: "spark-operator:spark-operator",
-        file: "apache-spark",
-        kinds: &[
-            (
-                "SparkApplication",
-                &[
-                    ("driver", "spec.driverSpec.podTemplateSpec"),
-                    ("executor", "spec.executorSpec.podTemplateSpec"),
-                ],
-            ),
-            (
-                "SparkCluster",
-                &[
-                    ("master", "spec.masterSpec.statefulSetSpec.template"),
-                    ("worker", "spec.workerSpec.statefulSetSpec.template"),
-                ],
-            ),
-        ],
-    },
-    Operator {
-        group: RAY,
-        account: "kuberay:kuberay-operator",
-        file: "kuberay",
-        kinds: &[
-            (
-                "RayCluster",
-                &[("head", "spec.headGroupSpec.template"), ("worker", "spec.workerGroupSpecs.*.template")],
-            ),
-            (
-                "RayJob",
-                &[
-                    ("head", "spec.rayClusterSpec.headGroupSpec.template"),
-                    ("worker", "spec.rayClusterSpec.workerGroupSpecs.*.template"),
-                    ("submitter", "spec.submitterPodTemplate"),
-                ],
-            ),
-            (
-                "RayCronJob",
-                &[
-                    ("head", "spec.jobTemplate.rayClusterSpec.headGroupSpec.template"),
-                    ("worker", "spec.jobTemplate.rayClusterSpec.workerGroupSpecs.*.template"),
-                    ("submitter", "spec.jobTemplate.submitterPodTemplate"),
-                ],
-            ),
-            (
-                "RayService",
-                &[
-                    ("head", "spec.rayClusterConfig.headGroupSpec.template"),
-                    ("worker", "spec.rayClusterConfig.workerGroupSpecs.*.template"),
-                ],
-            ),
-        ],
-    },
-    Operator {
-        group: FLINK,
-        account: "flink-operator:flink-operator",
-        file: "flink",
-        kinds: &[
-            (
-                "FlinkDeployment",
-                &[
-                    ("JobManager", "spec.jobManager.podTemplate"),
-                    ("TaskManager", "spec.taskManager.podTemplate"),
-                ],
-            ),
-            (
-                "FlinkBlueGreenDeployment",
-                &[
-                    ("JobManager", "spec.template.spec.jobManager.podTemplate"),
-                    ("TaskManager", "spec.template.spec.taskManager.podTemplate"),
-                ],
-            ),
-        ],
-    },
-    Operator {
-        group: "kubeflow.org",
-        account: "kubeflow:training-operator",
-        file: "training-operator",
-        kinds: &[
-            ("JAXJob", &[("replica", "spec.jaxReplicaSpecs.*.template")]),
-            ("MPIJob", &[("replica", "spec.mpiReplicaSpecs.*.template")]),
-            ("PaddleJob", &[("replica", "spec.paddleReplicaSpecs.*.template")]),
-            ("PyTorchJob", &[("replica", "spec.pytorchReplicaSpecs.*.template")]),
-            ("TFJob", &[("replica", "spec.tfReplicaSpecs.*.template")]),
-            ("XGBoostJob", &[("replica", "spec.xgbReplicaSpecs.*.template")]),
-        ],
-    },
-    Operator {
-        group: TRAINER,
-        account: JOB_SET_ACCOUNT,
-        file: "trainer",
-        kinds: &[(
-            "TrainJob",
-            &[
-                (
-                    "node",
-                    "spec.runtimePatches.*.trainingRuntimeSpec.template.spec.replicatedJobs.*.template.spec.template",
-                ),
-                ("node", "spec.podTemplateOverrides.*"),
-            ],
-        )],
-    },
-    Operator {
-        group: "jobset.x-k8s.io",
-        account: JOB_SET_ACCOUNT,
-        file: "trainer",
-        kinds: &[("JobSet", &[("job", "spec.replicatedJobs.*.template.spec.template")])],
-    },
-];
-
-const JOB_SET_ACCOUNT: &str = "kubeflow-system:jobset-controller-manager";
 
 /// The first pod of the application that an operator makes of a custom resource.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -177,9 +60,9 @@ pub struct Operated {
     /// The role of the pod: `driver`.
     pub role: String,
     /// The path to its template, as in an AdmissionPolicy.
-    pub path: &'static str,
-    /// Namespace and name of the account that usually creates it.
-    pub account: &'static str,
+    pub path: String,
+    /// The account that usually creates it, as the operator's chart installs it.
+    pub account: String,
     /// The file of `examples/operators` that lets the account pass on names.
     pub file: &'static str,
     /// The pod, as far as it is known.
@@ -189,12 +72,39 @@ pub struct Operated {
 }
 
 /// A pod with its role.
-#[derive(Clone)]
 struct Made<'v> {
     role: String,
-    path: &'static str,
+    path: &'v str,
     /// The template, or for Kubeflow's spark-operator the description of a driver or executor.
     value: &'v Value,
+}
+
+/// The pods of a kind of custom resource.
+struct Operator {
+    /// The name of its file in `examples/operators`.
+    file: &'static str,
+    account: String,
+    /// The roles of the pods with the paths to their templates.
+    pods: Vec<(&'static str, String)>,
+}
+
+impl Operator {
+    /// Returns the operator that makes pods of this resource.
+    fn of(group: &str, resource: &str) -> Option<Self> {
+        FILES.into_iter().find_map(|(file, text)| {
+            let policy = serde_saphyr::from_multiple::<Value>(text).ok()?;
+            let settings = policy.first()?.pointer("/spec/userInfo")?;
+            let Settings { templates, mut operators, .. } = Settings::deserialize(settings).ok()?;
+            let pods = templates.into_iter().filter(|template| template.is_of(group, resource));
+            let pods: Vec<_> = pods.filter_map(|Template { path, .. }| Some((role(&path)?, path))).collect();
+            (!pods.is_empty()).then_some(Self { file, account: operators.pop()?, pods })
+        })
+    }
+}
+
+/// Returns the role of the pods whose template is at this path.
+fn role(path: &str) -> Option<&'static str> {
+    ROLES.iter().find(|(part, _)| path.contains(part)).map(|(_, role)| *role)
 }
 
 /// Returns the pods that an operator makes of an object; `None` for an object of another kind.
@@ -203,25 +113,21 @@ struct Made<'v> {
 /// When a label or an annotation is no string.
 pub fn operated(object: &Value, location: &str) -> Result<Option<Operated>, Failure> {
     let (group, kind) = (group(object), text(object, "/kind"));
-    let operator = OPERATORS.iter().find(|operator| operator.group == group);
-    let kinds = operator
-        .and_then(|operator| Some((operator, operator.kinds.iter().find(|(name, _)| *name == kind)?)));
-    let Some((operator, (_, pods))) = kinds else { return Ok(None) };
+    let resource = format!("{}s", kind.to_ascii_lowercase());
+    let Some(Operator { file, account, pods }) = Operator::of(group, &resource) else { return Ok(None) };
     let mut made: Vec<Made<'_>> = Vec::new();
-    for (role, path) in *pods {
+    for (role, path) in &pods {
         let templates = templates(object, path.strip_suffix(".annotations").unwrap_or(path));
+        // The first pod exists, even if nothing is written about it.
+        if made.is_empty() && templates.is_empty() && !path.contains('*') {
+            made.push(Made { role: (*role).to_owned(), path, value: &Value::Null });
+        }
         let role = |name: String| if name.is_empty() { (*role).to_owned() } else { format!("{role} {name}") };
-        let named = templates.into_iter().map(|(name, value)| Made { role: role(name), path, value });
-        made.extend(named);
-    }
-    let (role, path) = pods.first().copied().unwrap_or(("pod", ""));
-    let unwritten = Made { role: role.to_owned(), path, value: &Value::Null };
-    // The pod exists, even if nothing is written about it.
-    if !path.contains('*') && !made.iter().any(|made| made.path == path) {
-        made.insert(0, unwritten.clone());
+        made.extend(templates.into_iter().map(|(name, value)| Made { role: role(name), path, value }));
     }
     made.sort_by_key(|made| !is_first(&made.role));
-    let none = Made { path: "", ..unwritten };
+    let role = pods.first().map_or("pod", |(role, _)| role).to_owned();
+    let none = Made { role, path: "", value: &Value::Null };
     let (first, others) = made.split_first().unwrap_or((&none, &[]));
     let pod = pod(object, first, location)?;
     let mut notes = Vec::new();
@@ -229,14 +135,13 @@ pub fn operated(object: &Value, location: &str) -> Result<Option<Operated>, Fail
         notes.push(of_other(&other.role, &pod, &self::pod(object, other, location)?));
     }
     notes.extend(unknown(object).iter().map(|note| (*note).to_owned()));
-    let plural = format!("{}s", kind.to_ascii_lowercase());
     Ok(Some(Operated {
         object: format!("{kind}/{}", text(object, "/metadata/name")),
-        resource: (group.to_owned(), plural),
+        resource: (group.to_owned(), resource),
         role: first.role.clone(),
-        path: first.path,
-        account: operator.account,
-        file: operator.file,
+        path: first.path.to_owned(),
+        account,
+        file,
         pod,
         notes,
     }))
@@ -275,11 +180,9 @@ fn members<'v>(above: String, value: &'v Value, segment: &str) -> Vec<(String, &
 
 /// Returns a pod as its operator makes it, as far as YuniKorn reads it.
 fn pod(object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> {
-    let texts =
-        |value: &Value, pointer: &str| strings(value.pointer(pointer), &format!("{location}: {pointer}"));
     let mut pod = Pod {
-        labels: texts(made.value, "/metadata/labels")?,
-        annotations: texts(made.value, "/metadata/annotations")?,
+        labels: texts(made.value, "/metadata/labels", location)?,
+        annotations: texts(made.value, "/metadata/annotations", location)?,
         scheduler_name: text(made.value, "/spec/schedulerName").to_owned(),
         ..Pod::default()
     };
@@ -294,7 +197,7 @@ fn pod(object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> 
         }
         RAY => {
             // KubeRay copies the labels of a RayJob or RayService to the RayCluster, and these two to pods.
-            let labels = texts(object, "/metadata/labels")?;
+            let labels = texts(object, "/metadata/labels", location)?;
             for (from, to) in [(QUEUE, OLD_QUEUE), (APP_ID, APPLICATION_ID)] {
                 pod.labels.extend(labels.get(from).map(|value| (to.to_owned(), value.clone())));
             }
@@ -303,6 +206,31 @@ fn pod(object: &Value, made: &Made<'_>, location: &str) -> Result<Pod, Failure> 
         _ => {}
     }
     Ok(pod)
+}
+
+/// Returns the text at a pointer; empty if there is none.
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Reads labels or annotations, whose values must be strings in Kubernetes.
+pub(super) fn strings(value: Option<&Value>, location: &str) -> Result<BTreeMap<String, String>, Failure> {
+    let entries = value.and_then(Value::as_object).into_iter().flatten();
+    entries
+        .map(|(key, value)| match value {
+            Value::String(text) => Ok((key.clone(), text.clone())),
+            Value::Null => Ok((key.clone(), String::new())),
+            _ => Err(Failure::Usage(format!(
+                "{location}: the value of {} is not a string: put it in quotes",
+                quoted(key)
+            ))),
+        })
+        .collect()
+}
+
+/// Reads the labels or annotations at a pointer.
+fn texts(value: &Value, pointer: &str, location: &str) -> Result<BTreeMap<String, String>, Failure> {
+    strings(value.pointer(pointer), &format!("{location}: {pointer}"))
 }
 
 /// Returns the API group of an object.
@@ -322,12 +250,11 @@ fn spark_spec(object: &Value) -> &'static str {
 
 /// Adds what Kubeflow's spark-operator makes of a driver or executor: options of `spark-submit`.
 fn kubeflow_spark(pod: &mut Pod, spec: &Value, made: &Made<'_>, location: &str) -> Result<(), Failure> {
-    let texts = |pointer: &str| strings(made.value.pointer(pointer), &format!("{location}: {pointer}"));
-    pod.labels = texts("/template/metadata/labels")?;
-    pod.annotations = texts("/template/metadata/annotations")?;
+    pod.labels = texts(made.value, "/template/metadata/labels", location)?;
+    pod.annotations = texts(made.value, "/template/metadata/annotations", location)?;
     spark_conf(pod, part(spec, "/sparkConf"), &made.role);
-    pod.labels.extend(texts("/labels")?);
-    pod.annotations.extend(texts("/annotations")?);
+    pod.labels.extend(texts(made.value, "/labels", location)?);
+    pod.annotations.extend(texts(made.value, "/annotations", location)?);
     text(made.value, "/schedulerName").clone_into(&mut pod.scheduler_name);
     if text(spec, "/batchScheduler") == YUNIKORN {
         YUNIKORN.clone_into(&mut pod.scheduler_name);
@@ -359,11 +286,10 @@ fn spark_conf(pod: &mut Pod, conf: &Value, role: &str) {
 fn flink(pod: &mut Pod, object: &Value, made: &Made<'_>, location: &str) -> Result<(), Failure> {
     let spec = if made.path.starts_with("spec.template.") { "/spec/template/spec" } else { "/spec" };
     let spec = part(object, spec);
-    let texts = |pointer: &str| strings(spec.pointer(pointer), &format!("{location}: {pointer}"));
-    let mut common = [texts("/podTemplate/metadata/labels")?, texts("/podTemplate/metadata/annotations")?];
-    for (common, own) in common.iter_mut().zip([&mut pod.labels, &mut pod.annotations]) {
+    for (common, own) in [("labels", &mut pod.labels), ("annotations", &mut pod.annotations)] {
+        let mut common = texts(spec, &format!("/podTemplate/metadata/{common}"), location)?;
         common.append(own);
-        *own = std::mem::take(common);
+        *own = common;
     }
     if pod.scheduler_name.is_empty() {
         text(spec, "/podTemplate/spec/schedulerName").clone_into(&mut pod.scheduler_name);

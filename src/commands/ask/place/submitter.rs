@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::operators::Operated;
-use super::workload::Submitted;
+use super::workload::{Submitted, WorkloadArgs};
 use crate::output::{Console, Failure};
 use crate::source::cluster::ClusterArgs;
 use crate::source::identity::IdentityArgs;
@@ -17,7 +17,7 @@ use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source as NamedBy, Submitter, UserInfo};
 use yunikorn::admission::{Conf, Kind, Operation, Outcome, Request, Surroundings, evaluate};
 use yunikorn::identity::{Identity, ResolverKind};
-use yunikorn_access::alias::{self, SERVICE_ACCOUNT};
+use yunikorn_access::alias;
 use yunikorn_access::user_info::Mode;
 
 /// The keys that people write for the user in `user.info`.
@@ -26,7 +26,7 @@ const USER_KEYS: [&str; 5] = ["user", "username", "user_name", "name", "id"];
 const GROUP_KEYS: [&str; 2] = ["groups", "group"];
 
 /// Who submits, before groups are resolved.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Named {
     /// The user, with the groups that come with the name.
     pub identity: Identity,
@@ -34,10 +34,10 @@ pub struct Named {
     pub by_pod: bool,
 }
 
-/// An annotation that does not name whom it means to.
+/// A change by which another user submits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mended {
-    /// The change of the annotation, in a sentence.
+    /// The change, in a sentence.
     pub words: String,
     /// Who submits then.
     pub named: Named,
@@ -50,19 +50,17 @@ pub struct Denied {
     pub reason: String,
     /// The message of the admission controller.
     pub message: String,
-    /// The changes that would allow it, each with who submits then.
-    pub remedies: Vec<Mended>,
 }
 
 /// The answer about who submits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SubmitterCheck {
     /// Who submits.
     pub named: Named,
     /// The refusal by the admission controller.
     pub denied: Option<Denied>,
-    /// The correction of an annotation that makes the user `nobody`.
-    pub mended: Option<Mended>,
+    /// The changes that would allow a refused pod, or correct an annotation that makes the user `nobody`.
+    pub mended: Vec<Mended>,
     /// The change by which an operator would pass on the name of the person.
     pub passed_on: Option<Mended>,
 }
@@ -72,12 +70,10 @@ pub struct SubmitterCheck {
 pub struct Question<'a> {
     /// The user of the command line.
     pub identity: &'a IdentityArgs,
+    /// The pod of the command line.
+    pub workload: &'a WorkloadArgs,
     /// The pod.
     pub submitted: &'a Submitted,
-    /// True if the pod is that of a manifest.
-    pub has_manifest: bool,
-    /// The operator's account of the command line.
-    pub operator: Option<&'a str>,
     /// The configuration.
     pub session: &'a Session,
     /// The cluster to read.
@@ -124,7 +120,7 @@ impl Question<'_> {
         let version = self.session.configuration.view.version;
         let submitter = Submitter::from_pod(&self.submitted.workload.pod, version);
         if submitter.source == NamedBy::Nothing {
-            if self.session.cluster().is_none() && self.has_manifest {
+            if self.session.cluster().is_none() && self.workload.workload.is_some() {
                 return Err(Failure::Usage(
                     "who is it about? The pod names no user, so YuniKorn's admission controller writes the name \
                      of the user who creates it: --as USER [--as-group GROUP]..., or --as nobody where it does \
@@ -181,16 +177,16 @@ impl Question<'_> {
                     format!("leave {USER_INFO} out, so that it becomes the requester's own name")
                 });
                 let leave_out = Mended { words, named: own.clone() };
-                let mended = of_pod.mended.filter(|_| is_unreadable(&message));
+                let mended = of_pod.mended.into_iter().filter(|_| is_unreadable(&message));
                 let trusted = remedies.map(|words| Mended { words, named: of_pod.named.clone() });
                 let trusted = trusted.filter(|_| submitter.source == NamedBy::Annotation);
-                let remedies = std::iter::once(leave_out).chain(mended).chain(trusted);
+                let mended = std::iter::once(leave_out).chain(mended).chain(trusted).collect();
                 let reason = format!(
                     "YuniKorn's admission controller refuses the {what} of user {user}, because it has the \
                      annotation {USER_INFO}"
                 );
-                let denied = Denied { reason, message, remedies: remedies.collect() };
-                Ok(SubmitterCheck { denied: Some(denied), ..SubmitterCheck::from(requester.clone()) })
+                let denied = Some(Denied { reason, message });
+                Ok(SubmitterCheck { denied, mended, ..SubmitterCheck::from(requester.clone()) })
             }
         }
     }
@@ -198,9 +194,9 @@ impl Question<'_> {
     /// The pod of a custom resource is created by the account of its operator, unless the user-info webhook
     /// passes on the name of the person.
     fn by_operator(&self, operated: &Operated) -> Result<SubmitterCheck, Failure> {
-        let Operated { object, role, account, notes, path, file, resource: (group, resource), .. } = operated;
-        let usual = format!("{SERVICE_ACCOUNT}{account}");
-        let account = self.operator.unwrap_or(&usual);
+        let Operated { object, role, account: usual, notes, path, file, resource: (group, resource), .. } =
+            operated;
+        let account = self.workload.operator.as_deref().unwrap_or(usual);
         self.console.note(&format!(
             "the operator makes pods for {object}; the first one, the {role}, decides user and queue of the \
              application"
@@ -225,7 +221,7 @@ impl Question<'_> {
             }
             return self.by_requester(&self.identity.claimed(&self.session.source)?, &Kind::Pod, object);
         }
-        let usual = if self.operator.is_some() {
+        let usual = if self.workload.operator.is_some() {
             String::new()
         } else {
             ", its usual account; --operator NAMESPACE:NAME names another".to_owned()
@@ -256,7 +252,8 @@ impl Question<'_> {
     fn of_submitter(&self, submitter: &Submitter) -> SubmitterCheck {
         let Submitter { user, groups, .. } = submitter;
         let named = Named::by_pod(user.clone(), groups.clone());
-        SubmitterCheck { named, denied: None, mended: self.mended(submitter), passed_on: None }
+        let mended = self.mended(submitter).into_iter().collect();
+        SubmitterCheck { named, mended, ..SubmitterCheck::default() }
     }
 
     /// Describes the source of the user, and why it is `nobody`.
@@ -297,7 +294,7 @@ impl Question<'_> {
 
 impl From<Identity> for SubmitterCheck {
     fn from(identity: Identity) -> Self {
-        Self { named: Named { identity, by_pod: false }, denied: None, mended: None, passed_on: None }
+        Self { named: Named { identity, by_pod: false }, ..Self::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::operators::{Operated, operated};
+use super::operators::{Operated, operated, strings, text};
 use crate::output::text::Source;
 use crate::output::{Console, Failure};
 use crate::source::input::object::{Document, listed};
@@ -14,10 +14,10 @@ use crate::source::input::source;
 use crate::source::input::split::split;
 use crate::source::request::key_value;
 use crate::source::subjects::service_account;
-use go_compat::diag::quoted;
 use yunikorn::admission::patch::YUNIKORN;
 use yunikorn::admission::request::{Kind, Pod, QUEUE};
-use yunikorn_access::placement::{Naming, Workload};
+use yunikorn::identity::Identity;
+use yunikorn_access::placement::{Naming, Submission, Workload};
 
 /// Locations of the pod inside an object: of a `Pod`, of a `Deployment` and similar, of a `CronJob`, of a
 /// `PodTemplate`.
@@ -48,7 +48,7 @@ pub struct WorkloadArgs {
     /// Additional tag of the application, besides those YuniKorn derives from the pod and its namespace; may
     /// be repeated
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(super) tags: Vec<(String, String)>,
+    tags: Vec<(String, String)>,
     /// Treat the pod as already running, as after a restart of the scheduler: then the application must be
     /// accepted
     #[arg(long)]
@@ -67,6 +67,17 @@ pub struct Submitted {
     pub kind: Kind,
     /// The custom resource that an operator makes it of.
     pub operated: Option<Operated>,
+    /// The tags of the application besides those that YuniKorn derives.
+    tags: Vec<(String, String)>,
+}
+
+impl Submitted {
+    /// Returns the application that a user submits by the pod.
+    pub fn submission(&self, identity: Identity) -> Submission {
+        let mut submission = self.workload.submission(identity, Naming::default());
+        submission.tags.extend(self.tags.iter().cloned());
+        submission
+    }
 }
 
 impl WorkloadArgs {
@@ -81,8 +92,9 @@ impl WorkloadArgs {
         } else {
             let namespace = namespace.unwrap_or("default").to_owned();
             let workload = Workload { namespace, ..Workload::default() };
-            Submitted { workload, kind: Kind::Pod, operated: None }
+            Submitted { workload, kind: Kind::Pod, operated: None, tags: Vec::new() }
         };
+        submitted.tags.clone_from(&self.tags);
         if let (Some(_), None) = (&self.operator, &submitted.operated) {
             let why = "--operator is for custom resources, and the manifest has none that an operator makes pods of";
             return Err(Failure::Usage(why.to_owned()));
@@ -188,7 +200,7 @@ fn manifest(path: &Path, namespace: Option<&str>) -> Result<Submitted, Failure> 
         node_name: text(pod, "/spec/nodeName").to_owned(),
         image_pull_secrets: secrets.into_iter().flatten().map(|one| text(one, "/name").to_owned()).collect(),
     };
-    Ok(Submitted { workload, kind: Kind::parse(group, text(object, "/kind")), operated })
+    Ok(Submitted { workload, kind: Kind::parse(group, text(object, "/kind")), operated, tags: Vec::new() })
 }
 
 /// Returns the objects of a text and of the lists in it.
@@ -214,25 +226,6 @@ fn objects(source: &Source) -> Result<Vec<Value>, Failure> {
 fn pod(object: &Value) -> Option<&Value> {
     let mut pods = PODS.iter().filter_map(|pointer| object.pointer(pointer));
     pods.find(|pod| pod.pointer("/spec/containers").is_some_and(Value::is_array))
-}
-
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Reads labels or annotations, whose values must be strings in Kubernetes.
-pub(super) fn strings(value: Option<&Value>, location: &str) -> Result<BTreeMap<String, String>, Failure> {
-    let entries = value.and_then(Value::as_object).into_iter().flatten();
-    entries
-        .map(|(key, value)| match value {
-            Value::String(text) => Ok((key.clone(), text.clone())),
-            Value::Null => Ok((key.clone(), String::new())),
-            _ => Err(Failure::Usage(format!(
-                "{location}: the value of {} is not a string: put it in quotes",
-                quoted(key)
-            ))),
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ pub fn run(args: &GrantArgs, console: Console) -> Result<Exit, Failure> {
     let begin = begin.filter(|_| is_planned).map(|begin| times::begins(begin, now));
     let end = end.map(|end| times::ends(end, now));
     console.notes(&begin.into_iter().chain(end).collect::<Vec<_>>());
-    comparison::show(&session.configuration, &after, console);
+    comparison::between(&session.configuration, &after).show(console);
     if after.rendered.context.refused().contains_key(&object.to_string()) {
         return Err(nothing_applied(&format!("{object} would grant nothing")));
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::answer::{OneCheck, OneTest, TestAnswer, TestResult};
+use super::{OneCheck, OneTest, TestAnswer, TestResult};
 use crate::output::findings::plural;
 use crate::output::format::visible;
 use go_compat::diag::is_obeyed;

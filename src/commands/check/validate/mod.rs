@@ -1,41 +1,41 @@
 //! `queuewarden validate`, also called `lint`: reports everything that is wrong with files or a cluster, and
 //! everything that does not do what it seems to say, at its location.
 //!
-//! * [`population`]: the names that exist.
 //! * [`fix`]: the changes to files that findings ask for.
 
-pub mod ahead;
-pub mod baseline;
 pub mod fix;
-pub mod population;
 
-use crate::source::validate::each;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::output::console::{Look, wrapped};
 use crate::output::findings::{self, Count, Format, Found, Summary, ValidateAnswer, by_cause, plural, sort};
 use crate::output::format::visible;
 use crate::output::manifest::DEFAULT_PARTITION;
-use crate::output::text::{Source, SourceDiagnostic};
-use crate::output::{Console, Exit, Failure};
+use crate::output::text::{self, Source, SourceDiagnostic};
+use crate::output::{Console, Exit, Failure, sarif};
 use crate::source::assemble::assemble;
 use crate::source::cluster::ClusterArgs;
 use crate::source::files::FileSource;
 use crate::source::input::object::Kind;
+use crate::source::input::source;
 use crate::source::session::{FileArgs, SourceArgs};
 use crate::source::suppressions::Suppressions;
-use crate::source::times::clock;
-use crate::source::validate::{cross, trees};
-use ahead::AheadArgs;
-use baseline::BaselineArgs;
-use go_compat::diag::Severity;
-use queuewarden_plan::ahead::{Ahead, ahead};
+use crate::source::times::{Typed, clock};
+use crate::source::validate::{cross, each, trees};
+use go_compat::diag::{Severity, listed};
+use go_compat::go_regex::GoRegex;
+use queuewarden_plan::ahead::{Ahead, Moment, ahead};
 use queuewarden_plan::simulate::settle;
-use queuewarden_plan::{config_map_of, snapshot};
+use queuewarden_plan::{ResourceKind, config_map_of, snapshot};
 use yunikorn::config::codes::DEFAULT_CONFIG;
 use yunikorn::config::keys;
+use yunikorn_access::decide::in_words;
 use yunikorn_access::lint::codes::{NAME_UNKNOWN, ROOT_EVERYONE};
-use yunikorn_access::lint::{CODES as LINTED, Known};
+use yunikorn_access::lint::{CODES as LINTED, Known, Population};
 
 /// Help text on the scope, comments, files of names, and exit codes.
 const HELP: &str = "\
@@ -57,7 +57,7 @@ Exit codes: 0 no errors, 1 errors were found, or warnings with --strict, also la
 /// Finds errors, grants that change nothing or that nobody can use, names that are likely wrong, and settings
 /// by which people submit as others.
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = HELP, mut_arg("until", |arg| arg.conflicts_with("live")))]
+#[command(after_help = HELP)]
 pub struct ValidateArgs {
     /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
     #[arg(
@@ -86,10 +86,13 @@ pub struct ValidateArgs {
     /// Print what --fix would change as a diff instead, and exit with 1 if there is something
     #[arg(long, requires = "fix")]
     dry_run: bool,
-    #[command(flatten)]
-    baseline: BaselineArgs,
-    #[command(flatten)]
-    ahead: AheadArgs,
+    /// Leave out the warnings of a former run, whose output with -o sarif this file is
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Look ahead to this time, too, such as 2026-12-01T18:00:00Z, 2026-12-01, friday or 7d: show what is
+    /// found when a QueueAcl begins or ends
+    #[arg(long, value_name = "TIME", value_parser = Typed::parse, conflicts_with = "live")]
+    until: Option<Typed>,
     /// The cluster, if no file is given.
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -116,7 +119,7 @@ struct Checked {
 /// # Errors
 /// When an input cannot be read, or the output cannot be written.
 pub fn run(args: &ValidateArgs, console: Console) -> Result<Exit, Failure> {
-    let [users, groups] = [&args.users, &args.groups].map(|path| population::read(path.as_deref()));
+    let [users, groups] = [&args.users, &args.groups].map(|path| population(path.as_deref()));
     let known = Known { users: users?, groups: groups? };
     if args.fix
         && let Some(exit) = fix(args, console)?
@@ -191,7 +194,7 @@ fn of_files(args: &ValidateArgs, known: &Known, console: Console) -> Result<Chec
         without_repetition(together.chain(of_trees).collect(), &alone)
     };
     let of_all = later(now);
-    let mut ahead = args.ahead.look(now, |until| ahead(given.snapshot(), until, |at| Ok(later(at))))?;
+    let mut ahead = look_ahead(args.until, now, |until| ahead(given.snapshot(), until, |at| Ok(later(at))))?;
     let several = several.into_iter().map(Found::from);
     let mut found: Vec<Found> = alone.iter().cloned().map(Found::from).chain(several).chain(of_all).collect();
     let FileSource { inputs, assembled } = given;
@@ -265,7 +268,7 @@ fn of_cluster(args: &ValidateArgs, known: &Known, console: Console) -> Result<Ch
     }
     let now = args.files.now.unwrap_or_else(clock);
     let found = without_repetition(found, &[]);
-    let ahead = args.ahead.look(now, |until| {
+    let ahead = look_ahead(args.until, now, |until| {
         session.ahead(&source, until, |configuration| {
             Ok(without_repetition(trees::of_cluster(configuration, known, &mut sources), &[]))
         })
@@ -297,15 +300,15 @@ fn finish(args: &ValidateArgs, checked: Checked, console: Console) -> Result<Exi
     let Checked { sources, mut found, mut ahead, summary, words, is_empty, ignored } = checked;
     sort(&mut found);
     let lists = ahead.lists(&mut found);
-    let known_before = args.baseline.apply(&sources, lists, |found| &found.shown, console)?;
+    let known_before = without_known(args.baseline.as_deref(), &sources, lists, console)?;
     let count = Count::from_findings(found.iter().map(Found::as_ref));
     let draw = |found: &[Found]| draw(&sources, found, console.look_out());
-    let text = || draw(&found) + &ahead::text(&ahead, draw);
+    let text = || draw(&found) + &text_ahead(&ahead, draw);
     let answer = || ValidateAnswer::new(&sources, &found, &ahead, &summary);
     let shown: Vec<_> = found.iter().map(|found| found.shown.clone()).collect();
     console.out(&args.format.show(&sources, &shown, text, answer)?)?;
     if args.format == Format::Text {
-        let later = ahead::later(&ahead);
+        let later = later(&ahead);
         console.err(&format!("{}{later}{ignored}{known_before}; {words}\n", count.text()));
     }
     if is_empty {
@@ -348,6 +351,166 @@ fn draw_all(
     };
     let lines: String = others.iter().map(line).collect();
     format!("{}\n\nand {} more like it:\n{lines}\n", first.trim_end(), others.len())
+}
+
+/// Maximum number of objects that are listed at one moment; more are counted.
+const MAX_LISTED: usize = 6;
+
+/// Looks ahead from a time, if that is wanted.
+///
+/// # Errors
+/// When the end is no time after it, or `look` fails.
+fn look_ahead<T>(
+    until: Option<Typed>,
+    now: Timestamp,
+    look: impl FnOnce(Timestamp) -> Result<Ahead<T>, Failure>,
+) -> Result<Ahead<T>, Failure> {
+    let Some(until) = until else { return Ok(Ahead::default()) };
+    look(until.end(now).map_err(|why| Failure::Usage(format!("--until: {why}")))?)
+}
+
+/// Returns the number of later findings, behind that of the present ones; empty if there are none.
+fn later<T>(ahead: &Ahead<T>) -> String {
+    match ahead.findings().count() {
+        0 => String::new(),
+        count => format!(", {count} later"),
+    }
+}
+
+/// Formats each moment with the objects that begin or end and what is found from then on.
+fn text_ahead<T>(ahead: &Ahead<T>, draw: impl Fn(&[T]) -> String) -> String {
+    let moment = |Moment { at, begin, end, findings }: &Moment<T>| {
+        let reported = |names: &[String], what: &str| -> Vec<String> {
+            names
+                .iter()
+                .map(|name| {
+                    format!("{} {what}", visible(&ResourceKind::QueueAcl.object(&**name).to_string()))
+                })
+                .collect()
+        };
+        let reported = [reported(begin, "begins"), reported(end, "ends")].concat();
+        format!(
+            "from {}: {}\n\n{}",
+            in_words(*at),
+            listed(&reported, MAX_LISTED, reported.len()),
+            draw(findings)
+        )
+    };
+    let more = match ahead.more {
+        0 => String::new(),
+        more => format!("and {}, at which nothing is looked at\n", plural(more, "more moment")),
+    };
+    ahead.moments.iter().map(moment).collect::<String>() + &more
+}
+
+/// Maximum number of expressions in a file of names: each is tried on each name that is not listed.
+const MAX_EXPRESSIONS: usize = 1000;
+
+/// Reads the names in a file.
+///
+/// # Errors
+/// When it cannot be read, or has an expression that Go does not compile.
+fn population(path: Option<&Path>) -> Result<Option<Population>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let source = source::read_one(path)?;
+    let mut population = Population::default();
+    for (number, line) in source.text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        match line.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(pattern) => {
+                let expression = GoRegex::new(pattern).map_err(|error| {
+                    Failure::Usage(format!("{}:{}: {}", source.name, number + 1, error.message))
+                })?;
+                population.patterns.push(expression);
+                if population.patterns.len() > MAX_EXPRESSIONS {
+                    let name = &source.name;
+                    return Err(Failure::Usage(format!(
+                        "{name}: more than {MAX_EXPRESSIONS} expressions; join some with `|`"
+                    )));
+                }
+            }
+            None if line.is_empty() => {}
+            None => {
+                population.names.insert(line.to_owned());
+            }
+        }
+    }
+    Ok(Some(population))
+}
+
+/// The identity of a finding: its code, the object or else the file that it is about, and its message.
+type Key = [String; 3];
+
+/// The number of equal findings: of the former run, and the most in one list of this run.
+type Counts = [usize; 2];
+
+/// Removes the warnings of a former run, whose output with `-o sarif` the file is, from each list, wherever
+/// they are in their files now, and notes what is no longer found. Returns the part of a summary that counts
+/// them: `, 2 in the baseline`.
+///
+/// # Errors
+/// When the file cannot be read, or is no SARIF.
+fn without_known<'l>(
+    baseline: Option<&Path>,
+    sources: &[Source],
+    lists: impl IntoIterator<Item = &'l mut Vec<Found>>,
+    console: Console,
+) -> Result<String, Failure> {
+    let Some(path) = baseline else { return Ok(String::new()) };
+    let (mut known, folder) = (known_findings(path)?, sarif::folder()?);
+    let mut removed = 0_usize;
+    for list in lists {
+        let (all, mut counts) = (list.len(), BTreeMap::<Key, usize>::new());
+        list.retain(|Found { shown, .. }| {
+            let key = key(&sarif::result(sources, shown, &folder));
+            let Some([before, now]) = known.get_mut(&key) else { return true };
+            let count = counts.entry(key).or_default();
+            *count = count.saturating_add(1);
+            *now = (*now).max(*count);
+            *count > *before || shown.diagnostic.severity == Severity::Error
+        });
+        removed = removed.saturating_add(all.saturating_sub(list.len()));
+    }
+    if let Some(note) = stale(&known) {
+        console.note(&note);
+    }
+    Ok(if removed == 0 { String::new() } else { format!(", {removed} in the baseline") })
+}
+
+/// Counts the findings of a former run.
+fn known_findings(path: &Path) -> Result<BTreeMap<Key, Counts>, Failure> {
+    let text = source::read_one(path)?.text;
+    let log = serde_json::from_str::<Value>(&text).ok();
+    let results = log.as_ref().and_then(|log| log.pointer("/runs/0/results")?.as_array());
+    let results = results.ok_or_else(|| {
+        Failure::Usage(format!("{} is no SARIF: write it with -o sarif", text::shown(path)))
+    })?;
+    let mut known = BTreeMap::<Key, Counts>::new();
+    for result in results {
+        let [before, _] = known.entry(key(result)).or_default();
+        *before = before.saturating_add(1);
+    }
+    Ok(known)
+}
+
+/// Returns a note about the findings of the former run that are no longer there.
+fn stale(known: &BTreeMap<Key, Counts>) -> Option<String> {
+    let gone = known.iter().map(|(key, [before, now])| (key, before.saturating_sub(*now)));
+    let gone: Vec<(&Key, usize)> = gone.filter(|(_, count)| *count > 0).collect();
+    let ([code, location, message], _) = gone.first()?;
+    let count = plural(gone.iter().map(|(_, count)| count).sum(), "finding");
+    Some(format!(
+        "{count} of the baseline no longer there, first {code} in {location}: {message}; write the file anew with \
+        -o sarif, without --baseline"
+    ))
+}
+
+/// Returns the identity of a result.
+fn key(result: &Value) -> Key {
+    let text = |pointer| result.pointer(pointer).and_then(Value::as_str);
+    let object = text("/locations/0/logicalLocations/0/fullyQualifiedName");
+    let location = object.or_else(|| text("/locations/0/physicalLocation/artifactLocation/uri"));
+    [text("/ruleId"), location, text("/message/text")].map(|text| text.unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]
