@@ -12,6 +12,10 @@ size:
 deny:
     cargo deny check
 
+# Security of the workflows and the action (needs zizmor).
+zizmor:
+    zizmor --offline --persona pedantic .github action.yml
+
 # Benchmarks of the pure core; `just bench decision` for those with this in their names.
 bench *args:
     cargo bench --package queuewarden --bench all --locked -- {{ args }}

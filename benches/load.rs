@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion};
-use go_compat::yaml::parse::parse_in;
+use go_compat::yaml::parse_in;
 use yunikorn::config::{self, Config, verdict};
 use yunikorn::version::Version;
 use yunikorn_access::Tree;

@@ -45,22 +45,19 @@ fn yarn(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let site = fs::read_to_string(path.with_extension("site.xml")).ok();
     let site = site.as_deref().map(|site| (1, site));
+    let jobs = fs::read_to_string(path.with_extension("mapred.xml")).ok();
     let mut findings = Vec::new();
     let wanted = Files {
         reading: Reading::Hadoop,
         scheduler: (0, &text),
         site,
+        mapred: jobs.as_deref().map(|jobs| (2, jobs)),
         defined: &[],
         core: &[],
         name: "fair-scheduler.xml",
     };
     let read = if name.starts_with("fair") { Source::fair } else { Source::capacity };
-    let source = read(wanted, &mut findings);
-    let source = match fs::read_to_string(path.with_extension("mapred.xml")) {
-        Ok(jobs) => source.and_then(|source| source.with_jobs(wanted, (2, &jobs), &mut findings)),
-        Err(_) => source,
-    };
-    let outcome = source.map(|source| {
+    let outcome = read(wanted, &mut findings).map(|source| {
         let options = Options::default();
         let imported = translate(&source, &options, &mut findings);
         let proof = prove(&source, &imported, &options.names, |_, _| {}).expect(&name);

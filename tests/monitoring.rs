@@ -60,16 +60,11 @@ fn exposed() -> String {
     metrics.drifted("deleted");
     metrics.patched(ResourceKind::QueueAcl, "patched");
     metrics.requested("config", "200", Duration::ZERO);
-    metrics.endpoints.knows(&Published::new(
-        Arc::new(snapshot),
-        &plan,
-        &mut ParseCache::new(Version::V1_8),
-        None,
-    ));
+    metrics.published(&Published::new(Arc::new(snapshot), &plan, &mut ParseCache::new(Version::V1_8), None));
     metrics.counted_wrong_aliases(0);
-    metrics.endpoints.ended("closed");
-    metrics.endpoints.answered("/validate", 200, Duration::ZERO);
-    metrics.endpoints.decided("submit", "allow", "acl");
+    metrics.ended("closed");
+    metrics.answered("/validate", 200, Duration::ZERO);
+    metrics.decided("submit", "allow", "acl");
     metrics.text(&[Progress::new("queueacls")])
 }
 

@@ -86,7 +86,7 @@ const USES: &[Use] = &[
         manifest: "https/rbac.yaml",
         right: "get secrets queuewarden-tls",
         uses: &[
-            ("server/certificates/secret.rs", &["secrets.get_opt("]),
+            ("server/certificates/material.rs", &["secrets.get_opt("]),
             ("server/certificates/loader.rs", &["Api<Secret>"]),
         ],
     },
@@ -99,17 +99,17 @@ const USES: &[Use] = &[
         manifest: "https/rbac.yaml",
         right: "queuewarden-certificates: get,patch validatingwebhookconfigurations \
             queuewarden,queuewarden-configmaps,queuewarden-submission,queuewarden-user-info",
-        uses: &[("server/certificates/inject.rs", &["get_opt(", "patch("])],
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
     },
     Use {
         manifest: "https/rbac.yaml",
         right: "queuewarden-certificates: get,patch mutatingwebhookconfigurations zz-queuewarden-user-info",
-        uses: &[("server/certificates/inject.rs", &["get_opt(", "patch("])],
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
     },
     Use {
         manifest: "https/rbac.yaml",
         right: "queuewarden-certificates: get,patch apiservices v1alpha1.access.queuewarden.dev",
-        uses: &[("server/certificates/inject.rs", &["get_opt(", "patch("])],
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
     },
     Use {
         manifest: "access/rbac.yaml",
@@ -120,14 +120,14 @@ const USES: &[Use] = &[
         manifest: "access/rbac.yaml",
         right: "create tokenreviews",
         uses: &[
-            ("server/caller/mod.rs", &["api.create("]),
+            ("server/caller.rs", &["reviews.create("]),
             ("server/aggregated_api/mod.rs", &["callers.authenticate("]),
         ],
     },
     Use {
         manifest: "access/rbac.yaml",
         right: "role extension-apiserver-authentication-reader",
-        uses: &[("server/aggregated_api/trust.rs", &["maps.get("])],
+        uses: &[("server/aggregated_api/front_proxy.rs", &["maps.get("])],
     },
     Use {
         manifest: "authorizer/rbac.yaml",
@@ -138,7 +138,7 @@ const USES: &[Use] = &[
         manifest: "authorizer/rbac.yaml",
         right: "create tokenreviews",
         uses: &[
-            ("server/caller/mod.rs", &["api.create("]),
+            ("server/caller.rs", &["reviews.create("]),
             ("server/authorize/mod.rs", &["callers.authenticate("]),
         ],
     },

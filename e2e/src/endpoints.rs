@@ -112,18 +112,17 @@ impl Endpoints {
         let [certificate, key] = [CERTIFICATE, KEY].map(|name| std::fs::read(folder.join(name)));
         let identity = tls::ServerCertificate::default();
         identity.show(&certificate?, &key?)?;
-        let config = tls::server_config(identity)?;
+        let tls = Some(tls::server_config(identity)?);
         let health = Arc::new(Health::default());
         let body = bounds::BODY;
-        let limits =
-            bounds::RequestLimits { body, unread: bounds::UnreadBody::Refused, all: 3 * body, cost: 1 };
+        let limits = bounds::RequestLimits { body, cuts: false, all: 3 * body, cost: 1 };
         let requests = Requests::new(&Budget::new(176 * MIB));
         let router = bounds::bound(router, limits, &requests, &health);
         let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         println!("\n{SERVING}{}", socket.local_addr()?);
         let limits = listener::ConnectionLimits::DEFAULT;
-        let memory = listener::RequestMemory { requests, is_api_server: None };
-        listener::serve(socket, Some(config), router, limits, memory, health, std::future::pending()).await;
+        let server = listener::Server { tls, router, limits, requests, is_api_server: None, health };
+        server.serve(socket, std::future::pending()).await;
         Ok(())
     }
 

@@ -134,3 +134,39 @@ fn krew_installs_the_plugin() -> Result<()> {
     ensure!(said == "plugin who-can submit\n", "{said}");
     Ok(())
 }
+
+/// The wrapper of the GitHub action and of the hook for pre-commit.
+#[test]
+fn the_released_program_is_downloaded_once_and_verified() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let release = format!("releases/v{}", env!("CARGO_PKG_VERSION"));
+    fs::create_dir_all(folder.path().join("releases"))?;
+    make(folder.path(), &release, "")?;
+    let run = |cache: &str| -> Result<(Option<i32>, String)> {
+        let output = Command::new(Path::new(REPOSITORY).join("release/queuewarden.sh"))
+            .args(["validate", "a b"])
+            .env("PATH", "/usr/bin:/bin")
+            .env("QUEUEWARDEN_RELEASES", format!("file://{}/releases", folder.path().display()))
+            .env("XDG_CACHE_HOME", folder.path().join(cache))
+            .output()?;
+        let text = if output.status.success() { output.stdout } else { output.stderr };
+        Ok((output.status.code(), String::from_utf8_lossy(&text).into_owned()))
+    };
+    let answer = (Some(0), "plugin validate a b\n".to_owned());
+    ensure!(run("cache")? == answer);
+
+    for name in ["queuewarden-linux-amd64.tar.gz", "queuewarden-linux-arm64.tar.gz"] {
+        fs::write(folder.path().join(&release).join(name), "another program")?;
+    }
+    let (code, text) = run("other")?;
+    ensure!(
+        code == Some(2) && text.contains("does not have the sum that SHA256SUMS names"),
+        "{code:?} {text}"
+    );
+    ensure!(run("cache")? == answer, "the cached program is not used");
+
+    fs::remove_dir_all(folder.path().join("releases"))?;
+    let (code, text) = run("other")?;
+    ensure!(code == Some(2) && text.contains("cannot download file://"), "{code:?} {text}");
+    Ok(())
+}

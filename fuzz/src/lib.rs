@@ -15,12 +15,12 @@
 
 use go_compat::go_regex::GoRegex;
 use go_compat::yaml::edit::{Edit, Step, apply};
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use queuewarden_api::review::{ReviewKind, access, admission, envelope, submission, user_info};
 use queuewarden_import::yarn::{Files, Source};
 use serde_json::Value;
 use yunikorn::acl;
-use yunikorn::admission::access::AccessControl;
+use yunikorn::admission::conf::AccessControl;
 use yunikorn::admission::conf::Conf;
 use yunikorn::admission::evaluate::evaluate;
 use yunikorn::admission::request::Surroundings;
@@ -154,8 +154,15 @@ pub fn access_review(data: &[u8]) {
 pub fn xml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     for reading in [Reading::Hadoop, Reading::Cloudera] {
-        let wanted =
-            Files { reading, scheduler: (0, text), site: Some((1, text)), defined: &[], core: &[], name: "" };
+        let wanted = Files {
+            reading,
+            scheduler: (0, text),
+            site: Some((1, text)),
+            mapred: Some((2, text)),
+            defined: &[],
+            core: &[],
+            name: "",
+        };
         let _ = (Source::fair(wanted, &mut Vec::new()), Source::capacity(wanted, &mut Vec::new()));
     }
 }

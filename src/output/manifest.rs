@@ -191,7 +191,7 @@ fn block(text: &str, depth: usize) -> Option<String> {
         }
         out
     };
-    let read_back = yaml::parse::parse(&format!("k: {}", lines(1))).ok()??;
+    let read_back = yaml::parse(&format!("k: {}", lines(1))).ok()??;
     let (_, value) = read_back.as_mapping()?.first()?;
     (value.as_scalar() == Some(text)).then(|| lines(depth))
 }
@@ -216,7 +216,7 @@ fn plain_or_quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::source::input::value::to_json;
-    use go_compat::yaml::parse::parse;
+    use go_compat::yaml::parse;
     use proptest::prelude::*;
 
     fn parsed(text: &str) -> Value {

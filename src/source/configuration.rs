@@ -195,9 +195,9 @@ pub fn current(
             random"
         )));
     }
-    let queues = flat.queues(&key);
-    if let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) {
-        return Ok(located(config_map_of(origin.source), &origin.key, queues.text.to_owned()));
+    if let Some(queues) = flat.queues(&key) {
+        let origin = &queues.origin;
+        return Ok(located(config_map_of(origin.source), &origin.key, queues.text.clone()));
     }
     notes.push(format!(
         "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \

@@ -12,7 +12,7 @@ use crate::source::input::ours::without_values;
 use crate::source::input::source;
 use crate::source::os_groups;
 use crate::source::session::{Session, Source};
-use yunikorn::identity::groups_file::GroupsFile;
+use yunikorn::identity::GroupsFile;
 use yunikorn::identity::{GroupResolver, Identity, Refusal, ResolverKind};
 
 /// Option for the source of groups.

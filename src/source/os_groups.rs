@@ -8,7 +8,7 @@ use std::ffi::CString;
 
 use nix::unistd::{Gid, Group, User, getgrouplist};
 
-use yunikorn::identity::accounts::{AccountGroups, Accounts};
+use yunikorn::identity::{AccountGroups, Accounts};
 
 /// Returns the resolver for the accounts of this machine.
 pub fn resolver() -> AccountGroups<OsAccounts> {

@@ -35,7 +35,9 @@ pub(super) fn hook() -> Vec<String> {
     }
     let entry = shlex::split(hook["entry"].as_str().unwrap()).unwrap();
     let args = hook["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap().to_owned());
-    assert_eq!((entry[0].as_str(), &hook["pass_filenames"]), ("queuewarden", &Value::from(false)));
+    assert_eq!(hook["language"], "script");
+    let expected = ("release/queuewarden.sh", &Value::from(false));
+    assert_eq!((entry[0].as_str(), &hook["pass_filenames"]), expected);
     entry.iter().cloned().chain(args).skip(1).collect()
 }
 
@@ -57,6 +59,7 @@ pub(super) fn action(folder: &Path) -> (Output, Vec<Value>) {
     bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"].as_str().unwrap()]);
     let program = command(&[], folder);
     let path = Path::new(program.get_program()).parent().unwrap().to_str().unwrap().to_owned();
+    bash.env("GITHUB_ACTION_PATH", env!("CARGO_MANIFEST_DIR"));
     bash.current_dir(folder).env("PATH", path + ":" + &std::env::var("PATH").unwrap());
     for (name, value) in step["env"].as_object().unwrap() {
         let input = value.as_str().unwrap().trim_start_matches("${{ inputs.").trim_end_matches(" }}");

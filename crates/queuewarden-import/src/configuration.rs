@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use roxmltree::Node;
 
 use super::codes;
-use super::export::{self, Exported};
+use super::export;
 use super::xml::{self, Text};
 use super::{FileDiagnostic, Location};
 use go_compat::diag::{Diagnostic, Span, quoted};
+use yunikorn::application::properties;
 use yunikorn::application::yarn_acl::trim;
 
 /// Most replacements of variables in one value (`MAX_SUBST`).
@@ -55,13 +56,19 @@ pub struct Value {
 }
 
 impl Value {
-    /// Returns the finding that Hadoop refuses the value, if it does.
-    pub fn refusal(&self) -> Option<FileDiagnostic> {
+    /// Checks that Hadoop does not refuse the value.
+    ///
+    /// # Errors
+    /// When its variables lead to others without end.
+    pub fn check(&self) -> Result<(), Box<FileDiagnostic>> {
+        if !self.endless {
+            return Ok(());
+        }
         let message = format!(
             "variables are replaced {MAX_SUBSTITUTIONS} times, and these lead on: Hadoop refuses that"
         );
         let diagnostic = Diagnostic::error(codes::HADOOP_REFUSES, message).help("write the value itself");
-        self.endless.then(|| FileDiagnostic::at(self.location, diagnostic))
+        Err(Box::new(FileDiagnostic::at(self.location, diagnostic)))
     }
 }
 
@@ -91,7 +98,7 @@ impl Configuration {
         findings: &mut Vec<FileDiagnostic>,
     ) -> Result<(), Diagnostic> {
         if let Some(exported) = export::read(text)? {
-            for Exported { key, value, span } in exported {
+            for properties::Property { key, value, span } in exported {
                 let verbatim = text.get(span.start..span.end) == Some(value.as_str());
                 // Written into Hadoop's XML, an empty value sets nothing.
                 let value = (!value.is_empty()).then_some(Text { text: value, span, verbatim });
@@ -422,14 +429,14 @@ mod tests {
             let defined = [("user", "ops"), ("env.X", "1"), ("env.EMPTY", "")];
             let found = read(&[&(others.clone() + &property("a", value))], &defined).0.get("a").expect(value);
             assert_eq!((found.text.as_str(), found.unbound.as_deref()), (expected, unbound), "{value}");
-            assert_eq!(found.refusal(), None, "{value}");
+            assert_eq!(found.check(), Ok(()), "{value}");
         }
         let times = |count| "${b}".repeat(count);
         for (value, endless) in [("${d}", true), ("${f}${b}", true), (&times(20), true), (&times(19), false)]
         {
             let f = property("f", "x ${b}${g}") + &property("g", "${f}");
             let found = read(&[&(others.clone() + &f + &property("a", value))], &[]).0.get("a").expect(value);
-            assert_eq!(found.refusal().is_some(), endless, "{value}");
+            assert_eq!(found.check().is_err(), endless, "{value}");
         }
     }
 

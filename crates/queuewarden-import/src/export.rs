@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::codes;
 use super::xml::MAX_TEXT;
 use go_compat::diag::{Diagnostic, Span};
+use yunikorn::application::properties::Property;
 use yunikorn::application::yarn_acl::trim;
 
 /// A switch of Ambari's without a dot in its name: Ranger decides about access.
@@ -19,17 +20,6 @@ pub const RANGER_SWITCH: &str = "ranger-yarn-plugin-enabled";
 const CAPACITY_SCHEDULER: &str = "capacity-scheduler";
 /// A member with the same keys as the settings, but other values.
 const ATTRIBUTES: &str = "properties_attributes";
-
-/// A setting of an export.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
-    /// The key.
-    pub key: String,
-    /// The value, with all its spaces.
-    pub value: String,
-    /// The location: of the value in lines, of the key in JSON.
-    pub span: Span,
-}
 
 /// The form of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +50,7 @@ impl Form {
 ///
 /// # Errors
 /// [`codes::EXPORT`] when they cannot be read as one configuration.
-pub fn read(text: &str) -> Result<Option<Vec<Exported>>, Diagnostic> {
+pub fn read(text: &str) -> Result<Option<Vec<Property>>, Diagnostic> {
     let form = Form::of(text);
     if form == Form::Xml {
         return Ok(None);
@@ -70,7 +60,7 @@ pub fn read(text: &str) -> Result<Option<Vec<Exported>>, Diagnostic> {
     }
     let settings = if form == Form::Json { json(text)? } else { lines(text, 0)? };
     let mut values: HashMap<&str, &str> = HashMap::new();
-    for Exported { key, value, span } in &settings {
+    for Property { key, value, span } in &settings {
         if values.insert(key, value).is_some_and(|before| before != value) {
             return Err(unreadable("a setting has two values in this export".to_owned())
                 .at(*span)
@@ -94,7 +84,7 @@ fn is_comment(line: &str) -> bool {
 }
 
 /// Reads lines of `key=value`, which begin at a byte of the file.
-fn lines(text: &str, from: usize) -> Result<Vec<Exported>, Diagnostic> {
+fn lines(text: &str, from: usize) -> Result<Vec<Property>, Diagnostic> {
     let (mut settings, mut at) = (Vec::new(), from);
     for piece in text.split_inclusive('\n') {
         let start = at;
@@ -120,13 +110,13 @@ fn lines(text: &str, from: usize) -> Result<Vec<Exported>, Diagnostic> {
         // Java's `Properties` write a leading space so.
         let value = written.strip_prefix('\\').filter(|rest| rest.starts_with(' ')).unwrap_or(written);
         let span = Span::new(whole.end.saturating_sub(value.len()), whole.end);
-        settings.push(Exported { key: key.to_owned(), value: value.to_owned(), span });
+        settings.push(Property { key: key.to_owned(), value: value.to_owned(), span });
     }
     Ok(settings)
 }
 
 /// Reads the settings of a JSON text, wherever they are in it.
-fn json(text: &str) -> Result<Vec<Exported>, Diagnostic> {
+fn json(text: &str) -> Result<Vec<Property>, Diagnostic> {
     let begin = text.len().saturating_sub(text.trim_start_matches('\u{feff}').len());
     let whole: Value = serde_json::from_str(text.get(begin..).unwrap_or_default())
         .map_err(|error| unreadable(format!("this is not JSON that can be read: {error}")))?;
@@ -140,7 +130,7 @@ fn json(text: &str) -> Result<Vec<Exported>, Diagnostic> {
 fn collect(
     value: &Value,
     locations: &HashMap<&str, Span>,
-    settings: &mut Vec<Exported>,
+    settings: &mut Vec<Property>,
 ) -> Result<(), Diagnostic> {
     match value {
         Value::Array(all) => all.iter().try_for_each(|one| collect(one, locations, settings)),
@@ -157,7 +147,7 @@ fn collect(
                     Some(text) if key == CAPACITY_SCHEDULER && text.contains('=') => {
                         let span = locations.get(key.as_str()).copied().unwrap_or_default();
                         let inside = lines(&text, 0).map_err(|error| error.at(span))?;
-                        settings.extend(inside.into_iter().map(|setting| Exported { span, ..setting }));
+                        settings.extend(inside.into_iter().map(|setting| Property { span, ..setting }));
                     }
                     Some(_) => {}
                     None => collect(member, locations, settings)?,
@@ -173,9 +163,9 @@ fn is_setting(key: &str) -> bool {
     key == RANGER_SWITCH || (key.contains('.') && !key.contains(['/', ' ']))
 }
 
-fn exported(key: &str, value: String, locations: &HashMap<&str, Span>) -> Exported {
+fn exported(key: &str, value: String, locations: &HashMap<&str, Span>) -> Property {
     let span = locations.get(key).copied().unwrap_or_default();
-    Exported { key: trim(key).to_owned(), value, span }
+    Property { key: trim(key).to_owned(), value, span }
 }
 
 /// Returns the text of a value that is not made of others; `None` also for null, which sets nothing.
@@ -283,7 +273,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "(\\{|\\}|\\[|\\]|\"|:|,|=|\\\\|\n|a\\.b|c\\.d|name|value|<| |é){0,24}") {
             if let Ok(Some(settings)) = read(&text) {
-                for Exported { span, .. } in settings {
+                for Property { span, .. } in settings {
                     prop_assert!(text.get(span.start..span.end).is_some(), "{text}");
                 }
             }

@@ -17,7 +17,6 @@ pub mod configuration;
 pub mod export;
 pub mod names;
 pub mod proof;
-mod skeleton;
 pub mod spark;
 pub mod translate;
 pub mod xml;

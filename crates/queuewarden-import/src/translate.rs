@@ -4,16 +4,16 @@
 //! that a difference can be explained.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
-use super::names::{Mapped, Names, subject};
-use super::yarn::{OfJobs, Queue, Setting, Source};
-use super::{FileDiagnostic, codes};
+use crate::names::{Mapped, Names, subject};
+use crate::yarn::{OfJobs, Queue, Setting, Source};
+use crate::{FileDiagnostic, codes};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::lint::MAX_FINDINGS;
 use yunikorn::acl::{Acl, List};
-use yunikorn::application::carry;
-use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::YARN_ADMIN;
+use yunikorn::application::{codes as application_codes, yarn_acl};
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{ByRight, Right};
 use yunikorn_access::subject::Subject;
@@ -142,7 +142,7 @@ impl Translator<'_> {
 
     fn report_text(&mut self, setting: &Setting) {
         if setting.set {
-            for finding in carry::misread(&setting.text, self.source.reading) {
+            for finding in yarn_acl::misread(&setting.text, self.source.reading) {
                 self.findings.push(FileDiagnostic::at(setting.part(finding.span), finding));
             }
             self.report_case(setting);
@@ -153,12 +153,13 @@ impl Translator<'_> {
     /// group that the map names has been checked by a person.
     fn report_case(&mut self, setting: &Setting) {
         let Some(key) = &self.source.active_directory else { return };
-        let groups =
-            carry::named(&setting.text, self.source.reading).into_iter().filter_map(|(span, list, name)| {
+        let groups = yarn_acl::named(&setting.text, self.source.reading).into_iter().filter_map(
+            |(span, list, name)| {
                 let mapped = matches!(self.options.names.groups.map(name), Mapped::Pair(_) | Mapped::LeftOut);
                 (list == List::Groups && name.chars().any(char::is_uppercase) && !mapped)
                     .then_some((span, name))
-            });
+            },
+        );
         for (span, name) in groups.take(MAX_FINDINGS) {
             let message = format!(
                 "nobody is in the group {}: groups come from Active Directory, by `{key}`, and arrive in lower \
@@ -179,13 +180,13 @@ impl Translator<'_> {
             return (vec![(Subject::Everyone, Subject::Everyone)], Vec::new());
         }
         let (mut carried, mut lost) = (Vec::new(), Vec::new());
-        for (span, list, name) in carry::named(&setting.text, self.source.reading) {
+        for (span, list, name) in yarn_acl::named(&setting.text, self.source.reading) {
             match self.name(list, name) {
                 Ok(to) => carried.push((subject(list, &to), subject(list, name))),
                 Err(finding) => {
                     lost.push((subject(list, name), finding.code));
                     if lost.len() <= MAX_FINDINGS {
-                        self.findings.push(FileDiagnostic::at(setting.part(Some(span)), *finding));
+                        self.findings.push(FileDiagnostic::at(setting.part(Some(span)), finding));
                     }
                 }
             }
@@ -194,7 +195,7 @@ impl Translator<'_> {
     }
 
     /// Returns the name in `YuniKorn`, or the reason why there is none.
-    fn name(&self, list: List, name: &str) -> Result<String, Box<Diagnostic>> {
+    fn name(&self, list: List, name: &str) -> Result<String, Diagnostic> {
         let unheld = |to: &str, how: &str| {
             let why = || format!("no ACL of YuniKorn can hold {}, which {how}", quoted(to));
             (!list.accepts(to)).then(|| unmapped(name, &why()))
@@ -205,16 +206,16 @@ impl Translator<'_> {
                 (to, objection)
             }
             Mapped::LeftOut => (String::new(), Some(unmapped(name, "the map of names leaves it out"))),
-            Mapped::Same => (name.to_owned(), carry::objection(list, name)),
+            Mapped::Same => (name.to_owned(), yarn_acl::objection(list, name)),
             Mapped::Made(to) => {
                 // The template makes a name of it, whatever YuniKorn says of the name itself.
-                let objection = carry::objection(list, name);
+                let objection = yarn_acl::objection(list, name);
                 let objection = objection.filter(|why| why.code != application_codes::DROPPED);
                 let objection = objection.or_else(|| unheld(&to, "the template makes of it"));
                 (to, objection)
             }
         };
-        objection.map_or(Ok(to), |objection| Err(Box::new(acknowledgeable(objection))))
+        objection.map_or(Ok(to), |objection| Err(acknowledgeable(objection)))
     }
 
     /// Reports the ACLs of jobs, which belong to no queue and cannot be written for one.
@@ -294,4 +295,44 @@ fn acl_of(carried: &[Carried]) -> Acl {
     // All of them have been checked. If one were refused, nobody would have access, and the comparison would
     // show it.
     Acl::named(&users, &groups).unwrap_or_default()
+}
+
+// Writes the queues as a queues.yaml.
+
+impl Imported {
+    /// Returns the text of a queues.yaml with these queues and their ACLs.
+    pub fn queues_yaml(&self) -> String {
+        let mut text = String::from("partitions:\n  - name: default\n    queues:\n");
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); self.queues.len()];
+        for (at, queue) in self.queues.iter().enumerate() {
+            if let Some(siblings) = queue.parent.and_then(|parent| below.get_mut(parent)) {
+                siblings.push(at);
+            }
+        }
+        let mut next: Vec<(usize, usize)> = vec![(0, 3)];
+        while let Some((at, level)) = next.pop() {
+            let children = below.get(at).map(Vec::as_slice).unwrap_or_default();
+            self.queue(at, level, !children.is_empty(), &mut text);
+            next.extend(children.iter().rev().map(|child| (*child, level.saturating_add(2))));
+        }
+        text
+    }
+
+    fn queue(&self, at: usize, level: usize, has_children: bool, text: &mut String) {
+        let Some(queue) = self.queues.get(at) else { return };
+        let pad = "  ".repeat(level);
+        // Characters of a queue's name need no escape between double quotes. Writing to a text does not fail.
+        let _ = writeln!(text, "{pad}- name: \"{}\"", queue.name);
+        for right in Right::ALL {
+            let acl = queue.acls.get(right);
+            if !acl.is_nobody() {
+                let _ = writeln!(text, "{pad}  {}: {}", right.key(), acl.yaml());
+            }
+        }
+        if has_children {
+            let _ = writeln!(text, "{pad}  queues:");
+        } else if queue.is_parent {
+            let _ = writeln!(text, "{pad}  parent: true");
+        }
+    }
 }

@@ -4,23 +4,18 @@
 //! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
 //! validators.
 //!
-//! * [`changes`](mod@changes): the last changes and their authors.
-//! * [`outside`](mod@outside): the objects outside their time.
-//! * [`without_effect`](mod@without_effect): the objects that change nothing.
+//! * [`objects`]: the last changes and their authors, the objects outside their time, and those that change
+//!   nothing.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
 
-pub mod changes;
 pub mod diagram;
-pub mod outside;
+pub mod objects;
 pub mod page;
 #[cfg(test)]
 mod tests;
-pub mod without_effect;
 
-pub use changes::{Change, changes};
-pub use outside::{Outside, outside};
-pub use without_effect::{WithoutEffect, without_effect};
+pub use objects::{Change, Outside, WithoutEffect, changes, outside, without_effect};
 
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_bool::go_bool;

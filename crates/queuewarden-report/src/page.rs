@@ -7,6 +7,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use go_compat::go_json::{escaped_json, is_of_html};
 use sha2::{Digest as _, Sha256};
 
 const INDEX: &str = include_str!("page/index.html");
@@ -29,7 +30,9 @@ const PLACEHOLDERS: [&str; 4] = ["{{policy}}", "{{style}}", "{{report}}", "{{scr
 /// Returns the page with a report in JSON.
 pub fn page(report: &str) -> String {
     let script = SCRIPTS.concat();
-    let parts = [&policy(), STYLE, &escaped(report), &script];
+    // Escaped, the report can neither end the script element nor begin a comment there
+    // (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>).
+    let parts = [&policy(), STYLE, &escaped_json(report, is_of_html), &script];
     let mut page = String::with_capacity(INDEX.len() + parts.iter().map(|part| part.len()).sum::<usize>());
     let mut rest = INDEX;
     for (place, part) in PLACEHOLDERS.iter().zip(parts) {
@@ -56,18 +59,6 @@ fn policy() -> String {
 /// Returns the hash of an element's text as policies name it.
 fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
-}
-
-/// Escapes JSON for a script element, without a change of its meaning: it can neither end the element nor
-/// begin a comment there
-/// (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>).
-/// These characters occur only in its strings.
-fn escaped(json: &str) -> String {
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn reported(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Opti
 fn findings_about_admission_settings_are_about_no_queue() {
     let tree = yunikorn_access::testing::tree(&[("root", "", " ops")]);
     let origin = Origin::Object { kind: "AdmissionPolicy", name: "p".to_owned(), until: None };
-    let found = yunikorn::admission::trusted::bypass_auth();
+    let found = yunikorn::admission::pitfalls::bypass_auth();
     let beside = Beside { risks: vec![(origin.clone(), found.clone())], ..Beside::default() };
     let expected = Finding { queue: None, right: None, origin: Some(origin), diagnostic: found };
     assert!(findings(&tree, &beside).contains(&expected));

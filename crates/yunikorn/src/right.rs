@@ -39,7 +39,10 @@ impl Right {
 
     /// The key in queues.yaml.
     pub fn key(self) -> &'static str {
-        AclKey::from(self).as_str()
+        match self {
+            Self::Submit => "submitacl",
+            Self::Admin => "adminacl",
+        }
     }
 
     /// The verb of access questions and of `SubjectAccessReview`s.
@@ -75,16 +78,6 @@ pub enum AclKey {
     SubmitAcl,
     /// `adminacl`
     AdminAcl,
-}
-
-impl AclKey {
-    /// Returns the key as written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SubmitAcl => "submitacl",
-            Self::AdminAcl => "adminacl",
-        }
-    }
 }
 
 impl From<Right> for AclKey {

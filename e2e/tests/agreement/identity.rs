@@ -9,7 +9,7 @@ use queuewarden::source::os_groups;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
 use serde_json::json;
-use yunikorn::identity::accounts::{AccountGroups, TestAccounts};
+use yunikorn::identity::{AccountGroups, TestAccounts};
 use yunikorn::identity::{Claim, GroupResolver, NoResolver, ResolverKind, UserCache};
 use yunikorn::version::Version;
 

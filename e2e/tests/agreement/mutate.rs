@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use yunikorn::admission::keys::{
     BYPASS_NAMESPACES, GENERATE_UNIQUE_APP_ID, LABEL_NAMESPACES, NO_LABEL_NAMESPACES, PROCESS_NAMESPACES,
 };
-use yunikorn::admission::patch::Value as PatchValue;
+use yunikorn::admission::request::Value as PatchValue;
 use yunikorn::admission::request::{
     ALLOW_PREEMPTION, APP, APP_ID, APPLICATION_ID, ENABLE_YUNIKORN, GENERATE_APP_ID, OLD_QUEUE, QUEUE,
     SPARK_APP_SELECTOR, USER_INFO, USERNAME,

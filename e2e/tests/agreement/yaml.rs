@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use anyhow::{Context as _, Result, ensure};
 use go_compat::yaml::edit::{Edit, Step, apply};
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use go_compat::yaml::{KindIn, Node, SYNTAX, Style, UNSURE};
 use proptest::prelude::*;
 use queuewarden_e2e::Oracle;

@@ -194,6 +194,7 @@ fn imported(
         scheduler: (0, &question.file),
         site,
         defined: &[],
+        mapred: None,
         core: &[],
         name: "",
     };

@@ -121,6 +121,7 @@ fn source() -> Result<Source> {
         scheduler: (0, &file),
         site: Some((1, &site)),
         defined: &[],
+        mapred: None,
         core: &[],
         name: "",
     };

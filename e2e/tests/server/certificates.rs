@@ -20,7 +20,6 @@ use queuewarden_e2e::{Endpoints, FaultProxy, Kind, Operator, TestCluster, eventu
 use queuewarden_operator::controller::clock;
 use queuewarden_operator::server::certificates::material::{Material, Terms};
 use queuewarden_operator::server::certificates::schedule::MOST;
-use queuewarden_operator::server::certificates::secret;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
@@ -226,7 +225,7 @@ async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
         material.sign(ago(9)?, &terms(), old)?;
         material.add_authority(ago(10)?, &terms())?;
         let newest = material.authorities.last().cloned();
-        cluster.set_tls_secret(secret::data(&material)).await?;
+        cluster.set_tls_secret(material.data()).await?;
         eventually("callers to see what the new authority signed", LONG, || async {
             load.trust(reported(cluster).await?.context("nobody is trusted")?);
             let material = kept(cluster).await?;
@@ -244,7 +243,7 @@ async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
 async fn kept(cluster: &TestCluster) -> Result<Material> {
     let bytes = |text: String| ByteString(text.into_bytes());
     let data = cluster.tls_secret().await?.into_iter().map(|(key, text)| (key, bytes(text))).collect();
-    Ok(secret::read(&Secret { data: Some(data), ..Secret::default() })?)
+    Ok(Material::read(&Secret { data: Some(data), ..Secret::default() })?)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -312,7 +311,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
         let mut old = Material::default();
         old.add_authority(then, &terms())?;
         old.sign(then, &terms(), 0)?;
-        cluster.set_tls_secret(secret::data(&old)).await?;
+        cluster.set_tls_secret(old.data()).await?;
         let (operator, endpoints) = Operator::start_self_certified(cluster, &[]).await?;
         ensure!(endpoints.authority != old.bundle());
         shown_certificate(&client(&endpoints.authority)?, &endpoints).await?;

@@ -14,7 +14,7 @@ use crate::source::input::source;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use queuewarden_api::answer::VERSION;
 use yunikorn::acl::{self, Acl};
-use yunikorn::application::{Dialect as Rules, Reading, carry};
+use yunikorn::application::{Dialect as Rules, Reading, yarn_acl};
 
 /// Help text on quoting, the order of results, and exit codes.
 const HELP: &str = "\
@@ -169,7 +169,7 @@ impl Explained {
 
     /// Reads YARN's syntax: its meaning in YARN, and the ACL to write for `YuniKorn`.
     fn yarn(source: Source, reading: Reading) -> Self {
-        let carry::Analysis { acl, carried, diagnostics } = carry::lint(&source.text, reading);
+        let yarn_acl::Analysis { acl, carried, diagnostics } = yarn_acl::lint(&source.text, reading);
         let refusals = refusals(&source.text);
         let (users, groups) = (acl.users().to_vec(), acl.groups().to_vec());
         let named =

@@ -230,7 +230,7 @@ impl Cluster {
             Ok(snapshot) => {
                 let flat = merged(&snapshot);
                 let key = flat.queues_key();
-                answer.compare(flat.queues(&key).text, &key, notes);
+                answer.compare(flat.queues(&key).map_or("", |queues| &queues.text), &key, notes);
                 let written = written_now(&spec, &snapshot, &flat, &mut Vec::new())?;
                 let base = Some(written.base.unwrap_or(written.text));
                 Ok(RenderedText { text: answer.text(), base, cache: ParseCache::new(version), ..written })
@@ -556,8 +556,7 @@ fn written_after(
 
 /// Returns whether the operator wrote the text under a key.
 fn is_ours(snapshot: &Snapshot, flat: &Flattened, key: &str) -> bool {
-    let queues = flat.queues(key);
-    let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else { return false };
+    let Some(origin) = flat.queues(key).map(|queues| &queues.origin) else { return false };
     let map = config_map_of(origin.source);
     let mut output = snapshot.output.iter().filter(|output| output.name == map);
     output.any(|output| managed_keys(output).contains(origin.key.as_str()))

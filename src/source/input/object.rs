@@ -55,7 +55,7 @@ impl Document {
     /// When it is neither JSON nor YAML.
     pub fn read(text: &str, source: usize, syntax: Syntax, range: Span) -> Result<Option<Self>, Diagnostic> {
         let part = text.get(range.start..range.end).unwrap_or_default();
-        let parsed = yaml::parse::parse(part);
+        let parsed = yaml::parse(part);
         let (value, node) = match syntax {
             // Only for the spans: most JSON is YAML.
             Syntax::Json => (json(part, range)?, parsed.ok().flatten()),
@@ -348,7 +348,7 @@ fn is_bare(document: &Document, found: bool) -> bool {
 /// Returns whether a document is meant to be an object, valid or not.
 fn is_object(text: &str, range: Span) -> bool {
     let part = text.get(range.start..range.end).unwrap_or_default();
-    match yaml::parse::parse(part) {
+    match yaml::parse(part) {
         Ok(node) => {
             node.is_some_and(|node| pair(&node, "kind").is_some() || pair(&node, "apiVersion").is_some())
         }
@@ -625,7 +625,7 @@ mod tests {
     fn fields_of_large_mappings_have_places() {
         let fields: Vec<String> = (0..100).map(|n| format!("  a/{n}: [x{n}, {{'on': {n}}}]\n")).collect();
         let text = format!("{ACL}data:\n{}  a/7: y\n", fields.concat());
-        let parsed = yaml::parse::parse(&text).unwrap();
+        let parsed = yaml::parse(&text).unwrap();
         let document = Document::new(0, Span::new(0, text.len()), Value::Null, parsed);
         let shown = |span: Span| text.get(span.start..span.end).unwrap();
         assert_eq!(shown(document.span("/data/a~17/1/on")), "7");

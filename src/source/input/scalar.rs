@@ -153,7 +153,7 @@ fn literal(raw: &str, value: &str) -> Option<Vec<Span>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use go_compat::yaml::parse::parse;
+    use go_compat::yaml::parse;
 
     /// Returns the text at the span of `part` of the value after the first key.
     fn found<'a>(text: &'a str, part: &str) -> &'a str {

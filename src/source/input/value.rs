@@ -103,7 +103,7 @@ fn resolve(text: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use go_compat::yaml::parse::parse;
+    use go_compat::yaml::parse;
     use serde_json::json;
 
     fn read(text: &str) -> Result<Value, Diagnostic> {

@@ -15,7 +15,7 @@ use queuewarden_api::answer::Answers;
 use queuewarden_plan::{admission_settings, field_of as setting_of, risks};
 use queuewarden_report::trusted;
 use yunikorn::admission;
-use yunikorn::admission::trusted::CODES as TRUST;
+use yunikorn::admission::pitfalls::CODES as TRUST;
 use yunikorn_access::lint::codes::ROOT_EVERYONE;
 use yunikorn_access::lint::{Finding, Known, lint};
 use yunikorn_access::{Origin, Tree};

@@ -87,7 +87,12 @@ impl Visitor<'_> for BytesVisitor {
 /// Returns a value of strings, lists and maps as `json.Marshal` writes it: `<`, `>`, `&`, U+2028 and U+2029
 /// are escaped for the sake of HTML.
 pub fn write(value: &impl Serialize) -> String {
-    escaped(value, |c| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'))
+    escaped(value, is_of_html)
+}
+
+/// Returns whether a character of JSON within HTML is escaped. Such characters occur only in strings.
+pub fn is_of_html(c: char) -> bool {
+    matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
 
 /// Returns a value as JSON, with escapes for what JSON must escape and what `is_escaped` takes, which must

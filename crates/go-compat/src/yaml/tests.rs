@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::parse::{parse, parse_in};
 use super::{KindIn, MAX_DEPTH, MAX_NODES, MAX_TEXT, NodeIn, SYNTAX, Style, TOO_LARGE, UNSURE};
+use super::{parse, parse_in};
 use crate::diag::{Code, Span};
 
 /// The tree as the vectors have it.
@@ -247,7 +247,7 @@ proptest! {
 
 #[test]
 fn fewer_nodes_can_be_asked_for() {
-    use super::parse::within;
+    use super::within;
 
     // A list is a node, too.
     let text = format!("[{}]", "a,".repeat(9));
@@ -257,4 +257,10 @@ fn fewer_nodes_can_be_asked_for() {
     assert!(within(aliases, 13).is_ok());
     assert_eq!(within(aliases, 12).unwrap_err().code, TOO_LARGE);
     assert!(within("{", 10).is_ok(), "it is no YAML, and not too large");
+}
+
+/// Of a large configuration there are tens of thousands, in two trees at once while it is changed.
+#[test]
+fn a_node_is_small() {
+    assert!(size_of::<NodeIn<'_>>() <= 64);
 }

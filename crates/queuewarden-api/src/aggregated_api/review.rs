@@ -8,12 +8,12 @@
 //! ```
 //!
 //! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the
-//! queue gets a [`Brief`] one.
+//! queue gets a [brief](QueueAccessReviewStatus::brief) one.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::API_VERSION;
@@ -24,9 +24,8 @@ use go_compat::go_json::nullable;
 use yunikorn::identity::Identity;
 use yunikorn::queue::nearest;
 use yunikorn::right::Right;
-use yunikorn_access::review::answer::UNKNOWN;
 use yunikorn_access::review::request::QUEUE_VERBS;
-use yunikorn_access::review::{AccessAction, AccessRequest};
+use yunikorn_access::review::{AccessAction, AccessRequest, Answer};
 use yunikorn_access::subject::Subject;
 
 /// The partition to use when none is named.
@@ -45,7 +44,7 @@ pub enum QueueAccessReviewKind {
 
 /// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what
 /// create returns.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAccessReview {
     /// `access.queuewarden.dev/v1alpha1`
@@ -62,7 +61,7 @@ pub struct QueueAccessReview {
 
 /// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create
 /// returns.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SelfQueueAccessReview {
     /// `access.queuewarden.dev/v1alpha1`
@@ -78,7 +77,7 @@ pub struct SelfQueueAccessReview {
 }
 
 /// The question about a user.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueueAccessReviewSpec {
     /// The user.
@@ -99,7 +98,7 @@ pub struct QueueAccessReviewSpec {
 }
 
 /// The question about oneself.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, JsonSchema)]
 pub struct SelfQueueAccessReviewSpec {
     /// The verb: submit (also written use) or administer.
     pub verb: String,
@@ -111,45 +110,12 @@ pub struct SelfQueueAccessReviewSpec {
 }
 
 /// The answer.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum QueueAccessReviewStatus {
-    /// A yes or a no, with its trace.
-    Decided(Box<DecisionAnswer>),
-    /// A yes or a no for a caller who may not read the queue.
-    Brief(Box<Brief>),
-    /// An answer without a look at the ACLs.
-    #[serde(rename_all = "camelCase")]
-    Other {
-        /// False.
-        allowed: bool,
-        /// The reason why the ACLs were not checked.
-        reason: String,
-        /// The same where that leaves it undecided.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        evaluation_error: Option<String>,
-    },
-}
-
-/// The answer to a caller about themselves who may not read the queue.
-///
-/// Its words are the same as in [`brief`](yunikorn_access::review::Answer::brief).
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Brief {
-    version: u32,
-    partition: String,
-    verb: Right,
-    /// The queue as written in the review.
-    queue: String,
-    user: String,
-    groups: Vec<String>,
-    allowed: bool,
-    reason: String,
-    /// The entry that grants it: the user, one of the user's groups, or everyone.
-    entry: Option<Subject>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    evaluation_error: Option<String>,
+#[derive(Debug, Clone)]
+pub struct QueueAccessReviewStatus {
+    /// The answer in short.
+    pub answer: Answer,
+    /// The decision with its trace; `None` for an answer without a look at the ACLs.
+    pub decision: Option<Box<DecisionAnswer>>,
 }
 
 /// A review that can be answered.
@@ -292,76 +258,48 @@ impl ReviewRequest {
 
 impl QueueAccessReviewStatus {
     /// Returns a yes or a no with its trace.
-    pub fn decided(decision: DecisionAnswer) -> Self {
-        Self::Decided(Box::new(decision))
+    pub fn decided(clause: &'static str, decision: DecisionAnswer) -> Self {
+        let answer = if decision.allowed { Answer::allow } else { Answer::deny };
+        let entry = decision.trace.last().and_then(|step| step.entry.clone());
+        let answer = Answer { entry, ..answer(clause, &decision.reason) };
+        Self { answer, decision: Some(Box::new(decision)) }
     }
 
-    /// Returns a no without a trace, for a request that `YuniKorn` would refuse before it checks ACLs.
-    pub fn refused(reason: String) -> Self {
-        Self::Other { allowed: false, reason, evaluation_error: None }
+    /// Returns the whole answer.
+    pub fn whole(&self) -> Value {
+        let Answer { reason, evaluation_error, .. } = &self.answer;
+        self.decision.as_ref().map_or_else(
+            || json!({"allowed": self.answer.allowed(), "reason": reason, "evaluationError": evaluation_error}),
+            |decision| json!(decision),
+        )
     }
 
-    /// Returns a status for a request that cannot be decided.
-    pub fn undecided(why: &str) -> Self {
-        Self::Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) }
+    /// Returns what callers may know about themselves when they may not read the queue, in the words of
+    /// [`Answer::brief`].
+    pub fn brief(self, request: &AccessRequest<'_>, right: Right, queue: &str) -> Value {
+        let entry = self.answer.entry.clone();
+        let answer = self.answer.brief(request);
+        json!({
+            "version": VERSION,
+            "partition": request.partition,
+            "verb": right,
+            // As written in the review.
+            "queue": queue,
+            "user": request.user.user,
+            "groups": request.user.groups,
+            "allowed": answer.allowed(),
+            "reason": answer.reason,
+            // The user, one of the user's groups, or everyone.
+            "entry": entry,
+            "evaluationError": answer.evaluation_error,
+        })
     }
+}
 
-    /// Reduces the answer to what callers may know about themselves when they may not read the queue.
-    #[must_use]
-    pub fn brief(&self, request: &ReviewRequest, caller: &Identity) -> Self {
-        let entry = match self {
-            Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
-            Self::Brief(_) | Self::Other { .. } => None,
-        };
-        let AccessRequest { action, user, .. } = request.access(caller);
-        let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
-        let reason = match (&undecided, &entry) {
-            (Some(why), _) => why.clone(),
-            (None, Some(entry)) => action.granted(&entry.to_string()),
-            (None, None) => action.denied(&user.user),
-        };
-        Self::Brief(Box::new(Brief {
-            version: VERSION,
-            partition: request.partition.clone(),
-            verb: request.right,
-            queue: request.queue.clone(),
-            user: user.user.clone(),
-            groups: user.groups.clone(),
-            allowed: self.allowed(),
-            reason,
-            entry,
-            evaluation_error: undecided,
-        }))
-    }
-
-    /// Returns the outcome in one word, for logs and metrics.
-    pub fn word(&self) -> &'static str {
-        match self.parts() {
-            (.., true) => "undecided",
-            (true, ..) => "allowed",
-            (false, ..) => "denied",
-        }
-    }
-
-    /// Returns the reason, in one sentence.
-    pub fn reason(&self) -> &str {
-        self.parts().1
-    }
-
-    /// Returns whether access is allowed.
-    pub fn allowed(&self) -> bool {
-        self.parts().0
-    }
-
-    /// Returns whether access is allowed, the reason, and whether it could not be decided.
-    fn parts(&self) -> (bool, &str, bool) {
-        match self {
-            Self::Decided(decision) => (decision.allowed, &decision.reason, false),
-            Self::Brief(brief) => (brief.allowed, &brief.reason, brief.evaluation_error.is_some()),
-            Self::Other { allowed, reason, evaluation_error } => {
-                (*allowed, reason, evaluation_error.is_some())
-            }
-        }
+impl From<Answer> for QueueAccessReviewStatus {
+    /// Returns an answer without a look at the ACLs.
+    fn from(answer: Answer) -> Self {
+        Self { answer, decision: None }
     }
 }
 
@@ -394,13 +332,12 @@ impl JsonSchema for QueueAccessReviewStatus {
 
 /// Returns the review with its answer.
 #[must_use]
-pub fn answered(mut document: Value, status: &QueueAccessReviewStatus) -> Value {
+pub fn answered(mut document: Value, mut status: Value) -> Value {
     if let Value::Object(fields) = &mut document {
         let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
         if let Value::Object(metadata) = metadata {
             metadata.entry("creationTimestamp").or_insert(Value::Null);
         }
-        let mut status = json!(status);
         // Kubernetes leaves out absent fields.
         drop_nulls(&mut status);
         fields.insert("status".to_owned(), status);
@@ -482,7 +419,10 @@ mod tests {
     fn the_answer_joins_what_was_sent() {
         let review =
             json!({"metadata": {"name": "x"}, "spec": {"verb": "submit"}, "status": {"allowed": true}});
-        let answered = answered(review, &QueueAccessReviewStatus::undecided("too early"));
+        let answered = answered(
+            review,
+            QueueAccessReviewStatus::from(Answer::undecided("configuration", "too early")).whole(),
+        );
         let expected = json!({
             "metadata": {"name": "x", "creationTimestamp": null}, "spec": {"verb": "submit"},
             "status": {"allowed": false, "reason": "too early", "evaluationError": "too early"},
@@ -495,11 +435,12 @@ mod tests {
         let status = match path_of(tree, &request.queue) {
             Ok(path) => {
                 let decision = explain(tree, request.right, &path, who);
-                QueueAccessReviewStatus::decided(Answers { source: "source.yaml", tree }.decision(&decision))
+                let whole = Answers { source: "source.yaml", tree }.decision(&decision);
+                QueueAccessReviewStatus::decided(decision.clause(), whole)
             }
-            Err(why) => QueueAccessReviewStatus::refused(why),
+            Err(why) => Answer::deny("no_queue", &why).into(),
         };
-        json!(status.brief(request, who))
+        status.brief(&request.access(who), request.right, &request.queue)
     }
 
     fn review_request(right: Right, queue: &str) -> ReviewRequest {
@@ -602,7 +543,7 @@ mod tests {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {
                 let _ = read(QueueAccessReviewKind::Own, &value);
                 let _ = read(QueueAccessReviewKind::Named, &document(QueueAccessReviewKind::Named, &value));
-                let _ = answered(value, &QueueAccessReviewStatus::undecided("x"));
+                let _ = answered(value, json!("x"));
             }
             let _ = read(QueueAccessReviewKind::Own, &document(QueueAccessReviewKind::Own, &json!({"verb": verb, "queue": queue})));
         }

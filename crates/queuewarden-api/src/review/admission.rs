@@ -10,7 +10,7 @@ use super::{codes, malformed, nullable_object};
 use crate::extended;
 use go_compat::diag::Diagnostic;
 use go_compat::go_json::{self, nullable};
-use yunikorn::admission::patch::Patch;
+use yunikorn::admission::request::Patch;
 use yunikorn::admission::request::{Kind, Operation, Pod, Request, Workload};
 use yunikorn::admission::{Evaluation, Outcome};
 

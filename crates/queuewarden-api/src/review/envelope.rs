@@ -83,20 +83,14 @@ impl AdmissionRequest {
     pub fn read(body: &[u8]) -> Result<Self, Box<Unreadable>> {
         let mut request = None;
         let mut reader = serde_json::Deserializer::from_slice(body);
-        let read = reader.deserialize_map(Review(&mut request)).and_then(|()| reader.end());
-        match (read, request) {
-            (Ok(()), Some(request)) => Ok(request),
-            (Err(error), request) => Err(request.unwrap_or_default().unreadable(unread(error))),
-            (Ok(()), None) => {
-                let why = malformed(codes::MALFORMED_REVIEW, "the review has no request");
-                Err(Self::default().unreadable(why))
-            }
-        }
-    }
-
-    /// Returns the request as an unreadable one, for this reason.
-    fn unreadable(self, why: Diagnostic) -> Box<Unreadable> {
-        Box::new(Unreadable { request: self, why })
+        let fields = Fields { request: &mut request, is_request: false };
+        let read = fields.deserialize(&mut reader).and_then(|()| reader.end());
+        let why = match (read, &request) {
+            (Err(error), _) => unread(error),
+            (Ok(()), None) => malformed(codes::MALFORMED_REVIEW, "the review has no request"),
+            (Ok(()), Some(_)) => return Ok(request.unwrap_or_default()),
+        };
+        Err(Box::new(Unreadable { request: request.unwrap_or_default(), why }))
     }
 
     /// Returns the pod of the caller, if its token is bound to a pod: API servers report it of the token that
@@ -224,30 +218,12 @@ fn nullable(part: &RawValue) -> Result<String, Diagnostic> {
     if type_of(part) == "null" { Ok(String::new()) } else { text(part) }
 }
 
-/// Reads the fields of a review into the request.
-struct Review<'r>(&'r mut Option<AdmissionRequest>);
-
-impl<'de> Visitor<'de> for Review<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a review")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut review: A) -> Result<(), A::Error> {
-        while let Some(field) = review.next_key::<String>()? {
-            if field == "request" {
-                review.next_value_seed(Fields(self.0.insert(AdmissionRequest::default())))?;
-            } else {
-                review.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
+/// Reads the fields of a review, or those of the request in it, one by one: those before an unreadable one
+/// are kept.
+struct Fields<'r> {
+    request: &'r mut Option<AdmissionRequest>,
+    is_request: bool,
 }
-
-/// Reads the fields of a request one by one, so that those before an unreadable one are kept.
-struct Fields<'r>(&'r mut AdmissionRequest);
 
 impl<'de> DeserializeSeed<'de> for Fields<'_> {
     type Value = ();
@@ -261,13 +237,24 @@ impl<'de> Visitor<'de> for Fields<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a request")
+        f.write_str(if self.is_request { "a request" } else { "a review" })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut request: A) -> Result<(), A::Error> {
-        while let Some(field) = request.next_key::<String>()? {
-            let part = request.next_value::<&RawValue>()?;
-            self.0.set(&field, part).map_err(|why| A::Error::custom(why.message))?;
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        if self.is_request {
+            let request = self.request.get_or_insert_default();
+            while let Some((field, part)) = fields.next_entry::<String, &RawValue>()? {
+                request.set(&field, part).map_err(|why| A::Error::custom(why.message))?;
+            }
+            return Ok(());
+        }
+        while let Some(field) = fields.next_key::<String>()? {
+            if field == "request" {
+                *self.request = Some(AdmissionRequest::default());
+                fields.next_value_seed(Fields { request: &mut *self.request, is_request: true })?;
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
         }
         Ok(())
     }

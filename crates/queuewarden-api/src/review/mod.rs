@@ -16,7 +16,6 @@ pub mod access;
 pub mod admission;
 pub mod codes;
 pub mod envelope;
-mod owners;
 pub mod part;
 pub mod submission;
 #[cfg(test)]

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use super::admission;
 use super::envelope::{AdmissionRequest, AdmissionResponse, audit_annotations};
-use super::owners::{has_checked_controller, pods};
-use super::part::{at, entries, member, text_at};
+use super::part::{at, entries, has_checked_controller, member, pods, text_at};
 use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::Request;
 use yunikorn_access::running::joins::OwnerPod;

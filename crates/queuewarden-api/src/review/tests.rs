@@ -161,7 +161,7 @@ fn config_maps_are_decided_elsewhere_and_broken_objects_not_at_all() {
 
 #[test]
 fn patches_are_written_as_go_writes_them() {
-    use yunikorn::admission::patch::{Patch, Value};
+    use yunikorn::admission::request::{Patch, Value};
     let texts = [("b".to_owned(), "<&>".to_owned()), ("a".to_owned(), "\u{2028}".to_owned())].into();
     let patches = [
         Patch { path: "/metadata/labels", value: Value::Texts(texts) },

@@ -16,6 +16,7 @@ fn source(queues: &str, site: Option<&str>, reading: Reading) -> Source {
         scheduler: (0, &text),
         site: site.as_deref().map(|text| (1, text)),
         defined: &[],
+        mapred: None,
         core: &[],
         name: "",
     };
@@ -152,6 +153,7 @@ fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
             scheduler: (0, &scheduler),
             site: Some((1, &site)),
             defined: &[],
+            mapred: None,
             core: &[],
             name: "",
         };

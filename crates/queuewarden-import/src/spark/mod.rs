@@ -2,25 +2,30 @@
 //! users and groups to those in Kubernetes.
 //!
 //! They are lists of applications, not of queues, and belong to each application. queuewarden reads a
-//! driver's own configuration ([`yunikorn::application::own`]), so the import writes the same settings. Only
-//! those who administer all of Spark can become administrators of a queue.
+//! driver's own configuration ([`yunikorn::application::settings`]), so the import writes the same
+//! settings. Only those who administer all of Spark can become administrators of a queue.
 //!
 //! * `read`: the files.
-//! * [`carry`]: the settings with other names, and the queue's ACL.
+//! * [`carry`](fn@carry): the settings with other names, and the queue's ACL.
 //! * [`prove`]: the users and groups that gain or lose access.
 
-mod carry;
 mod proof;
 mod read;
 
-pub use carry::{Carried, Options, carry};
 pub use proof::prove;
 
 use std::collections::HashMap;
 
-use super::Location;
-use yunikorn::acl::List;
-use yunikorn::application::settings::{SparkList, SparkRules, Written};
+use crate::names::{NameMap, Names, subject};
+use crate::translate::unmapped;
+use crate::{FileDiagnostic, Location};
+use go_compat::diag::{Code, Diagnostic, quoted};
+use yunikorn::acl::lint::MAX_FINDINGS;
+use yunikorn::acl::{Acl, List};
+use yunikorn::application::properties::escaped;
+use yunikorn::application::settings::{SPARK_ENABLE, SparkList, SparkRules, Written};
+use yunikorn::queue::QueuePath;
+use yunikorn_access::subject::Subject;
 
 /// The content of the files.
 #[derive(Debug, Clone)]
@@ -48,4 +53,117 @@ impl Spark {
             (&modify.groups, List::Groups),
         ]
     }
+}
+
+// Translates Spark's settings to the names of Kubernetes, and Spark's administrators into an ACL of a queue.
+
+/// Options of the translation.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The names of users and groups in Kubernetes.
+    pub names: Names,
+    /// The queue that Spark's administrators are to administer.
+    pub queue: Option<QueuePath>,
+}
+
+/// The result of the translation.
+#[derive(Debug, Clone, Default)]
+pub struct Carried {
+    /// The settings for spark-defaults.conf, the switch first; those that are not set are not written.
+    pub settings: Vec<(&'static str, String)>,
+    /// The administrators of a queue; `None` also when there are none.
+    pub administrators: Option<(QueuePath, Acl)>,
+    /// The subjects that are left out, each with the reason.
+    lost: HashMap<Subject, Code>,
+}
+
+impl Carried {
+    /// Returns the settings as lines of spark-defaults.conf.
+    pub fn properties(&self) -> String {
+        let mut lines = String::new();
+        for (key, value) in &self.settings {
+            lines.extend([*key, " ", &escaped(value), "\n"]);
+        }
+        lines
+    }
+}
+
+/// Translates the lists, and reports what cannot be translated.
+pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<FileDiagnostic>) -> Carried {
+    let mut carried = Carried { settings: vec![(SPARK_ENABLE, "true".to_owned())], ..Carried::default() };
+    for (list, kind) in spark.lists() {
+        if list.set {
+            let value = mapped(spark, (list, kind), &options.names, &mut carried, findings);
+            carried.settings.push((list.key, value));
+        }
+    }
+    let administrators =
+        options.queue.clone().map(|queue| (queue, administrators(spark, &options.names, findings)));
+    carried.administrators = administrators.filter(|(_, acl)| !acl.is_nobody());
+    carried
+}
+
+/// Returns a list with the names of Kubernetes.
+fn mapped(
+    spark: &Spark,
+    (list, kind): (&Written<SparkList>, List),
+    names: &Names,
+    carried: &mut Carried,
+    findings: &mut Vec<FileDiagnostic>,
+) -> String {
+    if list.value.is_everyone() {
+        return "*".to_owned();
+    }
+    let (mut kept, mut reported) = (Vec::new(), 0_usize);
+    for name in list.value.names() {
+        match in_kubernetes(name, names.of(kind)) {
+            Ok(to) => kept.push(to),
+            Err(why) => {
+                carried.lost.entry(subject(kind, name)).or_insert(why.code);
+                reported = reported.saturating_add(1);
+                if reported <= MAX_FINDINGS {
+                    findings.push(FileDiagnostic::at(spark.location(list.key), why));
+                }
+            }
+        }
+    }
+    kept.join(",")
+}
+
+/// Returns a name of one of Spark's lists as it is in Kubernetes.
+fn in_kubernetes(name: &str, map: &NameMap) -> Result<String, Diagnostic> {
+    let Some(to) = map.identity(name) else {
+        return Err(unmapped(name, "the map of names leaves it out"));
+    };
+    // A map must not make a wildcard of a name, two names of one, or a variable.
+    if SparkList::parse(&to).names() != [to.as_str()] || to == "*" || to.contains("${") {
+        return Err(unmapped(
+            name,
+            &format!("no list of Spark's can hold {}, which it is mapped to", quoted(&to)),
+        ));
+    }
+    Ok(to)
+}
+
+/// Returns Spark's administrators, as an ACL of a queue.
+fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnostic>) -> Acl {
+    let admin = &spark.rules.admin;
+    if admin.users.value.is_everyone() || admin.groups.value.is_everyone() {
+        return Acl::everyone();
+    }
+    let mut held = |list: &Written<SparkList>, kind: List| -> Vec<String> {
+        let map = names.of(kind);
+        let mapped = list.value.names().iter().filter_map(|name| Some((name, map.identity(name)?)));
+        let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| kind.accepts(to));
+        let reported = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
+            let why = format!("no ACL of YuniKorn can hold {}, so it administers no queue", quoted(to));
+            FileDiagnostic::at(spark.location(list.key), unmapped(name, &why))
+        });
+        findings.extend(reported);
+        kept.into_iter().map(|(_, to)| to).collect()
+    };
+    let (users, groups) = (held(&admin.users, List::Users), held(&admin.groups, List::Groups));
+    // All of them have been checked. If one were refused, nobody would have access, and the comparison would
+    // show it.
+    Acl::named(&users, &groups).unwrap_or_default()
 }

@@ -8,8 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Spark;
-use super::carry::{Carried, Options};
+use super::{Carried, Options, Spark};
 use crate::names::{Names, subject};
 use crate::proof::{self, Compared, Difference, Direction, Proof};
 use crate::{Location, codes};

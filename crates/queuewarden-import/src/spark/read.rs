@@ -7,15 +7,14 @@
 use std::collections::HashMap;
 
 use super::Spark;
-use crate::export::{self, Exported, Form};
+use crate::export::{self, Form};
 use crate::{FileDiagnostic, Location, codes, did_you_mean};
 use go_compat::diag::{Code, Diagnostic, quoted};
 use yunikorn::acl::List;
 use yunikorn::acl::lint::MAX_FINDINGS;
-use yunikorn::application::carry;
 use yunikorn::application::properties::{self, Property};
 use yunikorn::application::settings::{KEYS, SparkRules};
-use yunikorn::application::{Dialect, Rules, codes as application_codes};
+use yunikorn::application::{Dialect, Rules, codes as application_codes, yarn_acl};
 
 /// Largest file that is read, in bytes.
 const MAX_TEXT: usize = 8 << 20;
@@ -43,16 +42,10 @@ impl Spark {
             findings.push(FileDiagnostic { file: Some(file), diagnostic });
             return None;
         }
-        let mut read = Vec::new();
-        for (file, text) in files.iter().enumerate() {
-            match read_one(text) {
-                Ok(properties) => read.push(properties),
-                Err(diagnostic) => {
-                    findings.push(FileDiagnostic { file: Some(file), diagnostic });
-                    return None;
-                }
-            }
-        }
+        let read = files.iter().enumerate().map(|(file, text)| {
+            read_one(text).map_err(|diagnostic| FileDiagnostic { file: Some(file), diagnostic })
+        });
+        let read = read.collect::<Result<_, _>>().map_err(|refused| findings.push(refused)).ok()?;
         let settings = last_ones(read, findings);
         for (key, (value, location)) in &settings {
             let (key, is_empty) = (key.as_str(), value.is_empty());
@@ -90,8 +83,7 @@ fn read_one(text: &str) -> Result<Vec<Property>, Diagnostic> {
     if Form::of(text) != Form::Json {
         return Ok(properties::read(text));
     }
-    let exported = export::read(text)?.unwrap_or_default().into_iter();
-    Ok(exported.map(|Exported { key, value, span }| Property { key, value, span }).collect())
+    Ok(export::read(text)?.unwrap_or_default())
 }
 
 /// Returns the effective value of each key, in the order in which the keys are first written.
@@ -250,5 +242,5 @@ fn misread(kind: List, name: &str) -> Option<Diagnostic> {
                 .help("write users and groups into settings of their own, with commas between them"),
         );
     }
-    carry::objection(kind, name).filter(|found| MISREAD.contains(&found.code))
+    yarn_acl::objection(kind, name).filter(|found| MISREAD.contains(&found.code))
 }

@@ -137,9 +137,7 @@ impl Reader<'_> {
         let Some(value) = self.configuration.get(&format!("{PREFIX}{}.{QUEUES}", queue.path)) else {
             return Ok(Vec::new());
         };
-        if let Some(refusal) = value.refusal() {
-            return Err(Box::new(refusal));
-        }
+        value.check()?;
         if let Some(variable) = &value.unbound {
             let message = format!(
                 "which queues there are is not known: the variable {} is not defined",

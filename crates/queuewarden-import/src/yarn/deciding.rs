@@ -124,15 +124,14 @@ impl Deciding<'_> {
         match self.configuration.get(SCHEDULER) {
             Some(value) if trim(&value.text) == own => {}
             Some(value) => {
-                let (class, help) = (
-                    trim(&value.text),
-                    match scheduler.other() {
-                        other if trim(&value.text) == other.class() => format!("import {}", other.file()),
-                        _ => "import the file of that scheduler".to_owned(),
-                    },
-                );
+                let class = trim(&value.text);
+                let other =
+                    [Scheduler::Fair, Scheduler::Capacity].into_iter().find(|other| other.class() == class);
+                let file_of_other =
+                    other.map_or_else(|| "the file of that scheduler".to_owned(), Scheduler::file);
+                let help = format!("import {file_of_other}");
                 let message = format!("`{SCHEDULER}` is {}, which does not read {file}", quoted(class));
-                let otherwise = format!("the {} were in use", scheduler.name());
+                let otherwise = format!("the {} scheduler were in use", scheduler.name());
                 self.refuse(value.location, codes::OTHER_SCHEDULER, message, &help, &otherwise);
             }
             // Cloudera's default is the fair scheduler.
@@ -247,6 +246,8 @@ mod tests {
     use crate::Source;
 
     const FAIR: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler";
+    const CAPACITY: &str =
+        "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler";
     const FIFO: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler";
 
     /// Settings, and the codes that are found.
@@ -277,6 +278,7 @@ mod tests {
             scheduler: (0, &file),
             name: "conf/fair-scheduler.xml",
             site: Some((1, &site)),
+            mapred: None,
             core: &[(2, &core)],
             defined: &[],
         };
@@ -329,7 +331,7 @@ mod tests {
         let cases: [Case<'_>; 6] = [
             (&[fair], &[]),
             (&[], &[(codes::OTHER_SCHEDULER, false)]),
-            (&[(SCHEDULER, Scheduler::Capacity.class())], &[(codes::OTHER_SCHEDULER, true)]),
+            (&[(SCHEDULER, CAPACITY)], &[(codes::OTHER_SCHEDULER, true)]),
             (&[fair, (STORE, "zk")], &[]),
             (&[fair, (ALLOCATION_FILE, "/etc/hadoop/conf/fair-scheduler.xml")], &[]),
             (&[fair, (ALLOCATION_FILE, "/etc/hadoop/conf/pools.xml")], &[(codes::OTHER_FILE, false)]),

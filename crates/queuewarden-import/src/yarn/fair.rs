@@ -32,7 +32,7 @@ pub(super) fn read(
 ) -> Result<Vec<Queue>, Refused> {
     let mut reader = Reader { file, reading, queues: Vec::new(), by_path: HashMap::new(), findings };
     let read = reader.allocations(text);
-    read.map_err(|diagnostic| Box::new(FileDiagnostic { file: Some(file), diagnostic: *diagnostic }))?;
+    read.map_err(|diagnostic| Box::new(FileDiagnostic { file: Some(file), diagnostic }))?;
     Ok(reader.queues)
 }
 
@@ -44,16 +44,12 @@ struct Reader<'f> {
     findings: &'f mut Vec<FileDiagnostic>,
 }
 
-/// The reason why nothing is read.
-type Fault = Box<Diagnostic>;
-
 impl Reader<'_> {
-    fn allocations(&mut self, text: &str) -> Result<(), Fault> {
+    fn allocations(&mut self, text: &str) -> Result<(), Diagnostic> {
         if Form::of(text) != Form::Xml {
             let message = "the fair scheduler reads XML, and this is an export in another form";
             return Err(Diagnostic::error(codes::EXPORT, message)
-                .help("give fair-scheduler.xml from the folder with the ResourceManager's configuration")
-                .into());
+                .help("give fair-scheduler.xml from the folder with the ResourceManager's configuration"));
         }
         let document = xml::parse(text)?;
         let root = document.root_element();
@@ -62,8 +58,7 @@ impl Reader<'_> {
                 format!("the outermost element is {}, not `<allocations>`", quoted(xml::qualified(root)));
             return Err(Diagnostic::error(codes::NOT_THIS_FILE, message)
                 .at(xml::tag_span(root))
-                .help("give the fair scheduler's allocation file")
-                .into());
+                .help("give the fair scheduler's allocation file"));
         }
         let mut queues = Vec::new();
         for element in xml::elements(root) {
@@ -83,13 +78,13 @@ impl Reader<'_> {
     }
 
     /// Reads the outermost queues: the root alone, or queues below a root that is not written.
-    fn top(&mut self, queues: &[Node<'_, '_>]) -> Result<(), Fault> {
+    fn top(&mut self, queues: &[Node<'_, '_>]) -> Result<(), Diagnostic> {
         let is_root =
             |node: &Node<'_, '_>| node.attribute("name").unwrap_or_default().eq_ignore_ascii_case(ROOT);
         let root = queues.iter().find(|node| is_root(node));
         if let (Some(root), true) = (root, queues.len() > 1) {
             let message = "beside the root queue there can be no other queue";
-            return Err(refused(*root, message, "put the others inside it").into());
+            return Err(refused(*root, message, "put the others inside it"));
         }
         if let Some(root) = root {
             let name = root.attribute("name").unwrap_or_default().trim();
@@ -100,8 +95,7 @@ impl Reader<'_> {
                 );
                 return Err(Diagnostic::error(codes::ROOT_MISSPELT, message)
                     .at(xml::tag_span(*root))
-                    .help("write `root`")
-                    .into());
+                    .help("write `root`"));
             }
             return self.queue(None, *root, 0);
         }
@@ -111,18 +105,18 @@ impl Reader<'_> {
     }
 
     /// `loadQueue`.
-    fn queue(&mut self, parent: Option<usize>, node: Node<'_, '_>, depth: usize) -> Result<(), Fault> {
+    fn queue(&mut self, parent: Option<usize>, node: Node<'_, '_>, depth: usize) -> Result<(), Diagnostic> {
         // `FairSchedulerUtilities.trimQueueName`, whose table of white space is Unicode's.
         let name = node.attribute("name").unwrap_or_default().trim();
         if name.is_empty() {
-            return Err(refused(node, "a queue has no name", "give it one: <queue name=\"…\">").into());
+            return Err(refused(node, "a queue has no name", "give it one: <queue name=\"…\">"));
         }
         if name.contains('.') {
             let message = format!("the name of a queue has a dot in it: {}", quoted(name));
-            return Err(refused(node, &message, "put the queue inside the one above it").into());
+            return Err(refused(node, &message, "put the queue inside the one above it"));
         }
         if depth > MAX_DEPTH || self.queues.len() >= MAX_QUEUES {
-            return Err(too_many_queues().at(xml::tag_span(node)).into());
+            return Err(too_many_queues().at(xml::tag_span(node)));
         }
         let location = Location { file: self.file, span: xml::tag_span(node) };
         let queue = self.declared(parent, name, Some(location));
@@ -177,7 +171,7 @@ impl Reader<'_> {
         right: Right,
         field: Node<'_, 't>,
         seen: &mut Vec<&'t str>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Diagnostic> {
         let tag = xml::qualified(field);
         let setting = self.text(field)?;
         if seen.contains(&tag) {
@@ -192,7 +186,7 @@ impl Reader<'_> {
     }
 
     /// `((Text) field.getFirstChild()).getData()`
-    fn text(&mut self, field: Node<'_, '_>) -> Result<Setting, Fault> {
+    fn text(&mut self, field: Node<'_, '_>) -> Result<Setting, Diagnostic> {
         let tag = xml::qualified(field);
         match xml::first(field) {
             First::Text { text, cut } => {
@@ -201,21 +195,22 @@ impl Reader<'_> {
                         format!("Hadoop reads of this `{tag}` its first piece only: {}", quoted(&text.text));
                     self.warn(field, codes::CUT, message, "write it as one text");
                 }
-                Ok(Setting::element(self.file, text, self.reading))
+                let location = Location { file: self.file, span: text.span };
+                Ok(Setting::written(text.text, location, text.verbatim, self.reading))
             }
             First::Nothing => {
                 let message =
                     format!("`{tag}` is empty, which Hadoop cannot read: it keeps what it had read before");
-                Err(refused(field, &message, "for nobody write one space between the tags").into())
+                Err(refused(field, &message, "for nobody write one space between the tags"))
             }
             First::Other => {
                 let message = format!("`{tag}` does not begin with text, which Hadoop cannot read");
-                Err(refused(field, &message, "write the ACL between the tags").into())
+                Err(refused(field, &message, "write the ACL between the tags"))
             }
         }
     }
 
-    fn reservations(&mut self, field: Node<'_, '_>) -> Result<(), Fault> {
+    fn reservations(&mut self, field: Node<'_, '_>) -> Result<(), Diagnostic> {
         self.text(field)?;
         let message =
             format!("`{}` is not carried over: YuniKorn has no reservations", xml::qualified(field));

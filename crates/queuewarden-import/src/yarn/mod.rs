@@ -3,7 +3,7 @@
 //!
 //! * `fair`: fair-scheduler.xml, the allocation file.
 //! * `capacity`: capacity-scheduler.xml.
-//! * `site`: the access settings of yarn-site.xml; `mapred`: those of mapred-site.xml.
+//! * `site`: the access settings of yarn-site.xml and of mapred-site.xml.
 //! * `deciding`: settings outside the ACLs that decide whether the ACLs take effect.
 //! * [`Holders`]: the holders of each right on each queue.
 //!
@@ -14,23 +14,19 @@
 mod capacity;
 mod deciding;
 mod fair;
-mod holders;
-mod mapred;
-mod setting;
 mod site;
 
-pub use holders::{Granting, Holders};
-pub use mapred::OfJobs;
-pub use setting::Setting;
+pub use site::OfJobs;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use super::configuration::Configuration;
-use super::export::Form;
-use super::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
-use go_compat::diag::{Diagnostic, quoted};
-use yunikorn::application::Reading;
+use crate::configuration::{Configuration, Value};
+use crate::export::Form;
+use crate::{FileDiagnostic, Location, MAX_DEPTH, MAX_QUEUES, codes};
+use go_compat::diag::{Diagnostic, Span, quoted};
+use yunikorn::application::{Reading, YarnAcl};
 use yunikorn::right::{ByRight, Right};
+use yunikorn_access::subject::Subject;
 
 /// The queues, and everything else that decides about access to them.
 #[derive(Debug, Clone)]
@@ -89,6 +85,8 @@ pub struct Files<'a> {
     pub name: &'a str,
     /// yarn-site.xml, which the capacity scheduler's variables may refer to.
     pub site: Option<(usize, &'a str)>,
+    /// mapred-site.xml, with the access settings that jobs bring.
+    pub mapred: Option<(usize, &'a str)>,
     /// core-site.xml and hadoop-policy.xml, in reading order, before yarn-site.xml.
     pub core: &'a [(usize, &'a str)],
     /// The values of variables (`-D`).
@@ -105,33 +103,18 @@ enum Scheduler {
 impl Scheduler {
     fn name(self) -> &'static str {
         match self {
-            Self::Fair => "fair scheduler",
-            Self::Capacity => "capacity scheduler",
+            Self::Fair => "fair",
+            Self::Capacity => "capacity",
         }
     }
 
-    fn class(self) -> &'static str {
-        match self {
-            Self::Fair => "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler",
-            Self::Capacity => {
-                "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
-            }
-        }
+    fn class(self) -> String {
+        format!("org.apache.hadoop.yarn.server.resourcemanager.scheduler.{}.{self:?}Scheduler", self.name())
     }
 
     /// The file with its queues.
-    fn file(self) -> &'static str {
-        match self {
-            Self::Fair => "fair-scheduler.xml",
-            Self::Capacity => "capacity-scheduler.xml",
-        }
-    }
-
-    fn other(self) -> Self {
-        match self {
-            Self::Fair => Self::Capacity,
-            Self::Capacity => Self::Fair,
-        }
+    fn file(self) -> String {
+        format!("{}-scheduler.xml", self.name())
     }
 }
 
@@ -147,7 +130,8 @@ impl Source {
     }
 
     fn read(wanted: Files<'_>, scheduler: Scheduler, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
-        let wanted = Files { site: wanted.site.or_else(|| site_inside(wanted, scheduler)), ..wanted };
+        let given = wanted;
+        let wanted = Files { site: given.site.or_else(|| site_inside(given, scheduler)), ..given };
         let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
         let core = wanted.core.iter().try_for_each(|file| load(&mut configuration, *file, findings));
         let core = reported(core, findings);
@@ -163,25 +147,9 @@ impl Source {
         };
         let queues = reported(queues, findings)?;
         core?;
-        Some(Self {
-            reading: wanted.reading,
-            queues,
-            administrators: administrators?,
-            of_jobs: Vec::new(),
-            active_directory,
-        })
-    }
-
-    /// Adds mapred-site.xml. `None` when nothing can be imported; the findings say why.
-    #[must_use]
-    pub fn with_jobs(
-        self,
-        wanted: Files<'_>,
-        mapred: (usize, &str),
-        findings: &mut Vec<FileDiagnostic>,
-    ) -> Option<Self> {
-        let of_jobs = mapred::read(wanted, mapred, findings);
-        Some(Self { of_jobs: reported(of_jobs, findings)?, ..self })
+        let administrators = administrators?;
+        let of_jobs = reported(site::of_jobs(given, findings), findings)?;
+        Some(Self { reading: wanted.reading, queues, administrators, of_jobs, active_directory })
     }
 }
 
@@ -268,4 +236,163 @@ fn report_open(queues: &[Queue], findings: &mut Vec<FileDiagnostic>) {
             findings.push(FileDiagnostic::at(acl.location, finding));
         }
     }
+}
+
+// One ACL of the source: its text, its meaning to Hadoop, and its location.
+
+/// An ACL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The text, with variables replaced.
+    pub text: String,
+    /// The ACL as Hadoop reads it.
+    pub acl: YarnAcl,
+    /// True when it is written; otherwise it is the default.
+    pub set: bool,
+    /// The location of the text.
+    pub location: Option<Location>,
+    /// The file that it is written in, or could be.
+    pub file: Option<usize>,
+    verbatim: bool,
+}
+
+impl Setting {
+    /// Returns the ACL of a queue that has none: everyone for the root, else nobody.
+    pub(super) fn default_of(is_root: bool) -> Self {
+        let (text, acl) = if is_root { ("*", YarnAcl::everyone()) } else { (" ", YarnAcl::nobody()) };
+        Self { text: text.to_owned(), acl, set: false, location: None, file: None, verbatim: false }
+    }
+
+    /// Returns the default, everyone, for a file that does not set the ACL.
+    pub(super) fn everyone_in(file: usize) -> Self {
+        Self { file: Some(file), ..Self::default_of(true) }
+    }
+
+    /// Reads an ACL that is written somewhere.
+    fn written(text: String, location: Location, verbatim: bool, reading: Reading) -> Self {
+        let acl = YarnAcl::parse(&text, reading);
+        Self { text, acl, set: true, location: Some(location), file: Some(location.file), verbatim }
+    }
+
+    /// Reads an ACL from a property.
+    ///
+    /// # Errors
+    /// Fails when Hadoop refuses it.
+    pub(super) fn property(
+        value: Value,
+        reading: Reading,
+        findings: &mut Vec<FileDiagnostic>,
+    ) -> Result<Self, Refused> {
+        value.check()?;
+        if let Some(variable) = &value.unbound {
+            let message = format!(
+                "the variable {} is not known here, so that this is read as {}",
+                quoted(variable),
+                quoted(&value.text)
+            );
+            let finding =
+                Diagnostic::warning(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
+            findings.push(FileDiagnostic::at(value.location, finding));
+        }
+        Ok(Self::written(value.text, value.location, value.verbatim, reading))
+    }
+
+    /// Returns the location of a part of the text; the location of the whole text when that is not known.
+    pub fn part(&self, part: Option<Span>) -> Option<Location> {
+        let location = self.location?;
+        let span = match part {
+            Some(part) if self.verbatim => part.shifted(location.span.start),
+            _ => location.span,
+        };
+        Some(Location { span, ..location })
+    }
+}
+
+// Finds the holders of each right on each queue, by the source's rules.
+//
+// To submit one needs either ACL of the queue or of one above it; to administer, the second
+// (`ConfiguredYarnAuthorizer`, and its callers in the schedulers). Administrators of the cluster end and see
+// every application, so here they administer every queue. In Hadoop's source that lets nobody submit; by
+// Cloudera's handbook it does.
+
+/// The source of a right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Granting {
+    /// An ACL of a queue.
+    Queue(usize, Right),
+    /// The list of the cluster's administrators.
+    Cluster,
+}
+
+/// The queues whose own ACLs name somebody, for each name.
+#[derive(Debug)]
+pub struct Holders<'a> {
+    source: &'a Source,
+    named: HashMap<Subject, Vec<(usize, Right)>>,
+}
+
+impl<'a> Holders<'a> {
+    /// Collects the names of a source.
+    pub fn new(source: &'a Source) -> Self {
+        let mut named: HashMap<Subject, Vec<(usize, Right)>> = HashMap::new();
+        for (at, queue) in source.queues.iter().enumerate() {
+            for right in Right::ALL {
+                for subject in subjects(&queue.acls.get(right).acl) {
+                    named.entry(subject).or_default().push((at, right));
+                }
+            }
+        }
+        Self { source, named }
+    }
+
+    /// Returns everyone who is named, also as an administrator of the cluster.
+    pub fn subjects(&self) -> BTreeSet<Subject> {
+        let cluster = self.source.administrators.iter().flat_map(|setting| subjects(&setting.acl));
+        self.named.keys().cloned().chain(cluster).collect()
+    }
+
+    /// Returns, for each queue, the source of the right of this user without groups, or of this group's
+    /// member. A member of no group whom nobody names is [`Subject::Everyone`].
+    pub fn reach(&self, right: Right, subject: &Subject) -> Vec<Option<Granting>> {
+        let mut reached: Vec<Option<Granting>> = vec![None; self.source.queues.len()];
+        for who in [subject, &Subject::Everyone] {
+            for (at, acl) in self.named.get(who).into_iter().flatten() {
+                if (right == Right::Submit || *acl == Right::Admin)
+                    && let Some(queue) = reached.get_mut(*at)
+                {
+                    *queue = queue.or(Some(Granting::Queue(*at, *acl)));
+                }
+            }
+        }
+        for (at, queue) in self.source.queues.iter().enumerate() {
+            let above = queue.parent.and_then(|parent| reached.get(parent).copied().flatten());
+            if let Some(queue) = reached.get_mut(at) {
+                *queue = queue.or(above);
+            }
+        }
+        if self.by_cluster(right, subject) {
+            for queue in &mut reached {
+                *queue = queue.or(Some(Granting::Cluster));
+            }
+        }
+        reached
+    }
+
+    fn by_cluster(&self, right: Right, subject: &Subject) -> bool {
+        let counts = right == Right::Admin || self.source.reading == Reading::Cloudera;
+        let lists = |setting: &Setting| {
+            let named = subjects(&setting.acl);
+            named.contains(subject) || named.contains(&Subject::Everyone)
+        };
+        counts && self.source.administrators.as_ref().is_some_and(lists)
+    }
+}
+
+/// Returns everyone whom an ACL names.
+fn subjects(acl: &YarnAcl) -> Vec<Subject> {
+    if acl.is_everyone() {
+        return vec![Subject::Everyone];
+    }
+    let users = acl.users().iter().cloned().map(Subject::User);
+    users.chain(acl.groups().iter().cloned().map(Subject::Group)).collect()
 }

@@ -114,8 +114,7 @@ fn view_of(
 /// Returns the ConfigMap and key of the text that `YuniKorn` runs with: `yunikorn-configs/queues.yaml`.
 fn source_of(flat: &Flattened) -> Arc<str> {
     let key = flat.queues_key();
-    let queues = flat.queues(&key);
-    match queues.origin.filter(|_| !queues.text.is_empty()) {
+    match flat.queues(&key).map(|queues| &queues.origin) {
         None => "YuniKorn's built-in default".into(),
         Some(origin) => format!("{}/{}", config_map_of(origin.source), origin.key).into(),
     }

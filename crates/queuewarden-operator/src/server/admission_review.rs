@@ -84,7 +84,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{codes, not_read};
-    use crate::server::bounds::{Cut, RequestLimits, UnreadBody, bound};
+    use crate::server::bounds::{Cut, RequestLimits, bound};
     use crate::server::testing::{self, TestService, client, defaults, not_found};
     use crate::server::{ServerState, submission as submissions, user_info, validating};
     use queuewarden_plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
@@ -124,7 +124,7 @@ mod tests {
             .merge(submissions::router())
             .merge(validating::router())
             .merge(validating::config_map_router());
-        let limits = RequestLimits { body: KEPT, unread: UnreadBody::Cut, all: 64 * KEPT, cost: 2 };
+        let limits = RequestLimits { body: KEPT, cuts: true, all: 64 * KEPT, cost: 2 };
         let routes = bound(routes, limits, &testing::requests(), &std::sync::Arc::default());
         TestService::closed(routes, client(async |_| not_found())).knowing(snapshot)
     }

@@ -19,9 +19,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::api_error::ApiError;
 use crate::controller::health::Health;
 use crate::controller::lock;
 use go_compat::diag::cut;
+use yunikorn_access::review::Answer;
 
 /// Lines of one second in each [`LineShare`].
 const LINES: u32 = 50;
@@ -56,6 +58,17 @@ pub(super) struct AuditRecord<'a> {
     pub(super) object: &'a str,
     /// The reason in words; may be empty.
     pub(super) reason: &'a str,
+}
+
+impl<'a> AuditRecord<'a> {
+    /// Returns the record of an answer about access, or of the refusal to give one.
+    pub(super) fn of(answer: Result<&'a Answer, &'a ApiError>) -> Self {
+        let (decision, clause, reason) = match answer {
+            Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
+            Err(error) => ("forbidden", "asker", &error.message),
+        };
+        Self { decision, clause, refused: answer.is_err(), reason, ..Self::default() }
+    }
 }
 
 /// The verb of a request that has no fixed word here: labels of metrics are few.
@@ -149,7 +162,7 @@ impl Audit {
     /// Counts a decision and logs it.
     pub(super) fn note(&self, health: &Health, decided: &AuditRecord<'_>) {
         let AuditRecord { verb, decision, clause, refused, by, user, queue, object, reason } = *decided;
-        health.metrics.endpoints.decided(verb, decision, clause);
+        health.metrics.decided(verb, decision, clause);
         let line = self.lines(|lines| lines.decided(Instant::now(), refused, by, object));
         let Some(left_out) = line else { return };
         tracing::info!(
@@ -198,7 +211,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::server::bounds::{RequestLimits, UnreadBody, bound};
+    use crate::server::bounds::{RequestLimits, bound};
     use crate::server::listener::Peer;
     use crate::server::testing::requests;
 
@@ -277,7 +290,7 @@ mod tests {
             audit.note(&seen, &decided);
         };
         let router: Router = Router::new().route("/x", post(async move |_: Bytes| decided()));
-        let limits = RequestLimits { body: 4, unread: UnreadBody::Refused, all: 1000, cost: 1 };
+        let limits = RequestLimits { body: 4, cuts: false, all: 1000, cost: 1 };
         let router = bound(router, limits, &requests(), &health);
         let send = async |body: &'static str| {
             let peer = Peer::new(([192, 0, 2, 7], 99).into(), Arc::new([]));

@@ -19,8 +19,7 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
-use super::api_error::ApiError;
-use super::api_error::contained;
+use super::api_error::{ApiError, contained};
 use super::audit::{Audit, from_peer};
 use super::listener::{Peer, Slot, guest};
 use super::room::{Crowded, Requests, Room, Share};
@@ -58,22 +57,14 @@ pub enum Cut {
     Fault,
 }
 
-/// The treatment of a body that is not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnreadBody {
-    /// The request is refused with 408, 413 or 429.
-    Refused,
-    /// The request is answered by the first bytes ([`Cut`]).
-    Cut,
-}
-
 /// Limits of a group of endpoints.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
     /// Bytes of one body.
     pub body: usize,
-    /// The treatment of a body that is larger or does not arrive.
-    pub unread: UnreadBody,
+    /// True if a request whose body is larger or does not arrive is answered by its first bytes ([`Cut`]);
+    /// otherwise it is refused with 408, 413 or 429.
+    pub cuts: bool,
     /// Bytes in memory of all requests of the group at once.
     pub all: usize,
     /// Bytes in memory for each byte of a body, until the request is answered.
@@ -82,7 +73,7 @@ pub struct RequestLimits {
 
 impl RequestLimits {
     /// The limits of endpoints whose requests have no bodies.
-    pub const NO_BODIES: Self = Self { body: 0, unread: UnreadBody::Refused, all: 1024 * 1024, cost: 1 };
+    pub const NO_BODIES: Self = Self { body: 0, cuts: false, all: 1024 * 1024, cost: 1 };
 
     /// Returns the bytes in memory of a request with a body of this length.
     pub(super) fn bytes(self, length: usize) -> usize {
@@ -132,7 +123,7 @@ async fn bounded(
     let answer = from_peer(peer, answer).instrument(span.clone()).await;
     let status = answer.status().as_u16();
     span.record("status", status);
-    bound.health.metrics.endpoints.answered(endpoint, status, begin.elapsed());
+    bound.health.metrics.answered(endpoint, status, begin.elapsed());
     answer
 }
 
@@ -194,7 +185,7 @@ impl Bound {
         // Until here the connection makes room for others.
         let _busy = slot.as_ref().map(|slot| slot.begin());
         // The first bytes answer a review when the whole of it does not.
-        let front = (self.limits.unread == UnreadBody::Cut && read.cut.is_none()).then(|| {
+        let front = (self.limits.cuts && read.cut.is_none()).then(|| {
             let front = read.body.get(..FRONT).unwrap_or(&read.body);
             // A copy: the body is freed as soon as the handler has read it.
             (read.parts.clone(), Bytes::copy_from_slice(front), next.clone())
@@ -220,7 +211,7 @@ impl Bound {
         if body.is_end_stream() {
             return Ok(Read { parts, body: Bytes::new(), cut: None, _share: None });
         }
-        let (limit, cuts) = (self.limits.body, self.limits.unread == UnreadBody::Cut);
+        let RequestLimits { body: limit, cuts, .. } = self.limits;
         let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if let Some(length) = announced.filter(|length| *length > limit) {
             if !cuts {
@@ -268,16 +259,16 @@ impl Bound {
         mut share: Share,
         times: Times,
     ) -> Result<Read, ApiError> {
-        let cuts = self.limits.unread == UnreadBody::Cut;
+        let RequestLimits { body: limit, cuts, .. } = self.limits;
         let mut kept = Vec::with_capacity(if announced { length } else { 0 });
         let mut body = body.into_data_stream();
         let until = times.read.min(Instant::now() + READ);
-        let end = take(&mut body, &mut kept, self.limits.body, until).await?;
+        let end = take(&mut body, &mut kept, limit, until).await?;
         share.shrink(self.limits.bytes(kept.len()));
         let cut = match end {
             End::Complete => None,
-            End::Larger if cuts => Some(Cut::TooLarge(self.limits.body)),
-            End::Larger => return Err(too_large("more", self.limits.body)),
+            End::Larger if cuts => Some(Cut::TooLarge(limit)),
+            End::Larger => return Err(too_large("more", limit)),
             // The part that was read is enough for an answer.
             End::Late if cuts && !kept.is_empty() => Some(Cut::Late),
             End::Late => return Err(late("the body was not sent", READ)),
@@ -408,12 +399,12 @@ mod tests {
             .route("/wait", post(async |_: Bytes| std::future::pending::<()>().await))
             .route("/never", get(async || std::future::pending::<()>().await))
             .route("/fault", get(async || if true { panic!("a fault") } else { "" }));
-        let limits = |body, unread| RequestLimits { body, unread, all, cost };
+        let limits = |body, cuts| RequestLimits { body, cuts, all, cost };
         let requests = Requests::new(&process);
-        let router = bound(little, limits(LITTLE, UnreadBody::Refused), &requests, &health)
-            .merge(bound(short, limits(LITTLE, UnreadBody::Cut), &requests, &health))
-            .merge(bound(webhooks, limits(BODY, UnreadBody::Cut), &requests, &health))
-            .merge(bound(router, limits(BODY, UnreadBody::Refused), &requests, &health));
+        let router = bound(little, limits(LITTLE, false), &requests, &health)
+            .merge(bound(short, limits(LITTLE, true), &requests, &health))
+            .merge(bound(webhooks, limits(BODY, true), &requests, &health))
+            .merge(bound(router, limits(BODY, false), &requests, &health));
         (router, health, process)
     }
 

@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -118,62 +118,57 @@ pub(super) fn guest(extensions: &Extensions) -> Guest {
 /// Decides by the certificates of a client whether it is an API server.
 pub type IsApiServer = Arc<dyn Fn(&Peer) -> bool + Send + Sync>;
 
-/// The memory of the requests of a listener.
+/// A server of HTTP, over TLS or not.
 #[expect(missing_debug_implementations, reason = "closures do not implement Debug")]
-pub struct RequestMemory {
+pub struct Server {
+    /// The settings of TLS; `None` without TLS.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// The routes.
+    pub router: Router,
+    /// The limits of connections.
+    pub limits: ConnectionLimits,
     /// The memory of all requests.
     pub requests: Requests,
     /// Decides who is an API server; `None`: nobody is.
     pub is_api_server: Option<IsApiServer>,
+    /// Counts connections.
+    pub health: Arc<Health>,
 }
 
-/// Serves `router`, over TLS unless there is none, until `stop` completes, then lets requests under way end.
-pub async fn serve(
-    listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
-    router: Router,
-    limits: ConnectionLimits,
-    memory: RequestMemory,
-    health: Arc<Health>,
-    stop: impl Future<Output = ()>,
-) {
-    let slots = Slots::new(limits.connections);
-    let arrivals = memory.requests.arrivals(limits.arrivals);
-    let (stopping, _) = watch::channel(());
-    let serve = |stream: TcpStream, address: SocketAddr, slot: Slot| {
-        let connection = Connection {
-            address,
-            slot: Arc::new(slot),
-            acceptor: tls.clone().map(TlsAcceptor::from),
-            router: router.clone(),
-            arrivals: Arc::clone(&arrivals),
-            is_api_server: memory.is_api_server.clone(),
-            limits,
-            health: Arc::clone(&health),
+impl Server {
+    /// Serves until `stop` completes, then lets requests under way end.
+    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let slots = Slots::new(self.limits.connections);
+        let arrivals = self.requests.arrivals(self.limits.arrivals);
+        let (stopping, _) = watch::channel(());
+        let server = Arc::new(self);
+        let serve = |stream: TcpStream, address: SocketAddr, slot: Slot| {
+            let (server, arrivals, slot) = (Arc::clone(&server), Arc::clone(&arrivals), Arc::new(slot));
+            let connection = Connection { server, arrivals, address, slot };
+            tokio::spawn(connection.run(stream, stopping.subscribe()));
         };
-        tokio::spawn(connection.run(stream, stopping.subscribe()));
-    };
-    let accepting = async {
-        loop {
-            let Some((stream, address)) = accept(&listener).await else { continue };
-            let Some(slot) = slots.take(address.ip()).await else { return };
-            serve(stream, address, slot);
+        let accepting = async {
+            loop {
+                let Some((stream, address)) = accept(&listener).await else { continue };
+                let Some(slot) = slots.take(address.ip()).await else { return };
+                serve(stream, address, slot);
+            }
+        };
+        tokio::select! {
+            () = accepting => {}
+            () = stop => {}
         }
-    };
-    tokio::select! {
-        () = accepting => {}
-        () = stop => {}
-    }
-    // Accepts the connections that arrived before the end.
-    while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
-        if let Some(Some(slot)) = slots.take(address.ip()).now_or_never() {
-            serve(stream, address, slot);
+        // Accepts the connections that arrived before the end.
+        while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
+            if let Some(Some(slot)) = slots.take(address.ip()).now_or_never() {
+                serve(stream, address, slot);
+            }
         }
+        drop(listener);
+        // Each connection receives the stop signal and ends itself when its time is over.
+        let _ = stopping.send(());
+        stopping.closed().await;
     }
-    drop(listener);
-    // Each connection receives the stop signal and ends itself when its time is over.
-    let _ = stopping.send(());
-    stopping.closed().await;
 }
 
 /// Out of file descriptors, or a peer that left: the next one may fare better, but not at once.
@@ -190,38 +185,33 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 }
 
 struct Connection {
-    address: SocketAddr,
-    slot: Arc<Slot>,
-    acceptor: Option<TlsAcceptor>,
-    router: Router,
+    server: Arc<Server>,
     /// The budget of the headers of all requests.
     arrivals: Arc<Shares>,
-    is_api_server: Option<IsApiServer>,
-    limits: ConnectionLimits,
-    health: Arc<Health>,
+    address: SocketAddr,
+    slot: Arc<Slot>,
 }
 
 impl Connection {
     async fn run(self, stream: TcpStream, stopping: watch::Receiver<()>) {
-        let health = Arc::clone(&self.health);
-        let open = &health.metrics.endpoints.connections;
-        open.inc();
+        let metrics = &self.server.health.metrics;
+        metrics.connections.inc();
         let how = self.serve(stream, stopping).await;
-        open.dec();
-        health.metrics.endpoints.ended(how);
+        metrics.connections.dec();
+        metrics.ended(how);
     }
 
     /// Serves a connection and returns how it ended.
-    async fn serve(self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
+    async fn serve(&self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
         let address = self.address;
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, %address, "TCP_NODELAY cannot be set");
         }
-        let Some(acceptor) = &self.acceptor else {
+        let Some(tls) = self.server.tls.clone() else {
             return self.converse(stream, Arc::default(), stopping).await;
         };
         let stream = tokio::select! {
-            accepted = timeout(HANDSHAKE, acceptor.accept(stream)) => match accepted {
+            accepted = timeout(HANDSHAKE, TlsAcceptor::from(tls).accept(stream)) => match accepted {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, %address, "TLS handshake failed");
@@ -245,7 +235,7 @@ impl Connection {
         let address = self.address;
         let peer = self.peer(certificates);
         let (slot, router, arrivals) =
-            (Arc::clone(&self.slot), self.router.clone(), Arc::clone(&self.arrivals));
+            (Arc::clone(&self.slot), self.server.router.clone(), Arc::clone(&self.arrivals));
         let service = service_fn(move |mut request: Request<Incoming>| {
             slot.ask();
             // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
@@ -262,7 +252,7 @@ impl Connection {
                 }
             }
         });
-        let builder = builder(&self.limits);
+        let builder = builder(&self.server.limits);
         let serving = builder.serve_connection(TokioIo::new(stream), service);
         tokio::pin!(serving);
         let why = tokio::select! {
@@ -290,7 +280,7 @@ impl Connection {
     /// Returns the client of a connection, with the certificates that it sent.
     fn peer(&self, certificates: Arc<[CertificateDer<'static>]>) -> Peer {
         let mut peer = Peer::new(self.address, certificates);
-        if self.is_api_server.as_ref().is_some_and(|is_api_server| is_api_server(&peer)) {
+        if self.server.is_api_server.as_ref().is_some_and(|is_api_server| is_api_server(&peer)) {
             peer.guest = Guest::ApiServer;
         }
         peer.unread = Some(Arc::new(Joint::new(&self.arrivals, peer.guest)));
@@ -313,8 +303,8 @@ impl Connection {
     /// The first request has to come soon, further ones may take their time.
     async fn unused(&self) -> &'static str {
         tokio::select! {
-            () = self.slot.called() => self.slot.unused(self.limits.idle).await,
-            why = self.slot.unused(self.limits.headers) => why,
+            () = self.slot.called() => self.slot.unused(self.server.limits.idle).await,
+            why = self.slot.unused(self.server.limits.headers) => why,
         }
     }
 }
@@ -377,12 +367,8 @@ struct Usage {
 impl SlotState {
     /// Returns the time since which no request of it is being answered; `None`: one is.
     fn idle_since(&self) -> Option<Instant> {
-        let usage = self.lock();
+        let usage = lock(&self.usage);
         (usage.answered == 0).then_some(usage.idle)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Usage> {
-        lock(&self.usage)
     }
 }
 
@@ -413,14 +399,14 @@ impl Slots {
         let called = watch::Sender::new(false);
         let usage = Mutex::new(Usage { answered: 0, idle: Instant::now() });
         let connection = Arc::new(SlotState { peer, usage, called, evicted: Notify::new() });
-        self.lock().push(Arc::clone(&connection));
+        lock(&self.taken).push(Arc::clone(&connection));
         Some(Slot { all: Arc::clone(self), connection, _permit: permit })
     }
 
     /// Makes the connection close that has been idle longest, of the peer with the most slots. Where none
     /// is idle, the new connection waits for the first one that ends.
     fn make_room(&self) {
-        let taken = self.lock();
+        let taken = lock(&self.taken);
         let mut slots_of: HashMap<IpAddr, usize> = HashMap::new();
         for connection in taken.iter() {
             *slots_of.entry(connection.peer).or_default() += 1;
@@ -430,10 +416,6 @@ impl Slots {
         if let Some((_, connection)) = first {
             connection.evicted.notify_one();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<SlotState>>> {
-        lock(&self.taken)
     }
 }
 
@@ -445,7 +427,7 @@ impl Slot {
 
     /// Marks a request as being answered until the returned value is dropped.
     pub fn begin(&self) -> Busy {
-        let mut usage = self.connection.lock();
+        let mut usage = lock(&self.connection.usage);
         usage.answered = usage.answered.saturating_add(1);
         Busy(Arc::clone(&self.connection))
     }
@@ -476,13 +458,13 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.all.lock().retain(|other| !Arc::ptr_eq(other, &self.connection));
+        lock(&self.all.taken).retain(|other| !Arc::ptr_eq(other, &self.connection));
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let mut usage = self.0.lock();
+        let mut usage = lock(&self.0.usage);
         usage.answered = usage.answered.saturating_sub(1);
         usage.idle = Instant::now();
     }
@@ -521,7 +503,7 @@ mod tests {
         slots.make_room();
         assert_eq!(third.unused(LONG).await, "evicted");
         drop((first, fourth));
-        assert_eq!(slots.lock().len(), 1);
+        assert_eq!(lock(&slots.taken).len(), 1);
     }
 
     #[tokio::test(start_paused = true)]

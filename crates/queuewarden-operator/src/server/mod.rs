@@ -6,7 +6,7 @@
 //! * [`caller`]: authentication; [`permission`]: what Kubernetes lets callers do, and how much of an answer
 //!   they get; [`api_error`]: error responses, and panics; [`audit`]: the log of decisions.
 //! * [`certificates`]: the source of the server certificate.
-//! * [`open`]: starts the endpoints; [`probes`]: those about the process itself, without TLS.
+//! * [`open`]: starts the endpoints, and those about the process itself, without TLS.
 //! * [`listener`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; `room`: requests that wait for memory, and the memory of each client.
 //! * [`tls`]: the certificate in use, which may change while connections are open.
@@ -58,7 +58,6 @@ pub mod listener;
 pub mod lookups;
 pub mod open;
 pub mod permission;
-pub mod probes;
 pub mod room;
 pub mod submission;
 #[cfg(test)]
@@ -79,7 +78,7 @@ use crate::controller::health::Health;
 use crate::controller::published::{Published, PublishedReceiver};
 use crate::memory::{Budget, MIB};
 use applications::Applications;
-use bounds::{RequestLimits, UnreadBody, bound};
+use bounds::{RequestLimits, bound};
 use caller::{Callers, only_webhook_clients};
 use listener::Peer;
 use lookups::Lookups;
@@ -125,8 +124,6 @@ impl ServerState {
 pub struct Endpoint {
     /// The name on the command line.
     pub name: &'static str,
-    /// True if the API server calls it without authenticating itself.
-    is_webhook: bool,
     routes: fn() -> Router<Arc<ServerState>>,
     limits: RequestLimits,
 }
@@ -156,16 +153,15 @@ impl Endpoint {
         routes: fn() -> Router<Arc<ServerState>>,
         body: usize,
     ) -> Self {
-        let limits = RequestLimits { body, unread: UnreadBody::Refused, all: 20 * MIB, cost: 32 };
-        Self { name, is_webhook: false, routes, limits }
+        Self { name, routes, limits: RequestLimits { body, cuts: false, all: 20 * MIB, cost: 32 } }
     }
 
     /// Returns endpoints that the API server calls without authenticating itself. They answer a larger body
     /// by its first bytes. The body and a copy of its objects are in memory. Each endpoint limits the size of
     /// what it decodes.
     const fn webhook(name: &'static str, routes: fn() -> Router<Arc<ServerState>>) -> Self {
-        let limits = RequestLimits { body: bounds::BODY, unread: UnreadBody::Cut, all: 28 * MIB, cost: 2 };
-        Self { name, is_webhook: true, routes, limits }
+        let limits = RequestLimits { body: bounds::BODY, cuts: true, all: 28 * MIB, cost: 2 };
+        Self { name, routes, limits }
     }
 }
 
@@ -178,7 +174,7 @@ pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Reques
     let all = endpoints.iter().fold(ready, |all, endpoint| {
         let router = bound((endpoint.routes)(), endpoint.limits, requests, &health);
         let only = from_fn_with_state(Arc::clone(&state), only_webhook_clients);
-        all.merge(if endpoint.is_webhook { router.layer(only) } else { router })
+        all.merge(if endpoint.limits.cuts { router.layer(only) } else { router })
     });
     all.with_state(state)
 }

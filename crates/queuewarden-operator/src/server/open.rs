@@ -1,11 +1,16 @@
 //! Starts the HTTPS endpoints: the certificate, the callers, the address, and the tasks that keep them up
-//! to date.
+//! to date. Serves the endpoints about the process itself, without TLS: `/livez`, `/readyz` and `/metrics`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
 use futures::FutureExt as _;
 use kube::Client;
 use tokio::net::TcpListener;
@@ -14,17 +19,18 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::applications::{Applications, ApplicationsMode};
+use super::bounds::{RequestLimits, bound};
 use super::caller::Callers;
 use super::certificates::loader::{CertificateFiles, CertificatePaths, Follower};
-use super::listener::{self, ConnectionLimits, RequestMemory};
+use super::listener::{ConnectionLimits, Server};
 use super::lookups::Lookups;
 use super::permission::Permissions;
 use super::room::Requests;
 use super::tls::{self, ServerCertificate};
-use super::{Endpoint, ServerState, router};
+use super::{Endpoint, ServerState};
 use crate::controller::health::Health;
 use crate::controller::published::PublishedReceiver;
-use crate::memory::Budget;
+use crate::memory::{Budget, MIB};
 
 /// The time for which the endpoints stay open after the signal to stop. Until every node and API server has
 /// learnt that this replica is not ready, some still connect here.
@@ -136,24 +142,20 @@ impl Open {
             applications,
             decoded: requests.decoded(),
         });
-        let router = router(Arc::clone(&state), &https.endpoints, &requests);
-        let memory =
-            RequestMemory { requests, is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))) };
-        let tls = tls::server_config(identity)?;
+        let router = super::router(Arc::clone(&state), &https.endpoints, &requests);
+        let server = Server {
+            tls: Some(tls::server_config(identity)?),
+            router,
+            limits: ConnectionLimits::DEFAULT,
+            requests,
+            is_api_server: Some(Arc::new(move |peer| state.is_api_server(peer))),
+            health: Arc::clone(health),
+        };
         let listener = TcpListener::bind(address).await.map_err(|error| OpenError::Listen(address, error))?;
         tracing::info!(listen = %address, "Serving HTTPS");
         let (end, ended) = oneshot::channel::<()>();
-        let serving = listener::serve(
-            listener,
-            Some(tls),
-            router,
-            ConnectionLimits::DEFAULT,
-            memory,
-            Arc::clone(health),
-            ended.map(drop),
-        );
         keeping.spawn(files.run());
-        Ok(Self { end, serving: tokio::spawn(serving), keeping })
+        Ok(Self { end, serving: tokio::spawn(server.serve(listener, ended.map(drop))), keeping })
     }
 
     /// Closes the endpoints once no new connections come, and waits for requests in progress.
@@ -163,5 +165,60 @@ impl Open {
         drop(self.end);
         // A task that panicked serves no requests any more.
         let _ = self.serving.await;
+    }
+}
+
+/// Limits of connections to the probes: there are only a few regular clients, but anybody in the cluster can
+/// connect.
+const PROBES: ConnectionLimits = ConnectionLimits {
+    connections: 64,
+    streams: 8,
+    window: 8 * 1024,
+    headers: Duration::from_secs(5),
+    header_bytes: 8 * 1024,
+    arrivals: 2 * MIB,
+    idle: Duration::from_secs(30),
+};
+
+/// Serves the probes and never returns. Where there is an `identity`, the process is not ready before it
+/// has a certificate to show.
+pub async fn serve_probes(
+    listener: TcpListener,
+    health: Arc<Health>,
+    memory: Arc<Budget>,
+    identity: Option<ServerCertificate>,
+) {
+    // Only connections and requests of the HTTPS endpoints are counted.
+    let uncounted = Arc::new(Health::default());
+    let requests = Requests::new(&memory);
+    let router = bound(probes(health, identity), RequestLimits::NO_BODIES, &requests, &uncounted);
+    let server =
+        Server { tls: None, router, limits: PROBES, requests, is_api_server: None, health: uncounted };
+    server.serve(listener, std::future::pending()).await;
+}
+
+fn probes(health: Arc<Health>, identity: Option<ServerCertificate>) -> Router {
+    let without_certificate = move || {
+        let lacks = identity.as_ref().is_some_and(|identity| !identity.is_ready());
+        lacks.then_some("there is no certificate to show yet; the log says why")
+    };
+    let ready =
+        async move |State(health): State<Arc<Health>>| answer(health.unready().or_else(&without_certificate));
+    Router::new()
+        .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(health)
+}
+
+async fn metrics(State(health): State<Arc<Health>>) -> impl IntoResponse {
+    let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, openmetrics)], health.text())
+}
+
+fn answer(problem: Option<impl Into<String>>) -> (StatusCode, String) {
+    match problem {
+        None => (StatusCode::OK, "ok\n".into()),
+        Some(problem) => (StatusCode::SERVICE_UNAVAILABLE, problem.into() + "\n"),
     }
 }

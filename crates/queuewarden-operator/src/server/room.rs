@@ -12,7 +12,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use axum::http::StatusCode;
 use tokio::sync::Notify;
@@ -104,7 +104,7 @@ impl Shares {
                 self.api_servers.hold(bytes)?
             }
             Guest::Stranger(address) => {
-                let mut by = self.lock();
+                let mut by = lock(&self.by);
                 let of_client = by.get(&address).copied().unwrap_or(0).saturating_add(bytes);
                 if of_client > self.strangers.free().saturating_sub(bytes).saturating_sub(spare) {
                     return Err(Crowded);
@@ -121,10 +121,6 @@ impl Shares {
     pub(super) fn all(&self) -> [usize; 2] {
         [self.api_servers.all(), self.strangers.all()]
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        lock(&self.by)
-    }
 }
 
 impl Share {
@@ -138,7 +134,7 @@ impl Share {
     /// Notes that the client has fewer bytes.
     fn leave(&self, bytes: usize) {
         let Guest::Stranger(address) = self.guest else { return };
-        let mut by = self.shares.lock();
+        let mut by = lock(&self.shares.by);
         let left = by.get(&address).copied().unwrap_or(0).saturating_sub(bytes);
         if left == 0 {
             by.remove(&address);
@@ -372,7 +368,7 @@ mod tests {
         third.shrink(2);
         assert_eq!(shares.strangers.held(), 40);
         drop((third, more));
-        assert!((whole.held(), shares.lock().len()) == (0, 0), "{shares:?}");
+        assert!((whole.held(), lock(&shares.by).len()) == (0, 0), "{shares:?}");
     }
 
     #[test]

@@ -14,10 +14,10 @@ use crate::effective::{
 };
 use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use go_compat::lines::Lines;
-use go_compat::yaml::parse::within;
+use go_compat::yaml::within;
 use yunikorn::config::codes::{DEFAULT_CONFIG, SETTING};
 use yunikorn::config::flatten::Flattened;
-use yunikorn::config::{keys, settings, verdict};
+use yunikorn::config::{keys, verdict};
 use yunikorn::version::Version;
 
 /// Most nodes of a text that a change brings. One of 10,000 queues has 60,000.
@@ -141,14 +141,11 @@ fn in_force(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
     let mut troubles: Vec<Trouble> = shadowed(&flat, &key).into_iter().collect();
-    let settings = flat.unreadable(snapshot.version()).into_iter();
-    let settings = settings
-        .filter_map(|(key, value)| Some((key, settings::check(key, &value.text, snapshot.version())?)));
+    let settings = flat.unreadable(snapshot.version());
     troubles.extend(settings.map(|(key, why)| Trouble::new(one_line(&format!("key {key}: {why}")))));
-    let text = flat.queues(&key).text;
-    // An absent text is the built-in default, which activates.
-    if !text.is_empty() {
-        troubles.extend(refused(text, active, &format!("key {key}"), snapshot.version()));
+    // The built-in default activates.
+    if let Some(queues) = flat.queues(&key) {
+        troubles.extend(refused(&queues.text, active, &format!("key {key}"), snapshot.version()));
     }
     troubles
 }

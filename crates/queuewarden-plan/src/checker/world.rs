@@ -702,8 +702,7 @@ impl World {
     fn effective(&self, key: &str) -> Arc<str> {
         let snapshot = snapshot(&self.held, self.clock);
         let flat = merged(&snapshot);
-        let text = flat.queues(key).text;
-        if text.is_empty() { BUILT_IN.into() } else { text.into() }
+        flat.queues(key).map_or(BUILT_IN, |queues| &queues.text).into()
     }
 
     fn answer(&mut self, index: usize, cache: &mut ParseCache) {

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::conditions::{Finding, Reason, Type};
-use crate::effective::merged::{merged, or_built_in, queues_key};
+use crate::effective::merged::{merged, queues_key};
 use crate::effective::parse_cache::ParseCache;
 use crate::effective::scheduler::SchedulerText;
 use crate::snapshot::Snapshot;
 use yunikorn::config::flatten::{self, Flattened};
-use yunikorn::config::{Config, checksum};
+use yunikorn::config::{BUILT_IN, Config, checksum};
 
 /// The source of the queue tree in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +57,13 @@ impl EffectiveConfig {
         let (key, next_key) = queues_key(snapshot, &flat);
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
-        let origin = queues.origin.filter(|_| !queues.text.is_empty());
-        let source = match origin.map(|origin| (origin.source, origin.binary)) {
+        let source = match queues.map(|queues| (queues.origin.source, queues.origin.binary)) {
             None => TextSource::BuiltIn,
             Some((flatten::Source::Configs, false)) => TextSource::Output,
             Some((flatten::Source::Configs, true)) => TextSource::OutputBinary,
             Some((flatten::Source::Defaults, _)) => TextSource::Defaults,
         };
-        let text = or_built_in(queues.text).to_owned();
+        let text = queues.map_or(BUILT_IN, |queues| &queues.text).to_owned();
         let reading = cache.parse_live(&text);
         Self {
             refusal: reading.refusal.clone(),

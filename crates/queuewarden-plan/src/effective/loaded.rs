@@ -116,7 +116,7 @@ pub(crate) fn ignored(snapshot: &Snapshot, env: &EffectiveConfig) -> Option<(Rea
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
         return Some((Reason::HotRefreshDisabled, why.into()));
     }
-    let unreadable = env.flat.unreadable(snapshot.version()).into_iter().take(SHOWN);
+    let unreadable = env.flat.unreadable(snapshot.version()).take(SHOWN);
     let unreadable: Vec<_> = unreadable.map(|(key, _)| format!("`{key}`")).collect();
     let why = if spec.output_config_map != YUNIKORN_CONFIGS {
         format!(

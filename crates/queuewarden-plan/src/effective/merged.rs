@@ -34,7 +34,7 @@ pub fn text_in_force(snapshot: &Snapshot) -> String {
 
 /// The same, in the merged ConfigMaps.
 pub(crate) fn queues_text<'f>(snapshot: &Snapshot, flat: &'f Flattened) -> &'f str {
-    or_built_in(flat.queues(&queues_key(snapshot, flat).0).text)
+    flat.queues(&queues_key(snapshot, flat).0).map_or(BUILT_IN, |queues| &queues.text)
 }
 
 /// Returns the key that the scheduler reads its queues from, as far as that is proven, and the key that it
@@ -43,7 +43,7 @@ pub(crate) fn queues_text<'f>(snapshot: &Snapshot, flat: &'f Flattened) -> &'f s
 /// checksum of what the new key holds.
 pub(crate) fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> (String, Option<String>) {
     let named = flat.queues_key();
-    let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
+    let sum = |key: &str| checksum(flat.queues(key).map_or(BUILT_IN, |queues| &queues.text));
     match managed_key(snapshot, &named) {
         Some(key) if key != named && !is_planted(PlantedFault::GroupAtOnce) => {
             let (now, then) = (sum(&key), sum(&named));
@@ -84,11 +84,6 @@ fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
 #[expect(clippy::case_sensitive_file_extension_comparisons, reason = "YuniKorn tells `.YAML` from `.yaml`")]
 pub(crate) fn is_queues_key(key: &str) -> bool {
     key.ends_with(".yaml")
-}
-
-/// Returns the text, or the built-in default for an empty one.
-pub(super) fn or_built_in(text: &str) -> &str {
-    if text.is_empty() { BUILT_IN } else { text }
 }
 
 /// The text of `key` in one ConfigMap alone, `binaryData` considered.

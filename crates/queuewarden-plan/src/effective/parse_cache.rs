@@ -165,7 +165,7 @@ impl ParseCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use go_compat::yaml::parse::parse_in;
+    use go_compat::yaml::parse_in;
 
     const TEXT: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 

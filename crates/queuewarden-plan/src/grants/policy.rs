@@ -18,7 +18,7 @@ use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
 use yunikorn::admission::codes::SHARED_APPLICATION;
 use yunikorn::admission::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID};
-use yunikorn::admission::trusted::{
+use yunikorn::admission::pitfalls::{
     bypass_auth, trusted, trusted_anonymous, trusted_group, unchecked_copies,
 };
 use yunikorn::admission::{self, AccessControl, PatternList};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{FORCE_TAG, Submission};
 use yunikorn::admission::generated_id;
-use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::YUNIKORN;
 use yunikorn::admission::request::{
     APP_ID, APPLICATION_ID, MAX_APPS, OLD_QUEUE, PARENT_QUEUE, POLICY, Pod, QUEUE, SPARK_APP_SELECTOR,
     TASK_GROUPS, Texts,

@@ -29,7 +29,7 @@ use super::tree::{Scheduler, Tree};
 use crate::alias;
 use go_compat::diag::quoted;
 use yunikorn::admission::user_info::{Source, Submitter};
-use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
+use yunikorn::application::settings::{MODIFY_ACL, VIEW_ACL};
 use yunikorn::application::{ApplicationAcl, Dialect, Rules};
 use yunikorn::config::schema::PlacementRule;
 use yunikorn::identity::{Claim, Identity, identify};

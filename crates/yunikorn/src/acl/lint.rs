@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dropped::{Form, List, space_name, why_dropped};
+use super::dropped::{Form, List, is_quote, space_name, why_dropped};
 use super::names::Iter;
-use super::parse::trim;
-use super::{Acl, codes, parse, spaces, suggest};
-use go_compat::diag::{Diagnostic, Span, is_cut, quoted, unlisted};
+use super::{Acl, codes, parse};
+use go_compat::diag::{Diagnostic, Replacement, Span, is_cut, quoted, unlisted};
 
 /// The most findings that are listed; more are only counted. Errors come first.
 pub const MAX_FINDINGS: usize = 100;
@@ -46,9 +45,9 @@ impl Analysis {
 /// when both of its parsers accept.
 pub fn lint(text: &str) -> Analysis {
     let acl = parse(text).ok();
-    let meant = suggest::meant(text);
+    let meant = meant(text);
     let mut findings = Findings::default();
-    spaces::refusals(text, meant.as_ref(), &mut findings);
+    refusals(text, meant.as_ref(), &mut findings);
     match &acl {
         None => unclear_names(text, &mut findings),
         Some(acl) if acl.is_everyone() => wildcard(text, &mut findings),
@@ -175,16 +174,16 @@ fn wildcard(text: &str, findings: &mut Findings) {
             .help("write `*` if everyone is meant, else leave the `*` out")
     };
     match halves(text) {
-        ("*", Some((groups, at))) if !trim(groups).is_empty() => {
+        ("*", Some((groups, at))) if !groups.trim().is_empty() => {
             findings.push(Span::new(at, text.len()), || beside(groups));
         }
-        (users, Some(("*", _))) if !trim(users).is_empty() => {
+        (users, Some(("*", _))) if !users.trim().is_empty() => {
             findings.push(Span::new(0, users.len()), || beside(users));
         }
         _ => {}
     }
     // Beside a name other white space is part of the name; activation ignores it only around a lone wildcard.
-    if trim(text) == "*" {
+    if text.trim() == "*" {
         for (at, c) in text.char_indices().filter(|(_, c)| c.is_whitespace() && *c != ' ') {
             findings.push(Span::new(at, at + c.len_utf8()), || {
                 let message = format!(
@@ -209,7 +208,7 @@ fn names(text: &str, acl: &Acl, findings: &mut Findings) {
         list_of_names(List::Groups, groups, at, boundary, findings);
     }
     let whole = Span::new(0, text.len());
-    if acl.is_nobody() && !trim(text).is_empty() {
+    if acl.is_nobody() && !text.trim().is_empty() {
         findings.push(whole, || {
             Diagnostic::warning(codes::NOBODY, format!("{} grants nobody anything", quoted(text)))
                 .help("to grant nobody on purpose, write `\" \"`")
@@ -334,10 +333,211 @@ fn keyword_help(name: &str) -> Option<&'static str> {
     }
 }
 
+// Finds the white space for which `YuniKorn` refuses an ACL text. Nothing else makes it refuse one.
+//
+// Activation counts single U+0020 and accepts one; the validator counts fields between white space of any
+// kind and accepts two.
+
+/// Adds at least one error for a text that activation or the validator refuses, and none for any other text.
+/// `meant` is what to write instead.
+fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
+    let help = || how_to_write(text, meant);
+    let third = third_field(text);
+    let refusal = if third.is_none() {
+        "YuniKorn's validator accepts it, but a reload is refused, and the next start fails"
+    } else {
+        "YuniKorn refuses it"
+    };
+    let leading = leading_space_belongs(text, meant);
+    let first = if meant.is_some_and(is_of_groups) { " " } else { "" };
+    let runs = surplus_spaces(text);
+    // Each run can be replaced by itself if all of them together make what is meant.
+    let lists: Vec<&str> = text.split(' ').filter(|list| !list.is_empty()).collect();
+    let is_exact = !runs.is_empty()
+        && meant.is_some()
+        && parse(&(first.to_owned() + &lists.join(" "))).ok().as_ref() == meant;
+    let mut inner = usize::from(leading);
+    for run in runs.into_iter().skip(inner) {
+        let outer = run.start == 0 || run.end == text.len();
+        inner += usize::from(!outer);
+        let (code, what) = match run.end - run.start {
+            _ if run.start == 0 => (codes::OUTER_SPACE, "a space too many at the beginning"),
+            _ if outer => (codes::OUTER_SPACE, "a space too many at the end"),
+            1 if inner == 2 && third.is_none() => {
+                (codes::TOO_MANY_LISTS, "a second space begins a third list")
+            }
+            1 => continue,
+            _ => (codes::MULTIPLE_SPACES, "more than one space in a row"),
+        };
+        let instead = match (run.start, outer) {
+            (0, _) => first,
+            (_, true) => "",
+            _ => " ",
+        };
+        let written = text.get(run.start..run.end).unwrap_or_default();
+        findings.push(run, || {
+            let replacement = is_exact.then(|| Replacement::new(written, instead));
+            Diagnostic::error(code, format!("{what}: {refusal}")).help(help()).replace(replacement)
+        });
+    }
+    if let Some(field) = third {
+        let message = if parse(text).is_ok() {
+            "more than two lists to YuniKorn's validator, to which any space separates, not only U+0020: it \
+             refuses"
+        } else {
+            "more than two lists, and an ACL has users and groups only: YuniKorn refuses it"
+        };
+        findings.push(field, || Diagnostic::error(codes::TOO_MANY_LISTS, message).help(help()));
+    }
+}
+
+/// The runs of U+0020 in a text that has too many for activation; none in any other text.
+fn surplus_spaces(text: &str) -> Vec<Span> {
+    if text.bytes().filter(|byte| *byte == b' ').nth(1).is_none() {
+        return Vec::new();
+    }
+    let mut runs: Vec<Span> = Vec::new();
+    for (at, _) in text.match_indices(' ') {
+        match runs.last_mut().filter(|run| run.end == at) {
+            Some(run) => run.end = at + 1,
+            None => runs.push(Span::new(at, at + 1)),
+        }
+    }
+    runs
+}
+
+/// Returns whether the text begins with the one space that belongs before groups without users. It is not one
+/// of those too many.
+fn leading_space_belongs(text: &str, meant: Option<&Acl>) -> bool {
+    text.starts_with(' ') && !text.starts_with("  ") && meant.is_some_and(is_of_groups)
+}
+
+fn is_of_groups(acl: &Acl) -> bool {
+    acl.users().is_empty() && !acl.groups().is_empty()
+}
+
+/// The third of the fields that the validator counts.
+fn third_field(text: &str) -> Option<Span> {
+    let mut third = text.trim_start();
+    for _ in 0..2 {
+        third = third.trim_start_matches(|c: char| !c.is_whitespace()).trim_start();
+    }
+    let start = text.len() - third.len();
+    let end = third.find(char::is_whitespace).map_or(text.len(), |length| start + length);
+    (!third.is_empty()).then(|| Span::new(start, end))
+}
+
+fn how_to_write(text: &str, meant: Option<&Acl>) -> String {
+    match (meant, readings(text)) {
+        (Some(acl), _) => format!("write `{}`", bounded(&acl.yaml())),
+        (None, Some((users, user))) => format!(
+            "write `{}` if all are users, `{}` if only the first is",
+            bounded(&users.yaml()),
+            bounded(&user.yaml())
+        ),
+        (None, None) => {
+            "write users, one space, groups, with commas within each: `sue,bob dev,ops`".to_owned()
+        }
+    }
+}
+
+/// A corrected ACL, or its general form when it is too long for a message.
+fn bounded(acl: &str) -> &str {
+    if acl.len() <= 200 { acl } else { "sue,bob dev,ops" }
+}
+
+// Suggests the ACL that the writer of a text most likely meant.
+//
+// Only white space, quotes and empty elements are corrected, because they have one obvious reading. A name
+// is never changed or left out, and a list never becomes a wildcard: the writer decides who gets access.
+
+/// The ACL that `text` seems to mean, or `None` when that is not clear: too many lists, or names that cannot
+/// be granted.
+fn meant(text: &str) -> Option<Acl> {
+    let bare = unquoted(text);
+    if names_on_lines(text) || begins_with_lost_users(&bare) {
+        return None;
+    }
+    let lists = lists(&bare);
+    let corrected = match lists.as_slice() {
+        [] => String::new(),
+        [only] if starts_with_space(&bare) => format!(" {only}"),
+        [only] => only.clone(),
+        [users, groups] => format!("{users} {groups}"),
+        _ => return None,
+    };
+    parse(&corrected).ok().filter(|acl| names_all(acl, &lists))
+}
+
+/// Returns two ACLs for a text of three or more lists of plain names: the two readings that would keep every
+/// name.
+fn readings(text: &str) -> Option<(Acl, Acl)> {
+    let lists = lists(text);
+    let (first, rest) = lists.split_first().filter(|(_, rest)| rest.len() > 1)?;
+    let all_users = parse(&lists.join(",")).ok()?;
+    let one_user = parse(&format!("{first} {}", rest.join(","))).ok()?;
+    (names_all(&all_users, &lists) && names_all(&one_user, &lists)).then_some((all_users, one_user))
+}
+
+/// The text without quotes around names. A quote within a name is part of it: without it, it would be someone
+/// else's.
+fn unquoted(text: &str) -> String {
+    let separates = |c: char| c == ',' || c.is_whitespace();
+    text.split_inclusive(separates)
+        .flat_map(|piece| {
+            let name = piece.trim_end_matches(separates);
+            [name.trim_matches(is_quote), piece.strip_prefix(name).unwrap_or_default()]
+        })
+        .collect()
+}
+
+/// Returns whether line breaks separate names. It is then unclear whether they are a list of users, or users
+/// and groups.
+fn names_on_lines(text: &str) -> bool {
+    let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.iter().zip(lines.iter().skip(1)).any(|(line, next)| !line.ends_with(',') && !next.starts_with(','))
+}
+
+/// The text cut at white space of any kind and length, except beside commas; in each list the elements that
+/// are not empty.
+fn lists(text: &str) -> Vec<String> {
+    let fields = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let joined = fields.replace(" ,", ",").replace(", ", ",");
+    joined
+        .split(' ')
+        .map(|list| list.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>().join(","))
+        .filter(|list| !list.is_empty())
+        .collect()
+}
+
+/// Returns whether the text begins with a comma followed by a space: the first name is then a group, and
+/// users may be missing.
+fn begins_with_lost_users(text: &str) -> bool {
+    let names = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    let lead = text.strip_suffix(names).unwrap_or_default();
+    // Other white space does not end the users, so a comma after it is still among them.
+    let lead = lead.trim_start_matches(|c: char| c.is_whitespace() && c != ' ');
+    !names.is_empty() && lead.starts_with(',') && lead.contains(char::is_whitespace)
+}
+
+/// Returns whether the first list is empty because a space comes before the first name.
+fn starts_with_space(text: &str) -> bool {
+    text.chars().take_while(|c| c.is_whitespace()).any(|c| c == ' ')
+}
+
+/// Returns whether `acl` grants what the lists name, all of it and nothing else.
+fn names_all(acl: &Acl, lists: &[String]) -> bool {
+    if acl.is_everyone() {
+        return lists == ["*"];
+    }
+    let mut names = lists.iter().flat_map(|list| list.split(','));
+    names.all(|name| acl.users().contains(name) || acl.groups().contains(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acl::parse::tests::{any_text, vectors};
+    use crate::acl::tests::{any_text, vectors};
     use crate::acl::validates;
     use go_compat::diag::Severity;
     use proptest::prelude::*;
@@ -685,7 +885,7 @@ mod tests {
                 text.replace_range(at.start..at.end, &replacement.instead);
                 text
             });
-            prop_assert!(fixed == text || parse(&fixed).ok() == suggest::meant(&text), "{fixed:?}");
+            prop_assert!(fixed == text || parse(&fixed).ok() == meant(&text), "{fixed:?}");
         }
 
         #[test]
@@ -696,6 +896,72 @@ mod tests {
         #[test]
         fn laws_hold_for_any_text(text in any::<String>()) {
             check_laws(&text)?;
+        }
+    }
+
+    #[test]
+    fn spaces_quotes_and_commas_are_put_right() {
+        let cases = [
+            ("sue  dev", Some("sue dev")),
+            ("  dev", Some(" dev")),
+            (" dev ", Some(" dev")),
+            (" sue dev", Some("sue dev")),
+            ("sue dev ", Some("sue dev")),
+            ("sue\tdev", Some("sue dev")),
+            ("sue dev\n", Some("sue dev")),
+            ("\n  dev\n", Some(" dev")),
+            ("\tsue", Some("sue")),
+            ("sue\nbob\n", None),
+            ("sue,\n  bob\n", Some("bob,sue")),
+            ("sue, bob", Some("bob,sue")),
+            ("sue ,bob", Some("bob,sue")),
+            ("sue , bob dev", Some("bob,sue dev")),
+            ("sue, bob dev, ops", Some("bob,sue dev,ops")),
+            ("sue,,bob,", Some("bob,sue")),
+            ("\"sue dev\"", Some("sue dev")),
+            ("\"*\"", Some("*")),
+            ("\" dev\"", Some(" dev")),
+            ("'sue','bob' 'dev'", Some("bob,sue dev")),
+            ("o'brien", None),
+            ("  *  ", Some("*")),
+            ("sue *", None),
+            ("  ", Some("")),
+            (" ,", Some("")),
+            (", dev", None),
+            (",,  dev", None),
+            ("\t, dev", None),
+            ("\n\u{a0}, dev", None),
+            (" ,dev", Some(" dev")),
+            (",sue", Some("sue")),
+            ("sue ,", Some("sue")),
+            ("*,sue", None),
+            ("sue, *", None),
+            ("a b c", None),
+            ("!bob", None),
+            ("sue  g.h", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(meant(text).map(|acl| acl.canonical()).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn three_lists_have_two_readings() {
+        let (users, user) = readings("a b c,d").expect("plain names");
+        assert_eq!((users.canonical().as_str(), user.canonical().as_str()), ("a,b,c,d", "a b,c,d"));
+        assert_eq!(readings("a b g.h"), None);
+        assert_eq!(readings("a b"), None);
+        assert_eq!(readings("a * c"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_never_takes_away_a_name_in_force(text in any_text()) {
+            if let (Ok(acl), Some(meant)) = (parse(&text), meant(&text)) {
+                let kept = |name: &str| meant.users().contains(name) || meant.groups().contains(name);
+                prop_assert!(acl.users().iter().chain(acl.groups().iter()).all(kept), "{acl} {meant}");
+                prop_assert!(!acl.is_everyone() || meant.is_everyone());
+            }
         }
     }
 }

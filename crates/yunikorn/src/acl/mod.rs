@@ -1,30 +1,21 @@
 //! `YuniKorn`'s access control list: a wildcard, or users and groups; nobody when both are empty.
 //!
-//! * [`parse`](mod@parse): the string exactly as activation reads it, and as the validator decides about it
-//!   (the two disagree).
-//! * [`lint`](mod@lint): the differences between what was written and what is in force.
-//! * [`print`](mod@print): the canonical string.
-//! * [`eval`]: the access that an ACL grants.
+//! [`lint`](mod@lint) reports the differences between what was written and what is in force.
 //!
 //! There is no deny entry in `YuniKorn`: an ACL only ever adds access to what the queues above grant.
 
 pub mod codes;
 mod dropped;
-pub mod eval;
 pub mod lint;
 mod names;
-pub mod parse;
-pub mod print;
-mod spaces;
-mod suggest;
 
 pub use dropped::List;
 pub(crate) use dropped::{Form, why_dropped};
-pub use eval::Match;
 pub use lint::{Analysis, findings, lint};
 pub(crate) use names::is_name;
 pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
-pub use parse::{AclError, activates, parse, validates};
+
+use std::fmt;
 
 /// An ACL in force. Its names all match [`USER_NAME`] and [`GROUP_NAME`], and a wildcard has no names beside
 /// it: an `Acl` cannot hold what `YuniKorn` would drop, so what is printed is what will be in force.
@@ -118,11 +109,323 @@ impl Acl {
     }
 }
 
+// Reads an ACL text in the two ways in which `YuniKorn` does.
+//
+// Activation (`NewACL`, yunikorn-core `pkg/common/security/acl.go:113-132`) decides what is in force; the
+// validator (`checkACL`, `pkg/common/configs/configvalidator.go:109-123`) decides what passes
+// `validate-conf` and `YuniKorn`'s webhook. They split differently, so each accepts what the other refuses:
+// `sue  dev` validates and then stops the scheduler from starting; `sue,bob\tdev ops` would activate and
+// never validates. Neither reports a name that it drops.
+
+/// `YuniKorn`'s refusal of an ACL text, in its own words: it has more than two parts, counted as activation
+/// or as the validator counts them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("multiple spaces found in ACL: '{0}'")]
+pub struct AclError(String);
+
+/// Reads `text` as activation does: users, one space, groups; each list separated by commas; `*` alone is
+/// everyone. Names that are not valid are dropped in silence, as activation drops them; [`lint()`]
+/// reports which.
+///
+/// # Errors
+/// With the text as given, when it has more than one U+0020.
+pub fn parse(text: &str) -> Result<Acl, AclError> {
+    let (users, groups) = lists(text)?;
+    // The trimmed whole catches what the lists do not: a wildcard with a tab or a line break beside it.
+    if users == "*" || groups == Some("*") || text.trim() == "*" {
+        return Ok(Acl::everyone());
+    }
+    Ok(Acl {
+        everyone: false,
+        users: Names::in_list(users, user_name_ok),
+        groups: Names::in_list(groups.unwrap_or_default(), group_name_ok),
+    })
+}
+
+/// Checks whether activation accepts `text`, without reading its names.
+///
+/// # Errors
+/// As [`parse`].
+pub fn activates(text: &str) -> Result<(), AclError> {
+    lists(text).map(|_| ())
+}
+
+/// The users, and the groups if there is a space.
+fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
+    match text.split_once(' ') {
+        None => Ok((text, None)),
+        Some((_, groups)) if groups.contains(' ') => Err(AclError(text.to_owned())),
+        Some((users, groups)) => Ok((users, Some(groups))),
+    }
+}
+
+/// Validates `text` as the validator does: at most two fields between white space of any kind and length. It
+/// looks at no name.
+///
+/// # Errors
+/// With the trimmed text, when it has more than two fields.
+pub fn validates(text: &str) -> Result<(), AclError> {
+    // Nearly all texts have at most one space, and so no third field. This check needs no Unicode.
+    if text.bytes().filter(|byte| *byte <= b' ' || !byte.is_ascii()).count() <= 1 {
+        return Ok(());
+    }
+    // Go's `unicode.IsSpace` and `char::is_whitespace` are both Unicode's `White_Space`.
+    let text = text.trim();
+    match text.split_whitespace().nth(2) {
+        None => Ok(()),
+        Some(_) => Err(AclError(text.to_owned())),
+    }
+}
+
+// Prints the one text for each ACL.
+//
+// The rule: whatever is printed passes the validator, activates, and is read as the same ACL again.
+
+impl Acl {
+    /// The canonical text: `*`, or the users in order joined by `,`, then a space and the groups where there
+    /// are groups. So groups alone begin with a space, and nobody is the empty text.
+    pub fn canonical(&self) -> String {
+        if self.is_everyone() {
+            return "*".to_owned();
+        }
+        let (users, groups) = (self.users().as_str(), self.groups().as_str());
+        if groups.is_empty() {
+            return users.to_owned();
+        }
+        let mut text = String::with_capacity(users.len() + 1 + groups.len());
+        text.push_str(users);
+        text.push(' ');
+        text.push_str(groups);
+        text
+    }
+
+    /// Returns whether a text is the canonical one.
+    pub fn is_canonical(&self, text: &str) -> bool {
+        let (users, groups) = (self.users().as_str(), self.groups().as_str());
+        match text.strip_prefix(users) {
+            _ if self.is_everyone() => text == "*",
+            None => false,
+            Some(rest) if groups.is_empty() => rest.is_empty(),
+            Some(rest) => rest.strip_prefix(' ') == Some(groups),
+        }
+    }
+
+    /// As [`Acl::canonical`], but nobody is one space: `YuniKorn`'s explicit form, which a reader does not
+    /// mistake for a forgotten value.
+    pub fn explicit(&self) -> String {
+        if self.is_nobody() { " ".to_owned() } else { self.canonical() }
+    }
+
+    /// Returns whether a text is the explicit one.
+    pub fn is_explicit(&self, text: &str) -> bool {
+        if self.is_nobody() { text == " " } else { self.is_canonical(text) }
+    }
+
+    /// The explicit text as a YAML scalar to paste, always quoted, because without quotes `*` is an alias and
+    /// a leading space is lost.
+    pub fn yaml(&self) -> String {
+        // No character of a valid name needs an escape between double quotes.
+        format!("\"{}\"", self.explicit())
+    }
+}
+
+impl fmt::Display for Acl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.canonical())
+    }
+}
+
+// Decides who has access by an ACL (`CheckAccess`, yunikorn-core `pkg/common/security/acl.go:135-152`).
+
+/// An entry of an ACL: the one that grants access, or any ([`Acl::entries`]). Ordered as listed here, names
+/// by their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Match<'a> {
+    /// The wildcard.
+    Everyone,
+    /// The user, by name.
+    User(&'a str),
+    /// This group: the first of the person's groups that the ACL names.
+    Group(&'a str),
+}
+
+impl<'a> Match<'a> {
+    /// The name, if it is a user's.
+    pub fn user(self) -> Option<&'a str> {
+        if let Self::User(name) = self { Some(name) } else { None }
+    }
+
+    /// The name, if it is a group's.
+    pub fn group(self) -> Option<&'a str> {
+        if let Self::Group(name) = self { Some(name) } else { None }
+    }
+}
+
+impl Acl {
+    /// Returns whether a user with these groups has access by this ACL alone; the queues above may grant it
+    /// too. Names match byte for byte.
+    pub fn allows<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> bool {
+        self.matched(user, groups).is_some()
+    }
+
+    /// All entries: the wildcard, or the users and the groups in order.
+    pub fn entries(&self) -> impl Iterator<Item = Match<'_>> {
+        let wildcard = self.is_everyone().then_some(Match::Everyone);
+        let users = self.users().iter().map(Match::User);
+        wildcard.into_iter().chain(users).chain(self.groups().iter().map(Match::Group))
+    }
+
+    /// Returns whether this entry is in the ACL. A wildcard has no other.
+    pub fn has(&self, entry: Match<'_>) -> bool {
+        self.entry_of(entry) == Some(entry)
+    }
+
+    /// The entry that grants access to somebody about whom only this name is known: the wildcard, or the
+    /// name.
+    pub fn entry_of(&self, name: Match<'_>) -> Option<Match<'_>> {
+        match name {
+            _ if self.is_everyone() => Some(Match::Everyone),
+            Match::Everyone => None,
+            Match::User(user) => self.users().find(user).map(Match::User),
+            Match::Group(group) => self.groups().find(group).map(Match::Group),
+        }
+    }
+
+    /// The entry that grants access, in the order in which `YuniKorn` looks: the wildcard, the user, the
+    /// groups as listed.
+    pub fn matched<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Option<Match<'_>> {
+        if self.is_everyone() {
+            return Some(Match::Everyone);
+        }
+        if let Some(user) = self.users().find(user) {
+            return Some(Match::User(user));
+        }
+        groups.iter().find_map(|group| self.groups().find(group.as_ref())).map(Match::Group)
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::acl::parse::tests::{any_acl, any_person};
     use proptest::prelude::*;
+    use serde_json::Value;
+
+    /// The recorded answers of yunikorn-core v1.8.0: `configs.ParseAndValidateConfig`, `security.NewACL`,
+    /// `ACL.CheckAccess`.
+    pub(crate) fn vectors() -> Value {
+        serde_json::from_str(include_str!("../../../../tests/vectors/yunikorn-acl.json")).expect("JSON")
+    }
+
+    /// The pieces that ACL texts are made of, including all that `YuniKorn` reads in an unusual way.
+    pub(crate) fn any_text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            6 => "[a-c]{1,2}",
+            2 => "[a-zA-Z0-9_.@$:/#!^'\"-]{1,6}",
+            3 => Just(",".to_owned()),
+            2 => Just(" ".to_owned()),
+            1 => Just("*".to_owned()),
+            1 => "[\t\n\u{b}\u{c}\r\u{85}\u{a0}\u{1680}\u{2003}\u{2028}\u{202f}\u{205f}\u{3000}\u{200b}\u{feff}é]",
+        ];
+        proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    pub(crate) fn any_acl() -> impl Strategy<Value = Acl> {
+        any_text().prop_filter_map("refused", |text| parse(&text).ok())
+    }
+
+    pub(crate) fn any_person() -> impl Strategy<Value = (String, Vec<String>)> {
+        ("[a-c]{0,2}", proptest::collection::vec("[a-c]{0,2}", 0..3))
+    }
+
+    #[test]
+    fn every_recorded_verdict_and_access_is_met() {
+        let vectors = vectors();
+        let people: Vec<(String, Vec<String>)> = vectors["people"]
+            .as_array()
+            .expect("people")
+            .iter()
+            .map(|person| {
+                let groups = person["groups"].as_array().cloned().unwrap_or_default();
+                let groups = groups.iter().map(|group| group.as_str().expect("a group").to_owned()).collect();
+                (person["user"].as_str().expect("a user").to_owned(), groups)
+            })
+            .collect();
+        let rows = vectors["rows"].as_array().expect("rows");
+        assert!(rows.len() > 50 && people.len() > 15);
+        for row in rows {
+            let text = row["acl"].as_str().expect("an ACL");
+            let error =
+                |result: Result<(), AclError>| result.err().map_or(String::new(), |error| error.to_string());
+            // The config validator wraps the error; its own text comes last.
+            let recorded = row["validate_error"].as_str().expect("a verdict");
+            assert_eq!(validates(text).is_ok(), recorded.is_empty(), "{text:?}");
+            assert!(recorded.ends_with(&error(validates(text))), "{text:?}");
+            assert_eq!(
+                error(parse(text).map(drop)),
+                row["newacl_error"].as_str().expect("a verdict"),
+                "{text:?}"
+            );
+            let acl = parse(text).unwrap_or_default();
+            for ((user, groups), expected) in people.iter().zip(row["access"].as_array().expect("access")) {
+                assert_eq!(
+                    Some(acl.allows(user, groups)),
+                    expected.as_bool(),
+                    "{text:?} {user:?} {groups:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn spaces_are_gos_spaces() {
+        // unicode.IsSpace: the six of Latin 1's control range, U+0020, U+0085, U+00A0, then Unicode's
+        // White_Space.
+        let spaces = "\t\n\u{b}\u{c}\r \u{85}\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}";
+        for c in (0..=0x0010_ffff).filter_map(char::from_u32) {
+            assert_eq!(c.to_string().trim().is_empty(), spaces.contains(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn the_parsers_disagree_where_yunikorn_does() {
+        // text, validates, activates, what is in force.
+        let cases = [
+            ("", true, true, ""),
+            (" ", true, true, ""),
+            ("  ", true, false, ""),
+            ("*\n", true, true, "*"),
+            ("\u{3000}*", true, true, "*"),
+            (" * ", true, false, ""),
+            ("alice *", true, true, "*"),
+            ("* dev", true, true, "*"),
+            (" *,dev", true, true, " dev"),
+            ("alice,bob\tdev ops", false, true, "alice ops"),
+            ("a b c", false, false, ""),
+            ("alice dev\n", true, true, "alice"),
+            ("\u{a0}\u{a0}", true, true, ""),
+            ("system:serviceaccount:ns:sa", true, true, ""),
+            (" system:authenticated", true, true, ""),
+            ("\"*\"", true, true, ""),
+        ];
+        for (text, valid, active, canonical) in cases {
+            assert_eq!(validates(text).is_ok(), valid, "{text:?}");
+            assert_eq!(parse(text).is_ok(), active, "{text:?}");
+            assert_eq!(parse(text).unwrap_or_default().canonical(), canonical, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in any::<String>()) {
+            let _ = (parse(&text), validates(&text));
+        }
+
+        #[test]
+        fn spaces_alone_decide_activation(text in any_text()) {
+            prop_assert_eq!(parse(&text).is_ok(), text.matches(' ').count() <= 1);
+            prop_assert_eq!(validates(&text).is_ok(), text.split_whitespace().count() <= 2);
+        }
+    }
 
     fn acl(text: &str) -> Acl {
         parse(text).expect(text)
@@ -189,6 +492,101 @@ mod tests {
                 prop_assert!(new.allows(&user, &groups));
             }
             prop_assert_eq!(new.contains(&old), old.lost(&new).is_nobody());
+        }
+    }
+
+    #[test]
+    fn each_acl_has_one_text() {
+        let cases = [
+            ("", "", " ", "\" \""),
+            (" ", "", " ", "\" \""),
+            (" *", "*", "*", "\"*\""),
+            ("sue,bob,sue", "bob,sue", "bob,sue", "\"bob,sue\""),
+            ("sue ", "sue", "sue", "\"sue\""),
+            (" test,dev", " dev,test", " dev,test", "\" dev,test\""),
+            ("svc$,a.b@c dev", "a.b@c,svc$ dev", "a.b@c,svc$ dev", "\"a.b@c,svc$ dev\""),
+            ("1,2 3", "", " ", "\" \""),
+        ];
+        for (text, canonical, explicit, yaml) in cases {
+            let acl = parse(text).expect(text);
+            assert_eq!(acl.to_string(), canonical, "{text:?}");
+            assert_eq!(acl.explicit(), explicit, "{text:?}");
+            assert_eq!(acl.yaml(), yaml, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_the_same_acl_to_both_parsers(acl in any_acl()) {
+            prop_assert!(acl.is_canonical(&acl.canonical()) && acl.is_explicit(&acl.explicit()));
+            prop_assert_eq!(acl.is_canonical(&acl.explicit()), !acl.is_nobody());
+            for text in [acl.canonical(), acl.explicit()] {
+                prop_assert_eq!(parse(&text), Ok(acl.clone()));
+                prop_assert_eq!(validates(&text), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_entry_that_matches_is_named() {
+        let cases: [(&str, &str, &[&str], Option<Match<'_>>); 9] = [
+            ("*", "sue", &[], Some(Match::Everyone)),
+            ("sue dev", "sue", &["dev"], Some(Match::User("sue"))),
+            ("sue dev,ops", "bob", &["ops", "dev"], Some(Match::Group("ops"))),
+            ("sue dev", "bob", &["test"], None),
+            ("sue dev", "dev", &["sue"], None),
+            ("sue dev", "Sue", &["Dev"], None),
+            ("", "", &[""], None),
+            (" ", "sue", &["dev"], None),
+            ("*", "", &[], Some(Match::Everyone)),
+        ];
+        for (text, user, groups, expected) in cases {
+            let acl = parse(text).expect(text);
+            assert_eq!(acl.matched(user, groups), expected, "{text:?} {user} {groups:?}");
+            assert_eq!(acl.allows(user, groups), expected.is_some(), "{text:?} {user} {groups:?}");
+        }
+    }
+
+    #[test]
+    fn the_entries_are_what_the_acl_has() {
+        use Match::{Everyone, Group, User};
+        let cases: [(&str, &[Match<'_>]); 4] = [
+            ("*", &[Everyone]),
+            ("sue,bob dev", &[User("bob"), User("sue"), Group("dev")]),
+            (" b,a", &[Group("a"), Group("b")]),
+            ("", &[]),
+        ];
+        for (text, expected) in cases {
+            let acl = parse(text).expect(text);
+            let entries: Vec<_> = acl.entries().collect();
+            assert_eq!(entries, expected, "{text:?}");
+            assert!(entries.is_sorted(), "{text:?}");
+            for entry in [Everyone, User("sue"), Group("sue"), User("a"), Group("a")] {
+                assert_eq!(acl.has(entry), entries.contains(&entry), "{text:?} {entry:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn allows_users_and_groups_by_name() {
+        let mia: (&str, &[&str]) = ("mia", &["mia"]);
+        let ben: (&str, &[&str]) = ("ben", &["press", "print"]);
+        let ida: (&str, &[&str]) = ("ida", &["post"]);
+        let cases = [
+            ("mia", [true, false, false]),
+            ("mia,ida print", [true, true, true]),
+            (" press,post", [false, true, true]),
+            // Unquoted in YAML, the leading space is lost and the groups become users.
+            ("press,post", [false, false, false]),
+            ("* press", [true, true, true]),
+            ("ben *", [true, true, true]),
+            ("", [false, false, false]),
+            (" ", [false, false, false]),
+        ];
+        for (text, expected) in cases {
+            let acl = parse(text).expect(text);
+            let answers = [mia, ben, ida].map(|(user, groups)| acl.allows(user, groups));
+            assert_eq!(answers, expected, "{text:?}");
         }
     }
 }

@@ -2,11 +2,11 @@
 //! commas that cannot be escaped, white space around elements cut off, empty ones left out, and **all** of
 //! them discarded for the default when one does not compile. They match anywhere in a name.
 
-use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNDECIDED};
+use super::codes::{COMMA, COUNT_CUT, EMPTY, LIST_DISCARDED, LIST_UNDECIDED, OUTER_SPACE, TOO_MANY};
 use super::keys::default_text;
 use super::request::Texts;
 use super::{MAX_EXPRESSIONS, pitfalls};
-use go_compat::diag::{Code, Diagnostic, Span, quoted};
+use go_compat::diag::{Code, Diagnostic, Replacement, Span, quoted};
 use go_compat::go_regex::{GoRegex, is_undecided};
 
 /// A list as the admission controller reads it.
@@ -172,10 +172,160 @@ fn closed_count(text: &str) -> Option<&str> {
     is_count.then(|| text.get(..=digits.len())).flatten()
 }
 
+// Lists of regular expressions written so that they are read as they were meant.
+
+/// Renders the text for a list of expressions, with the findings about each: `None` when one of them is an
+/// error. Spans are within the element, which the message quotes. The text reads back as exactly the same
+/// list.
+pub fn render_list(elements: &[String]) -> (Option<String>, Vec<Diagnostic>) {
+    if elements.len() > MAX_EXPRESSIONS {
+        let message = format!("the list has {} expressions, more than {MAX_EXPRESSIONS}", elements.len());
+        return (None, vec![Diagnostic::error(TOO_MANY, message).help("join them, as in `^(a|b)$`")]);
+    }
+    let found: Vec<_> = elements.iter().flat_map(|element| check(element)).collect();
+    let text = (!found.iter().any(Diagnostic::is_error)).then(|| elements.join(","));
+    (text, found)
+}
+
+/// Reports what is wrong or odd with one element.
+fn check(element: &str) -> Vec<Diagnostic> {
+    let whole = Span::new(0, element.len());
+    let trimmed = element.trim();
+    if trimmed.is_empty() {
+        let message = format!("the expression {} is empty, and would be left out", quoted(element));
+        return vec![Diagnostic::error(EMPTY, message).at(whole).help("remove it; an empty list is `[]`")];
+    }
+    let mut found = Vec::new();
+    if trimmed != element {
+        let message = format!("the spaces around the expression {} would be cut off", quoted(element));
+        let help = "remove them; a space that is meant is `[ ]`";
+        let at = trailing_space(element);
+        let replacement = element.get(at.start..at.end).map(|space| Replacement::new(space, ""));
+        found.push(Diagnostic::error(OUTER_SPACE, message).at(at).help(help).replace(replacement));
+    }
+    if element.contains(',') {
+        found.push(comma(element));
+        return found;
+    }
+    match GoRegex::new(element) {
+        Err(error) => found.push(error),
+        Ok(regex) => found.extend(pitfalls::check(&regex)),
+    }
+    found
+}
+
+/// The white space at the start, or else at the end.
+fn trailing_space(element: &str) -> Span {
+    match element.len() - element.trim_start().len() {
+        0 => Span::new(element.trim_end().len(), element.len()),
+        leading => Span::new(0, leading),
+    }
+}
+
+fn comma(element: &str) -> Diagnostic {
+    let message = format!("the expression {} contains a comma, which would split it in two", quoted(element));
+    let (span, help) = if let Some(count) = count_with_comma(element) {
+        (count.span, format!("write {} without a comma: `{}`", quoted(&count.written), count.instead))
+    } else {
+        let at = element.find(',').unwrap_or_default();
+        let help = "write two elements; a comma that is meant is `\\x2C`, also in `[…]`".to_owned();
+        (Span::new(at, at + 1), help)
+    };
+    Diagnostic::error(COMMA, message).at(span).help(help)
+}
+
+/// A count that contains a comma, with the atom it counts.
+struct Count {
+    span: Span,
+    written: String,
+    instead: String,
+}
+
+/// The first count of an element, if its first comma is in one and the counted atom is certain. With
+/// `instead` in place of `written` the element is valid and means the same.
+fn count_with_comma(element: &str) -> Option<Count> {
+    let (before, behind) = element.split_once(',')?;
+    let (counted, min) = before.rsplit_once('{')?;
+    let (max, rest) = behind.split_once('}')?;
+    let atom = last_atom(counted)?;
+    let instead = without_comma(atom, limit(min)?, max)?;
+    let (start, end) = (counted.len() - atom.len(), element.len() - rest.len());
+    let whole = format!("{}{instead}{rest}", element.get(..start)?);
+    // A `?` makes a count lazy; after the suggestion it would mean something else.
+    let offered = !rest.starts_with('?') && [element, &whole].iter().all(|text| GoRegex::new(text).is_ok());
+    let written = element.get(start..end)?.to_owned();
+    offered.then(|| Count { span: Span::new(counted.len(), end), written, instead })
+}
+
+/// `atom{min,max}` without its comma; an empty `max` is none.
+fn without_comma(atom: &str, min: u32, max: &str) -> Option<String> {
+    if max.is_empty() {
+        return Some(format!("{}{atom}*", copies(atom, min)));
+    }
+    Some(match limit(max)?.checked_sub(min)? {
+        0 => format!("{atom}{{{min}}}"),
+        optional => format!("{}{}", copies(atom, min), copies(&format!("(?:{atom}?)"), optional)),
+    })
+}
+
+/// A limit of a count. Written with a sign or a leading zero it is none, and the braces are literals (Go
+/// `regexp/syntax/parse.go` `parseInt`).
+fn limit(text: &str) -> Option<u32> {
+    let limit: u32 = text.parse().ok()?;
+    (limit.to_string() == text).then_some(limit)
+}
+
+/// The given number of copies of an expression, written without a comma.
+fn copies(expression: &str, count: u32) -> String {
+    match count {
+        0 => String::new(),
+        1 => expression.to_owned(),
+        more => format!("{expression}{{{more}}}"),
+    }
+}
+
+/// The atom that a count after `text` applies to: the last group, class, escape or character. `None` where
+/// this is not easy to decide.
+fn last_atom(text: &str) -> Option<&str> {
+    let last = text.chars().next_back()?;
+    let start = match last {
+        ')' => text.rfind('(')?,
+        ']' => text.rfind('[')?,
+        // An open class has no end here, and a lone brace no beginning.
+        '}' | '[' => return None,
+        _ => text.len() - last.len_utf8(),
+    };
+    let (before, atom) = text.split_at_checked(start)?;
+    // It may be in a class, or be quoted.
+    if before.contains('[') || before.contains("\\Q") {
+        return None;
+    }
+    if matches!(last, ')' | ']') {
+        return (!before.ends_with('\\') && is_plain(atom)).then_some(atom);
+    }
+    // An odd number of backslashes makes it an escape; one further before may be the start of a longer
+    // escape, as in `\x2C`, `\101` and `\pN`.
+    let escapes = before.chars().rev().take_while(|c| *c == '\\').count();
+    match escapes % 2 {
+        // After `\Q` everything is literal.
+        1 => text.get(start - 1..).filter(|_| last != 'Q'),
+        _ => (!before.chars().rev().take(3).any(|c| c == '\\')).then_some(atom),
+    }
+}
+
+/// Returns whether a group or class begins and ends where it seems to, and may be written twice: a named
+/// group may not, and flags count nothing.
+fn is_plain(atom: &str) -> bool {
+    let inside = atom.get(1..atom.len() - 1).unwrap_or_default();
+    let flagged = atom.starts_with("(?") && !atom.starts_with("(?:");
+    !flagged && !matches!(inside, "" | "^") && !inside.contains(['(', ')', '[', ']', '\\'])
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::keys::{EXTERNAL_USERS, SYSTEM_USERS};
     use super::*;
+    use crate::admission::PatternList;
     use proptest::prelude::*;
 
     fn read(text: &str) -> (Vec<String>, Vec<Diagnostic>) {
@@ -284,6 +434,157 @@ mod tests {
             for finding in found {
                 let span = finding.span.unwrap();
                 prop_assert!(text.get(span.start..span.end).is_some());
+            }
+        }
+    }
+
+    fn render(elements: &[&str]) -> (Option<String>, Vec<u16>) {
+        let elements: Vec<_> = elements.iter().map(ToString::to_string).collect();
+        let (text, found) = render_list(&elements);
+        (text, found.iter().map(|diagnostic| diagnostic.code.number).collect())
+    }
+
+    #[test]
+    fn elements_that_would_not_come_back_are_refused() {
+        assert_eq!(render(&[]), (Some(String::new()), vec![]));
+        assert_eq!(render(&["^a$", "^b$"]), (Some("^a$,^b$".into()), vec![]));
+        assert_eq!(render(&["^a b$"]), (Some("^a b$".into()), vec![]));
+        assert_eq!(render(&["^a{1,3}$"]), (None, vec![4103]));
+        assert_eq!(render(&["a,b"]), (None, vec![4103]));
+        assert_eq!(render(&[""]), (None, vec![4105]));
+        assert_eq!(render(&["  "]), (None, vec![4105]));
+        assert_eq!(render(&[" ^a$"]), (None, vec![4104]));
+        assert_eq!(render(&["^a$\u{a0}"]), (None, vec![4104]));
+        assert_eq!(render(&[" ^a,b$"]), (None, vec![4104, 4103]));
+        assert_eq!(render(&["("]), (None, vec![4008]));
+        assert_eq!(render(&["^a$", "a**"]), (None, vec![4005]));
+        assert_eq!(render(&[&format!("{}a{}", "(".repeat(40), ")".repeat(40))]), (None, vec![4052]));
+        assert_eq!(render(&vec!["^a$"; MAX_EXPRESSIONS + 1]), (None, vec![4113]));
+        let most = vec!["^a$"; MAX_EXPRESSIONS];
+        assert_eq!(render(&most), (Some(most.join(",")), vec![]));
+    }
+
+    #[test]
+    fn wide_expressions_are_reported() {
+        assert_eq!(render(&["admin"]), (Some("admin".into()), vec![4106]));
+        assert_eq!(render(&[".*"]), (Some(".*".into()), vec![4107]));
+        assert_eq!(render(&["^admin"]), (Some("^admin".into()), vec![]));
+    }
+
+    #[test]
+    fn what_would_be_lost_is_shown_where_it_stands() {
+        for (element, places) in [
+            ("  ^a$", &[(0, 2)][..]),
+            ("^a$ ", &[(3, 4)]),
+            ("^a$ \u{a0}", &[(3, 6)]),
+            // One white-space character at a time.
+            (" ^a$ ", &[(0, 1)]),
+            ("ab,c", &[(2, 3)]),
+            (" ^a,b$", &[(0, 1), (3, 4)]),
+        ] {
+            let found = check(element);
+            let spans: Vec<_> = found.iter().filter_map(|finding| finding.span).collect();
+            let spans: Vec<_> = spans.into_iter().map(|span| (span.start, span.end)).collect();
+            assert_eq!(spans, places, "{element:?} {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_count_is_rewritten_without_its_comma() {
+        for (element, counted, place, instead) in [
+            ("^a{1,3}$", "a", "{1,3}", "a(?:a?){2}"),
+            ("^a{0,1}$", "a", "{0,1}", "(?:a?)"),
+            ("^[a-z]{2,}$", "[a-z]", "{2,}", "[a-z]{2}[a-z]*"),
+            (r"^\d{3,3}$", r"\d", "{3,3}", r"\d{3}"),
+            ("^a{1,1}$", "a", "{1,1}", "a{1}"),
+            ("^(?:a|b){0,2}$", "(?:a|b)", "{0,2}", "(?:(?:a|b)?){2}"),
+            (r"^\\{1,2}$", r"\\", "{1,2}", r"\\(?:\\?)"),
+            ("^(ab|c){2,4}$", "(ab|c)", "{2,4}", "(ab|c){2}(?:(ab|c)?){2}"),
+            (r"^\.{1,2}$", r"\.", "{1,2}", r"\.(?:\.?)"),
+            ("^é{1,}$", "é", "{1,}", "éé*"),
+            ("^ab{1,10}c$", "b", "{1,10}", "b(?:b?){9}"),
+        ] {
+            let found = check(element);
+            let [finding] = found.as_slice() else { panic!("{found:?}") };
+            let span = finding.span.unwrap();
+            assert_eq!(element.get(span.start..span.end), Some(place), "{element}");
+            let help = finding.help.as_ref().unwrap();
+            assert_eq!(*help, format!("write `{counted}{place}` without a comma: `{instead}`"), "{element}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_rewritten_of_which_it_is_uncertain_what_is_counted() {
+        for element in
+            ["a,b", "{1,2}", "a{x,2}", "a{2,1}", "[,;]", "a{2}{1,2}", "a{+1,2}", "a{01,2}", "a(b{1,2}"]
+                .into_iter()
+                .chain([r"\){1,2}", r"\(a\){1,2}", r"\(a){1,2}", r"\[a]{1,2}"])
+                .chain([
+                    r"^((a)(b)){1,2}$",
+                    r"^(a\){1,2})$",
+                    "^[[:alpha:]]{1,2}$",
+                    "^[a[]{1,2}$",
+                    "^([(]){1,2}$",
+                    "^[{1,2}]$",
+                    r"^\Q{1,2}\E$",
+                ])
+                .chain([r"^\pN{1,2}$", r"^\x2C{1,2}$", r"^\x61{0,1}$", r"^\101{1,2}$", "^a{1,1}?$"])
+                .chain(["^[a[b]{1,2}$", "^[a{1,2}]$", "^[^[^]{1,2}$", r"^\Qa{1,2}\E$", r"^\Qa\E{1,2}$"])
+                .chain(["^(?P<n>a){1,2}$", "^a(?i){1,2}$", "^(?i:a){1,2}$"])
+        {
+            let found = check(element);
+            assert!(found[0].help.as_ref().unwrap().contains("`\\x2C`"), "{element}: {found:?}");
+        }
+    }
+
+    /// The element with the suggested change applied.
+    fn rewritten(element: &str) -> Option<String> {
+        let count = count_with_comma(element)?;
+        let start = count.span.end - count.written.len();
+        Some(format!("{}{}{}", element.get(..start)?, count.instead, element.get(count.span.end..)?))
+    }
+
+    #[test]
+    fn a_count_that_quotes_a_brace_is_no_new_count() {
+        assert_eq!(rewritten("^a{{1,1}2}$").as_deref(), Some("^a{{1}2}$"));
+    }
+
+    proptest! {
+        #[test]
+        fn the_rewritten_count_means_the_same(
+            before in r"(\\[dQx1p\\(\[]|[ab1N{|]|\(\?:|[\[\]()^]){0,4}",
+            atom in r"a|1|\{|\\d|\\0|\\.|\[ab\]|\[\^a\]|\(a\)|\(a\|b1\)|\(\?:a1\|b\)",
+            count in r"\{([012],[0123]?|1,1)\}",
+            behind in r"(\\[dE]|[ab1}?+|]|[\[\]()]){0,3}",
+            texts in prop::collection::vec("[ab1{}N]{0,6}", 0..40),
+        ) {
+            let element = format!("^(?:{before}{atom}{count}{behind})$");
+            if let Some(rewritten) = rewritten(&element) {
+                let (meant, offered) = (GoRegex::new(&element).unwrap(), GoRegex::new(&rewritten).unwrap());
+                for text in texts.iter().map(String::as_str).chain(["", "a", "aa", "aaa", "aaaa", "ab", "b"]) {
+                    prop_assert_eq!(meant.is_match(text), offered.is_match(text), "{} {}", rewritten, text);
+                }
+            }
+        }
+
+        #[test]
+        fn what_is_rendered_reads_back_the_same(
+            elements in prop::collection::vec(r"[ab^$.,(*{} \u{a0}é1-3]{0,5}|\PC{0,6}", 0..4)
+        ) {
+            if let (Some(text), _) = render_list(&elements) {
+                let (list, found) = PatternList::read(SYSTEM_USERS, Some(&text));
+                let back: Vec<_> = list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
+                prop_assert_eq!(back, elements);
+                prop_assert!(!found.iter().any(Diagnostic::is_error));
+            }
+        }
+
+        #[test]
+        fn reading_is_total_and_places_are_in_the_element(element in r"[ab^$.,(*{}\[\]\\ é0-9]{0,9}|\PC{0,9}") {
+            for finding in check(&element) {
+                let span = finding.span.unwrap();
+                prop_assert!(element.get(span.start..span.end).is_some());
+                prop_assert!(finding.help.is_some());
             }
         }
     }

@@ -6,43 +6,31 @@
 //! default, with a line in its log.
 //!
 //! * [`keys`]: their names and defaults.
-//! * [`lists`]: lists of regular expressions as the admission controller reads them.
-//! * [`render`]: lists of regular expressions written so that they are read as they were meant.
-//! * `pitfalls`: expressions that match more, or less, than they seem to.
-//! * [`trusted`]: expressions that trust accounts of operators and add-ons.
-//! * [`access`]: the decisions of the access keys.
-//! * [`filtering`]: the decisions of the filtering keys.
-//! * [`conf`]: both together.
-//! * [`request`]: the input of the admission controller.
+//! * [`lists`]: lists of regular expressions as the admission controller reads them, and written so that they
+//!   are read as they were meant.
+//! * [`pitfalls`]: expressions that match more, or less, than they seem to, or trust more people than they
+//!   name.
+//! * [`conf`]: the decisions of the access keys and of the filtering keys.
+//! * [`request`]: the input of the admission controller, and the changes it makes.
 //! * [`evaluate`](mod@evaluate): its answer.
-//! * [`patch`]: the changes it makes.
 //! * [`user_info`]: the annotation, and the user who submits.
 //! * [`codes`]: the findings.
 
-pub mod access;
 pub mod codes;
 pub mod conf;
 pub mod evaluate;
-pub mod filtering;
 pub mod keys;
 pub mod lists;
-pub mod patch;
-mod pitfalls;
-pub mod render;
+pub mod pitfalls;
 pub mod request;
-pub mod trusted;
 pub mod user_info;
 
-pub use access::{Access, AccessControl, Allowed};
 pub use codes::CODES;
-pub use conf::Conf;
+pub use conf::{Access, AccessControl, Allowed, Conf, Filtering};
 pub use evaluate::{Evaluation, Outcome, evaluate, generated_id, remedies};
-pub use filtering::Filtering;
 pub use keys::{BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, KEYS, SYSTEM_USERS, TRUST_CONTROLLERS};
-pub use lists::PatternList;
-pub use patch::Patch;
-pub use render::render_list;
-pub use request::{Kind, Operation, Pod, Request, Surroundings, Workload};
+pub use lists::{PatternList, render_list};
+pub use request::{Kind, Operation, Patch, Pod, Request, Surroundings, Workload};
 pub use user_info::{Submitter, UserInfo};
 
 /// The most expressions of one list that are checked.

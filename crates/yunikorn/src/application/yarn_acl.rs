@@ -6,10 +6,11 @@
 //! are left out and duplicates kept once, in the order written. There is no error, no escape and no deny
 //! entry: any text gives some ACL. `*` is everyone when it is all of either part.
 
-use super::dialect::Reading;
-use crate::acl::Match;
+use super::{Reading, codes};
+use crate::acl::lint::Findings;
+use crate::acl::{self, Acl, Form, List, Match, group_name_ok, user_name_ok, why_dropped};
 use crate::identity::Identity;
-use go_compat::diag::Span;
+use go_compat::diag::{Diagnostic, Span, quoted};
 
 /// A YARN ACL in force.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
@@ -85,23 +86,23 @@ impl YarnAcl {
 
 /// The parts of a text. Offsets are into the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parts<'a> {
-    pub(super) users: Part<'a>,
+struct Parts<'a> {
+    users: Part<'a>,
     /// The groups; `None` without a space.
-    pub(super) groups: Option<Part<'a>>,
+    groups: Option<Part<'a>>,
     /// The text that the reading ignores.
-    pub(super) ignored: Option<Part<'a>>,
+    ignored: Option<Part<'a>>,
 }
 
 /// A part of a text, with its offset.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'a> {
-    pub(super) at: usize,
-    pub(super) text: &'a str,
+struct Part<'a> {
+    at: usize,
+    text: &'a str,
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn parse(text: &'a str, reading: Reading) -> Self {
+    fn parse(text: &'a str, reading: Reading) -> Self {
         let Some((users, rest)) = Part { at: 0, text }.cut() else {
             return Self { users: Part { at: 0, text }, groups: None, ignored: None };
         };
@@ -114,7 +115,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns whether either part is `*` alone.
-    pub(super) fn wildcard(&self) -> bool {
+    fn wildcard(&self) -> bool {
         [Some(self.users), self.groups].into_iter().flatten().any(|part| trim(part.text) == "*")
     }
 }
@@ -127,12 +128,12 @@ impl<'a> Part<'a> {
     }
 
     /// The names in it, with their spans.
-    pub(super) fn names(self) -> impl Iterator<Item = (Span, &'a str)> {
+    fn names(self) -> impl Iterator<Item = (Span, &'a str)> {
         let from = self.at;
         names(self.text).map(move |(at, name)| (Span::new(from + at, from + at + name.len()), name))
     }
 
-    pub(super) fn span(self) -> Span {
+    fn span(self) -> Span {
         Span::new(self.at, self.at + self.text.len())
     }
 }
@@ -166,9 +167,271 @@ fn once<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Vec<String> {
     names.filter(|(_, name)| seen.insert(*name)).map(|(_, name)| name.to_owned()).collect()
 }
 
+// Compares YARN's reading of an ACL text with `YuniKorn`'s, and finds what to write for `YuniKorn` instead.
+//
+// The two split alike on the usual texts and differ on the others: YARN takes every name and never refuses,
+// `YuniKorn` refuses a second space and drops the names it does not know. Nothing is ever widened: a name
+// that cannot be carried over is left out of what to write, and reported.
+
+/// The result of analysing a YARN ACL text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Analysis {
+    /// The ACL that YARN reads.
+    pub acl: YarnAcl,
+    /// The same for `YuniKorn`, without the names it cannot hold. `None` where something has no counterpart
+    /// at all.
+    pub carried: Option<Acl>,
+    /// The findings in the order of their spans, which are offsets into the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The names in a text, each with its span; none where everyone has access.
+pub fn named(text: &str, reading: Reading) -> Vec<(Span, List, &str)> {
+    named_in(Parts::parse(text, reading))
+}
+
+fn named_in(parts: Parts<'_>) -> Vec<(Span, List, &str)> {
+    if parts.wildcard() {
+        return Vec::new();
+    }
+    let users = parts.users.names().map(|(at, name)| (at, List::Users, name));
+    let groups = parts.groups.into_iter().flat_map(Part::names).map(|(at, name)| (at, List::Groups, name));
+    users.chain(groups).collect()
+}
+
+/// The reason why a name cannot be carried over as it is; `None` when it can.
+pub fn objection(list: List, name: &str) -> Option<Diagnostic> {
+    match list {
+        List::Users => user(name),
+        List::Groups => group(name),
+    }
+}
+
+/// Reports what is odd about a text besides its single names.
+pub fn misread(text: &str, reading: Reading) -> Vec<Diagnostic> {
+    let parts = Parts::parse(text, reading);
+    let mut findings = Findings::default();
+    misread_parts(text, parts, reading, &mut findings);
+    findings.sorted()
+}
+
+fn misread_parts(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut Findings) {
+    if let Some(ignored) = parts.ignored.filter(|part| !trim(part.text).is_empty()) {
+        findings.push(ignored.span(), || after_second_space(ignored));
+    }
+    if parts.wildcard() {
+        wildcard(parts, findings);
+    } else {
+        pretty_printed(text, parts, reading, findings);
+        comma_space(parts, findings);
+        line_break(text, parts, findings);
+    }
+}
+
+/// Reads a text as YARN does, and reports every difference in `YuniKorn`'s reading.
+pub fn lint(text: &str, reading: Reading) -> Analysis {
+    let parts = Parts::parse(text, reading);
+    let acl = YarnAcl::parse(text, reading);
+    let mut findings = Findings::default();
+    misread_parts(text, parts, reading, &mut findings);
+    for (at, list, name) in named_in(parts) {
+        if let Some(finding) = objection(list, name) {
+            findings.push(at, || finding);
+        }
+    }
+    let carried = carried(&acl);
+    let mut diagnostics = findings.sorted();
+    let refused = diagnostics.iter().any(Diagnostic::is_error);
+    if !refused && !reads_alike(text, &carried) && !is_reported(&diagnostics) {
+        diagnostics.push(other_form(text, &carried));
+    }
+    Analysis { acl, carried: (!refused).then_some(carried), diagnostics }
+}
+
+/// The ACL with the same meaning, as far as `YuniKorn` can hold it.
+fn carried(acl: &YarnAcl) -> Acl {
+    if acl.is_everyone() {
+        return Acl::everyone();
+    }
+    // A principal never matches in YARN, so it must not begin to match here.
+    let is_user = |name: &&String| user_name_ok(name) && !name.contains('@') && !means_nobody(name);
+    let is_group = |name: &&String| group_name_ok(name) && !means_nobody(name);
+    let users: Vec<_> = acl.users().iter().filter(is_user).collect();
+    let groups: Vec<_> = acl.groups().iter().filter(is_group).collect();
+    Acl::named(&users, &groups).unwrap_or_default()
+}
+
+fn means_nobody(name: &str) -> bool {
+    matches!(name, "NOUSERS" | "NOGROUPS")
+}
+
+fn reads_alike(text: &str, carried: &Acl) -> bool {
+    acl::validates(text).is_ok() && acl::parse(text).is_ok_and(|read| read == *carried)
+}
+
+/// Returns whether the findings already say that another text is needed. A dropped name alone changes nothing
+/// that `YuniKorn` reads.
+fn is_reported(diagnostics: &[Diagnostic]) -> bool {
+    let rewrites = [codes::SECOND_SPACE, codes::PRINCIPAL, codes::NOBODY_BY_NAME, codes::PRETTY_PRINTED];
+    diagnostics.iter().any(|diagnostic| rewrites.contains(&diagnostic.code))
+}
+
+fn other_form(text: &str, carried: &Acl) -> Diagnostic {
+    let message = match acl::validates(text).and(acl::parse(text).map(drop)) {
+        Err(_) => format!("YuniKorn refuses {}", quoted(text)),
+        Ok(()) => format!("YuniKorn reads {} otherwise", quoted(text)),
+    };
+    Diagnostic::warning(codes::OTHER_FORM, message)
+        .at(Span::new(0, text.len()))
+        .help(format!("write `{}` for YuniKorn", carried.yaml()))
+}
+
+fn after_second_space(ignored: Part<'_>) -> Diagnostic {
+    let message = format!("what stands behind the second space is ignored: {}", quoted(ignored.text));
+    Diagnostic::warning(codes::SECOND_SPACE, message)
+        .help("leave it out, or put commas between groups; Hadoop's source takes it for a part of the groups")
+}
+
+/// Reports what is beside a wildcard in force, because it changes nothing.
+fn wildcard(parts: Parts<'_>, findings: &mut Findings) {
+    for part in [Some(parts.users), parts.groups].into_iter().flatten() {
+        let named = trim(part.text);
+        if !named.is_empty() && named != "*" {
+            findings.push(part.span(), || {
+                let message =
+                    format!("everyone is let in by `*`; {} beside it changes nothing", quoted(named));
+                Diagnostic::warning(codes::WILDCARD_BESIDE, message)
+                    .help("write `*` if everyone is meant, else leave the `*` out")
+            });
+        }
+    }
+}
+
+/// Reports a text such as `\n  alice dev\n`, as in a formatted XML file.
+fn pretty_printed(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut Findings) {
+    let indented = !parts.users.text.is_empty() && trim(parts.users.text).is_empty() && text.contains('\n');
+    let meant = trim(text);
+    if indented && !meant.is_empty() && YarnAcl::parse(meant, reading) != YarnAcl::parse(text, reading) {
+        findings.push(Span::new(0, text.len()), || {
+            let message = "the first space is that of the indentation, so there are no users".to_owned();
+            Diagnostic::warning(codes::PRETTY_PRINTED, message)
+                .help(format!("write it on one line: {}", quoted(meant)))
+        });
+    }
+}
+
+fn comma_space(parts: Parts<'_>, findings: &mut Findings) {
+    let Some(groups) = parts.groups else { return };
+    // An indentation begins with a space, too.
+    let before = trim(parts.users.text).ends_with(',');
+    let behind = groups.text.trim_start().starts_with(',');
+    let Some((_, first)) = groups.names().next().filter(|_| before || behind) else { return };
+    let indentation = parts.users.text.len() - parts.users.text.trim_end().len();
+    let start = if before { groups.at - 2 - indentation } else { groups.at - 1 };
+    let end =
+        if behind { groups.at + 1 + groups.text.len() - groups.text.trim_start().len() } else { groups.at };
+    findings.push(Span::new(start, end), || {
+        let message = format!("the space ends the users, so {} is read as a group", quoted(first));
+        Diagnostic::warning(codes::COMMA_SPACE, message)
+            .help("write `alice,bob` for users, `alice bob` for users and groups")
+    });
+}
+
+/// Reports the first line break that separates a user from the next name, where a comma or the space could be
+/// meant.
+fn line_break(text: &str, parts: Parts<'_>, findings: &mut Findings) {
+    let users = parts.users.names().map(|name| (name, "a user"));
+    let group = parts.groups.into_iter().flat_map(Part::names).map(|name| (name, "a group")).take(1);
+    let names: Vec<_> = users.chain(group).collect();
+    let pairs = names.iter().zip(names.iter().skip(1));
+    let broken = pairs.filter_map(|(((before, _), _), ((after, name), kind))| {
+        let between = text.get(before.end..after.start)?;
+        (between.contains('\n') && !between.contains(',')).then_some((*after, *name, *kind))
+    });
+    if let Some((at, name, kind)) = broken.take(1).next() {
+        findings.push(at, || {
+            let message = format!(
+                "a line break separates names as a comma does, so {} is read as {kind}",
+                quoted(name)
+            );
+            Diagnostic::warning(codes::LINE_BREAK, message)
+                .help("write the ACL on one line: users with commas, one space, groups with commas")
+        });
+    }
+}
+
+fn user(name: &str) -> Option<Diagnostic> {
+    let shown = quoted(name);
+    let (code, message, help) = if let Some(real) = name.strip_prefix('~') {
+        let real = quoted(real);
+        let message = format!("{shown} lets in whom {real} acts for, which YuniKorn does not know");
+        (codes::REAL_USER, message, "leave it out, and grant those users themselves")
+    } else if let Some(finding) = either(name) {
+        return Some(finding);
+    } else if name.contains('@') {
+        let message = format!("{shown} lets nobody in: YARN compares short names, without a realm");
+        let help = "write the name that the API server sends to YuniKorn, if this user is to be let in";
+        (codes::PRINCIPAL, message, help)
+    } else {
+        return dropped(List::Users, name);
+    };
+    Some(Diagnostic::warning(code, message).help(help))
+}
+
+fn group(name: &str) -> Option<Diagnostic> {
+    if name.contains(' ') {
+        let message = format!("YARN reads one group, {}; YuniKorn refuses a second space", quoted(name));
+        let help =
+            "put commas between groups; a group with a space in its name needs another name in YuniKorn";
+        return Some(Diagnostic::error(codes::GROUP_SPACE, message).help(help));
+    }
+    either(name).or_else(|| dropped(List::Groups, name))
+}
+
+/// Quotation marks, also as word processors write them.
+const QUOTES: [char; 9] =
+    ['"', '\'', '`', '\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{201a}'];
+
+/// Reports what users and groups have in common.
+fn either(name: &str) -> Option<Diagnostic> {
+    let shown = quoted(name);
+    let is_odd = |c: char| c.is_control() || (c.is_whitespace() && c != ' ');
+    let (code, message, help) = if name.chars().all(|c| c == '*') {
+        let message = format!("{shown} beside other names is a name, and no wildcard");
+        (codes::LITERAL_WILDCARD, message, "write `*` alone if everyone is meant, else leave it out")
+    } else if name.starts_with(QUOTES) || name.ends_with(QUOTES) {
+        let message = format!("the quotation mark is a part of the name {shown}, so nobody has this name");
+        (codes::QUOTED, message, "write the name without quotation marks")
+    } else if name.chars().any(is_odd) {
+        let message =
+            format!("{shown} has a control character or an odd space in it, so nobody has this name");
+        (codes::CONTROL, message, "write one U+0020 between users and groups")
+    } else if let Some(denied) = name.strip_prefix(['!', '-']) {
+        let message = format!("{shown} is a name, and denies nothing to {}", quoted(denied));
+        (codes::DENY, message, "name only those who are to be let in")
+    } else if means_nobody(name) {
+        let message = format!("{shown} is a name: a user or group of this name would be let in");
+        (codes::NOBODY_BY_NAME, message, "leave it out: an empty ACL lets nobody in")
+    } else {
+        return None;
+    };
+    Some(Diagnostic::warning(code, message).help(help))
+}
+
+/// Returns the finding if `YuniKorn` drops the name.
+fn dropped(list: List, name: &str) -> Option<Diagnostic> {
+    if list.accepts(name) {
+        return None;
+    }
+    let why = why_dropped(list, Form::Text, name);
+    let message = format!("in YuniKorn {}", why.message);
+    Some(Diagnostic { code: codes::DROPPED, message, span: None, ..why })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use go_compat::diag::{Code, Severity};
     use proptest::prelude::*;
     use serde_json::Value;
 
@@ -303,6 +566,175 @@ mod tests {
         fn any_text_is_read(text in any::<String>()) {
             let hadoop = YarnAcl::parse(&text, Reading::Hadoop);
             prop_assert!(!hadoop.is_everyone() || hadoop.users().is_empty() && hadoop.groups().is_empty());
+        }
+    }
+
+    /// A text, its ACL for `YuniKorn` (`None` when something has no counterpart), and the codes of the
+    /// findings.
+    type Case = (&'static str, Option<&'static str>, &'static [Code]);
+
+    /// The edge cases that both parsers were run on.
+    const HADOOP: [Case; 52] = [
+        ("", Some(""), &[]),
+        (" ", Some(""), &[]),
+        ("  ", Some(""), &[codes::OTHER_FORM]),
+        ("*", Some("*"), &[]),
+        (" *", Some("*"), &[]),
+        ("\n*\n", Some("*"), &[]),
+        (" * ", Some("*"), &[codes::OTHER_FORM]),
+        ("alice *", Some("*"), &[codes::WILDCARD_BESIDE]),
+        ("* dev", Some("*"), &[codes::WILDCARD_BESIDE]),
+        ("alice  *", Some("*"), &[codes::WILDCARD_BESIDE, codes::OTHER_FORM]),
+        ("alice,*", Some("alice"), &[codes::LITERAL_WILDCARD]),
+        ("*,*", Some(""), &[codes::LITERAL_WILDCARD, codes::LITERAL_WILDCARD]),
+        ("**", Some(""), &[codes::LITERAL_WILDCARD]),
+        ("alice dev,*", Some("alice dev"), &[codes::LITERAL_WILDCARD]),
+        ("alice dev", Some("alice dev"), &[]),
+        ("alice  dev", Some("alice dev"), &[codes::OTHER_FORM]),
+        ("  dev", Some(" dev"), &[codes::OTHER_FORM]),
+        ("alice dev, test", Some("alice dev,test"), &[codes::OTHER_FORM]),
+        ("alice dev test", None, &[codes::GROUP_SPACE]),
+        ("alice dev,test other,x", None, &[codes::GROUP_SPACE]),
+        ("alice, bob", Some("alice bob"), &[codes::COMMA_SPACE]),
+        ("alice ,bob", Some("alice bob"), &[codes::COMMA_SPACE]),
+        ("alice , bob dev", None, &[codes::COMMA_SPACE, codes::GROUP_SPACE]),
+        ("alice\tdev", Some(""), &[codes::CONTROL]),
+        ("\talice dev", Some("alice dev"), &[codes::OTHER_FORM]),
+        ("\n  alice dev\n", None, &[codes::PRETTY_PRINTED, codes::GROUP_SPACE]),
+        ("\n  alice\n", Some(" alice"), &[codes::PRETTY_PRINTED]),
+        ("alice\nbob dev", Some("alice,bob dev"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice\r\ndev,ops", Some("alice,dev,ops"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice\n\n\tdev\nops", Some("alice,dev,ops"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice\n  dev", Some("alice dev"), &[codes::LINE_BREAK, codes::OTHER_FORM]),
+        ("alice,\nbob dev\n", Some("alice,bob dev"), &[codes::OTHER_FORM]),
+        ("alice,\n  bob,\n  carol", Some("alice bob,carol"), &[codes::COMMA_SPACE, codes::OTHER_FORM]),
+        ("alice\n  ,bob", Some("alice bob"), &[codes::COMMA_SPACE, codes::OTHER_FORM]),
+        ("alice dev\nops", Some("alice dev,ops"), &[codes::OTHER_FORM]),
+        ("\"etl\" 'ops'", Some(""), &[codes::QUOTED, codes::QUOTED]),
+        ("\u{201c}etl,ops\u{201d}", Some(""), &[codes::QUOTED, codes::QUOTED]),
+        ("o'neil", Some(""), &[codes::DROPPED]),
+        ("alice,,bob", Some("alice,bob"), &[]),
+        (",alice", Some("alice"), &[]),
+        ("DOMAIN\\alice", Some(""), &[codes::DROPPED]),
+        ("alice@EXAMPLE.COM", Some(""), &[codes::PRINCIPAL]),
+        ("a.b c.d", Some("a.b"), &[codes::DROPPED]),
+        ("1001 100", Some(""), &[codes::DROPPED, codes::DROPPED]),
+        ("system:serviceaccount:n:s system:authenticated", Some(""), &[codes::DROPPED, codes::DROPPED]),
+        ("~knox", Some(""), &[codes::REAL_USER]),
+        ("alice$", Some("alice$"), &[]),
+        ("!alice,-bob", Some(""), &[codes::DENY, codes::DENY]),
+        (" Domain Users,Data Eng", None, &[codes::GROUP_SPACE, codes::GROUP_SPACE]),
+        ("alice\u{a0}dev", Some(""), &[codes::CONTROL]),
+        ("'*'", Some(""), &[codes::QUOTED]),
+        ("NOUSERS NOGROUPS", Some(""), &[codes::NOBODY_BY_NAME, codes::NOBODY_BY_NAME]),
+    ];
+
+    const CLOUDERA: [Case; 6] = [
+        ("alice dev test", Some("alice dev"), &[codes::SECOND_SPACE]),
+        ("alice dev ", Some("alice dev"), &[codes::OTHER_FORM]),
+        ("alice  dev", Some("alice"), &[codes::SECOND_SPACE]),
+        ("  dev", Some(""), &[codes::SECOND_SPACE]),
+        (" Domain Users", Some(" Domain"), &[codes::SECOND_SPACE]),
+        ("alice dev", Some("alice dev"), &[]),
+    ];
+
+    #[test]
+    fn each_difference_is_reported() {
+        let cases = HADOOP.map(|case| (Reading::Hadoop, case));
+        let cases = cases.into_iter().chain(CLOUDERA.map(|case| (Reading::Cloudera, case)));
+        for (reading, (text, carried, expected)) in cases {
+            let analysis = lint(text, reading);
+            let found: Vec<Code> = analysis.diagnostics.iter().map(|finding| finding.code).collect();
+            assert_eq!(found, expected, "{text:?} {:?}", analysis.diagnostics);
+            let refused = analysis.diagnostics.iter().any(Diagnostic::is_error);
+            assert_eq!(refused, carried.is_none(), "{text:?}");
+            assert_eq!(analysis.carried.map(|acl| acl.canonical()).as_deref(), carried, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_indentation_goes_over_several_lines_and_does_not_begin_with_the_space() {
+        for (text, reported) in [
+            ("\n alice", true),
+            (" dev\n", false),
+            (" \n dev", false),
+            ("\t alice", false),
+            ("alice dev\n", false),
+        ] {
+            let found = misread(text, Reading::Hadoop);
+            assert_eq!(
+                found.iter().any(|finding| finding.code == codes::PRETTY_PRINTED),
+                reported,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_what_is_reported() {
+        let cases = [
+            ("alice dev,Data Eng", 10..18),
+            ("alice, bob", 5..7),
+            ("alice ,bob", 5..7),
+            ("alice , bob", 5..7),
+            ("bob,~knox dev", 4..9),
+            ("alice  *", 0..5),
+            ("\u{1}é,x", 1..3),
+        ];
+        for (text, place) in cases {
+            let analysis = lint(text, Reading::Hadoop);
+            let span = analysis.diagnostics.first().and_then(|finding| finding.span).expect("a span");
+            assert_eq!(span.start..span.end, place, "{text:?} {:?}", analysis.diagnostics);
+        }
+    }
+
+    #[test]
+    fn a_long_text_has_a_bounded_list_of_findings() {
+        let text = "~a,".repeat(10_000);
+        let diagnostics = lint(&text, Reading::Hadoop).diagnostics;
+        assert!(diagnostics.len() <= acl::lint::MAX_FINDINGS + 2, "{}", diagnostics.len());
+    }
+
+    fn any_odd_text() -> impl Strategy<Value = String> {
+        let piece = "[ab]{1,2}|[ ,*~!@.:\t\n\u{1}\u{a0}é]";
+        proptest::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
+    }
+
+    fn reading() -> impl Strategy<Value = Reading> {
+        proptest::sample::select([Reading::Hadoop, Reading::Cloudera].as_slice())
+    }
+
+    proptest! {
+        /// Without a finding, `YuniKorn` reads the same users and groups.
+        #[test]
+        fn what_is_not_reported_is_read_alike(text in any_odd_text(), reading in reading()) {
+            let analysis = lint(&text, reading);
+            if analysis.diagnostics.is_empty() {
+                let yunikorn = acl::parse(&text).expect("activates");
+                let sorted = |names: &[String]| names.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+                prop_assert_eq!(yunikorn.is_everyone(), analysis.acl.is_everyone());
+                prop_assert_eq!(yunikorn.users().iter().map(str::to_owned).collect::<std::collections::BTreeSet<_>>(), sorted(analysis.acl.users()));
+                prop_assert_eq!(yunikorn.groups().iter().map(str::to_owned).collect::<std::collections::BTreeSet<_>>(), sorted(analysis.acl.groups()));
+            }
+        }
+
+        /// An ACL that is carried over grants nobody access who has none in YARN.
+        #[test]
+        fn nothing_is_widened(text in any_odd_text(), reading in reading()) {
+            let analysis = lint(&text, reading);
+            let Some(carried) = &analysis.carried else { return Ok(()) };
+            prop_assert!(!carried.is_everyone() || analysis.acl.is_everyone());
+            prop_assert!(carried.users().iter().all(|name| analysis.acl.users().contains(&name.to_owned())));
+            prop_assert!(carried.groups().iter().all(|name| analysis.acl.groups().contains(&name.to_owned())));
+        }
+
+        #[test]
+        fn every_finding_has_a_place_and_a_help(text in any::<String>(), reading in reading()) {
+            for finding in lint(&text, reading).diagnostics {
+                let span = finding.span.expect("a span");
+                prop_assert!(text.get(span.start..span.end).is_some() && finding.help.is_some());
+                prop_assert_eq!(finding.severity == Severity::Error, finding.code == codes::GROUP_SPACE);
+            }
         }
     }
 }

@@ -7,11 +7,14 @@
 //! * A placement rule that is wrong stops a reload; a start continues without any rule.
 //! * A reload without one of the active partitions never returns.
 
+use std::collections::BTreeMap;
+
 use super::codes::{ACL_STRICT, PARTITION_MISSING, ROOT_CASE, RULE_INACTIVE, RULE_PANICS, TEMPLATE};
 use super::names::to_lower;
 use super::quantity::Amounts;
 use super::schema::{ChildTemplate, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
-use super::validate::{NAME_REFUSED, ROOT, RULE_NAMES};
+use super::validate::{NAME_REFUSED, ROOT, RULE_NAMES, check_placement};
+use crate::queue::QueuePath;
 use crate::{acl, queue};
 use go_compat::diag::{Diagnostic, Replacement};
 use go_compat::yaml::decode::{Map, Spanned, items};
@@ -70,17 +73,10 @@ pub fn reload(
     if missing.is_empty() { Ok(()) } else { Err(ReloadError::Hangs { missing }) }
 }
 
-/// Every active partition that the configuration does not have, as diagnostics.
-pub(super) fn missing_partitions(error: &ReloadError) -> Vec<Diagnostic> {
-    let ReloadError::Hangs { missing } = error else {
-        return Vec::new();
-    };
-    let missing = missing.iter().map(|name| {
-        Diagnostic::error(PARTITION_MISSING, format!("the active partition `{name}` is missing")).help(
-            "keep it in the text: a scheduler that has to remove a partition hangs until it is restarted",
-        )
-    });
-    missing.collect()
+/// Reports that the configuration does not have an active partition.
+pub(super) fn missing_partition(name: &String) -> Diagnostic {
+    Diagnostic::error(PARTITION_MISSING, format!("the active partition `{name}` is missing"))
+        .help("keep it in the text: a scheduler that has to remove a partition hangs until it is restarted")
 }
 
 /// `newPartitionContext` (`partition.go:79`), as far as it can fail.
@@ -168,6 +164,28 @@ pub fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
         "{correction}: until then a scheduler starts without any placement rule, and rejects every application"
     );
     Err(Diagnostic::error(RULE_INACTIVE, message).at(head.unwrap_or(rule.head())).help(help))
+}
+
+/// Returns whether `YuniKorn` accepts and activates rules with these queues, which come in pre-order, each
+/// with whether it is declared a parent.
+pub fn rules_fit<'q>(
+    rules: &[PlacementRule],
+    queues: impl DoubleEndedIterator<Item = (&'q QueuePath, bool)>,
+) -> bool {
+    // From the last to the first, the children of a queue are complete before it is reached.
+    let mut below: BTreeMap<Option<QueuePath>, Vec<QueueConfig>> = BTreeMap::new();
+    for (path, parent) in queues.rev() {
+        let children = below.remove(&Some(path.clone()));
+        let queue =
+            QueueConfig { name: path.leaf().into(), parent, queues: children, ..QueueConfig::default() };
+        below.entry(path.parent()).or_default().push(queue);
+    }
+    let partition = PartitionConfig {
+        queues: below.remove(&None),
+        placement_rules: Some(rules.to_vec()),
+        ..PartitionConfig::default()
+    };
+    check_placement(&partition).is_ok() && rules.iter().all(|rule| check_rule(rule).is_ok())
 }
 
 /// Go's `%v` of a rule. Where Go prints the address of the parent, there is an ellipsis.

@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::settings;
+use super::settings::{self, HOT_REFRESH, POLICY_GROUP};
 use crate::version::Version;
+use go_compat::diag::Diagnostic;
 use go_compat::go_bool::go_bool;
 
 /// The content of a `ConfigMap`.
@@ -48,15 +49,6 @@ pub struct Value {
     pub text: String,
     /// The origin of the text.
     pub origin: Origin,
-}
-
-/// The text of the queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Queues<'a> {
-    /// The text passed to the scheduler, which takes its built-in configuration when it is empty.
-    pub text: &'a str,
-    /// The origin of the text; `None` when no `ConfigMap` has it.
-    pub origin: Option<&'a Origin>,
 }
 
 /// The `ConfigMap`s as the shim sees them.
@@ -121,23 +113,16 @@ impl Flattened {
         self.ambiguous.contains(key)
     }
 
-    /// `service.policyGroup`, as a scheduler that starts now reads it; a running one keeps its own
-    /// (`schedulerconf.go:205`).
-    pub fn policy_group(&self) -> &str {
-        self.get(POLICY_GROUP).map_or("queues", |value| &value.text)
-    }
-
-    /// The key that holds the queues.
+    /// The key that holds the queues for a scheduler that starts now; a running one keeps its own
+    /// `service.policyGroup` (`schedulerconf.go:205`).
     pub fn queues_key(&self) -> String {
-        format!("{}.yaml", self.policy_group())
+        format!("{}.yaml", self.get(POLICY_GROUP).map_or("queues", |value| &value.text))
     }
 
-    /// The queues' text under this key.
-    pub fn queues(&self, key: &str) -> Queues<'_> {
-        match self.get(key) {
-            Some(value) => Queues { text: &value.text, origin: Some(&value.origin) },
-            None => Queues { text: "", origin: None },
-        }
+    /// The queues' text under this key; `None` if the scheduler takes its built-in configuration, because the
+    /// text is missing or empty.
+    pub fn queues(&self, key: &str) -> Option<&Value> {
+        self.get(key).filter(|value| !value.text.is_empty())
     }
 
     /// The value that wins over the value of this key in `data` of the given `ConfigMap`; `None` when none
@@ -154,15 +139,12 @@ impl Flattened {
         self.get(HOT_REFRESH).and_then(|value| go_bool(&value.text)).unwrap_or(true)
     }
 
-    /// The settings that cannot be read. One of them makes the shim ignore all changes, and end when it
-    /// starts (`schedulerconf.go:157`).
-    pub fn unreadable(&self, version: Version) -> Vec<(&str, &Value)> {
-        self.values().filter(|(key, value)| !settings::reads(key, &value.text, version)).collect()
+    /// The settings that cannot be read, with the reasons. One of them makes the shim ignore all changes, and
+    /// end when it starts (`schedulerconf.go:157`).
+    pub fn unreadable(&self, version: Version) -> impl Iterator<Item = (&str, Diagnostic)> {
+        self.values().filter_map(move |(key, value)| Some((key, settings::check(key, &value.text, version)?)))
     }
 }
-
-pub(super) const POLICY_GROUP: &str = "service.policyGroup";
-pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
 
 /// The key that a key of `binaryData` sets: without its last suffix, whatever that is
 /// (`schedulerconf.go:445`).
@@ -196,8 +178,9 @@ mod tests {
     }
 
     fn queues(flattened: &Flattened) -> (&str, Option<(Source, &str)>) {
-        let queues = flattened.queues("queues.yaml");
-        (queues.text, queues.origin.map(|origin| (origin.source, origin.key.as_str())))
+        let queues = flattened.get("queues.yaml");
+        let origin = queues.map(|queues| (queues.origin.source, queues.origin.key.as_str()));
+        (queues.map_or("", |queues| &queues.text), origin)
     }
 
     #[test]
@@ -314,7 +297,7 @@ mod tests {
         ] {
             for (text, count) in [(good, 0), (bad, 1)] {
                 assert_eq!(
-                    flat(&map(&[(key, text)], &[]), &map(&[], &[])).unreadable(Version::V1_8).len(),
+                    flat(&map(&[(key, text)], &[]), &map(&[], &[])).unreadable(Version::V1_8).count(),
                     count,
                     "{key}: {text}"
                 );

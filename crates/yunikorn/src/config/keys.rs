@@ -9,113 +9,14 @@
 use std::collections::BTreeMap;
 
 use super::codes::{DEFAULT_CONFIG, KEY_UNREAD, NOT_UNPACKED, VALUE_DISCARDED};
-use super::flatten::{Flattened, HOT_REFRESH, Origin, POLICY_GROUP, Value, is_packed, target};
-use super::settings;
+use super::flatten::{Flattened, Origin, Value, is_packed, target};
+use super::settings::{self, ADMISSION, KEYS, Kind, POLICY_GROUP, find};
 use crate::admission::codes::MATCHES_ALL;
 use crate::admission::keys as admission;
 use crate::admission::{AccessControl, Filtering};
 use crate::queue::nearest;
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span, quoted};
-
-/// The type of a key's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Plain text.
-    Text,
-    /// A boolean of Go.
-    Bool,
-    /// A 32-bit integer.
-    Int,
-    /// A 64-bit integer.
-    Int64,
-    /// A 64-bit integer without a sign.
-    Uint,
-    /// A duration of Go.
-    Duration,
-    /// A log level: its name or its number.
-    Level,
-    /// Regular expressions, separated by commas.
-    List,
-}
-
-/// A program that reads keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
-    /// The scheduler's core. It replaces a value that it cannot read by the default.
-    Core,
-    /// The scheduler's shim. A value that it cannot read makes it ignore all changes, and end when it starts.
-    Shim,
-    /// The admission controller. It replaces a value that it cannot read by the default.
-    Admission,
-}
-
-/// A key that is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
-    /// Its name.
-    pub name: &'static str,
-    /// The type of its value.
-    pub kind: Kind,
-    /// The programs that read it.
-    pub readers: &'static [Reader],
-    /// True if a running program takes over a change.
-    pub reloads: bool,
-    /// The first line of releases that reads it; `None` for all known lines.
-    pub since: Option<Version>,
-}
-
-const CORE: &[Reader] = &[Reader::Core];
-const SHIM: &[Reader] = &[Reader::Shim];
-const ADMISSION: &[Reader] = &[Reader::Admission];
-const BOTH: &[Reader] = &[Reader::Shim, Reader::Admission];
-
-const fn key(name: &'static str, kind: Kind, readers: &'static [Reader], reloads: bool) -> Key {
-    Key { name, kind, readers, reloads, since: None }
-}
-
-const fn since(since: Version, key: Key) -> Key {
-    Key { since: Some(since), ..key }
-}
-
-/// The keys with fixed names, sorted. Besides them, the key of the queues is read, and all keys that
-/// [`is_log`] accepts.
-pub const KEYS: &[Key] = &[
-    key(admission::BYPASS_AUTH, Kind::Bool, ADMISSION, true),
-    key(admission::EXTERNAL_GROUPS, Kind::List, ADMISSION, true),
-    key(admission::EXTERNAL_USERS, Kind::List, ADMISSION, true),
-    key(admission::SYSTEM_USERS, Kind::List, ADMISSION, true),
-    key(admission::TRUST_CONTROLLERS, Kind::Bool, ADMISSION, true),
-    key(admission::BYPASS_NAMESPACES, Kind::List, ADMISSION, true),
-    key(admission::GENERATE_UNIQUE_APP_ID, Kind::Bool, BOTH, false),
-    key(admission::LABEL_NAMESPACES, Kind::List, ADMISSION, true),
-    key(admission::NO_LABEL_NAMESPACES, Kind::List, ADMISSION, true),
-    key(admission::PROCESS_NAMESPACES, Kind::List, ADMISSION, true),
-    key("admissionController.webHook.amServiceName", Kind::Text, ADMISSION, false),
-    key("admissionController.webHook.schedulerServiceAddress", Kind::Text, ADMISSION, false),
-    key("event.RESTResponseSize", Kind::Uint, CORE, true),
-    key("event.maxStreams", Kind::Uint, CORE, true),
-    key("event.maxStreamsPerHost", Kind::Uint, CORE, true),
-    key("event.requestCapacity", Kind::Uint, CORE, true),
-    key("event.ringBufferCapacity", Kind::Uint, CORE, true),
-    key("event.trackingEnabled", Kind::Bool, CORE, true),
-    key("health.checkInterval", Kind::Duration, CORE, true),
-    key("kubernetes.burst", Kind::Int, SHIM, false),
-    key("kubernetes.qps", Kind::Int, SHIM, false),
-    key("service.clusterId", Kind::Text, SHIM, false),
-    key("service.disableGangScheduling", Kind::Bool, SHIM, false),
-    key("service.dispatchTimeout", Kind::Duration, SHIM, false),
-    key(HOT_REFRESH, Kind::Bool, BOTH, true),
-    key("service.eventChannelCapacity", Kind::Int, SHIM, false),
-    key("service.nodeInstanceTypeNodeLabelKey", Kind::Text, SHIM, false),
-    since(Version::V1_9, key("service.placeholderFsGroup", Kind::Int64, SHIM, false)),
-    key("service.placeholderImage", Kind::Text, SHIM, false),
-    since(Version::V1_9, key("service.placeholderRunAsGroup", Kind::Int64, SHIM, false)),
-    since(Version::V1_9, key("service.placeholderRunAsUser", Kind::Int64, SHIM, false)),
-    key(POLICY_GROUP, Kind::Text, BOTH, false),
-    key("service.schedulingInterval", Kind::Duration, SHIM, false),
-    key("service.volumeBindTimeout", Kind::Duration, SHIM, false),
-];
 
 /// Keys that former releases read: the first release that no longer does, and what to do instead.
 const GONE: [(&str, &str, &str); 2] = [
@@ -135,12 +36,6 @@ const QUEUES: &str = "queues.yaml";
 
 /// The beginning of a gzip file in base64.
 const GZIP: &str = "H4sI";
-
-/// Returns the key with this name, if this version reads it.
-pub fn find(name: &str, version: Version) -> Option<&'static Key> {
-    let is_read = |key: &&Key| key.name == name && key.since.is_none_or(|since| since <= version);
-    KEYS.iter().find(is_read)
-}
 
 /// Returns whether a program of `YuniKorn` reads a key while the queues are in `queues_key`.
 pub fn is_read(name: &str, queues_key: &str, version: Version) -> bool {

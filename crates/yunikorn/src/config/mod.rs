@@ -8,28 +8,25 @@
 pub mod activate;
 mod checksum;
 pub mod codes;
-mod dead;
 pub mod flatten;
 pub mod keys;
 mod lint;
 pub mod names;
 mod quantity;
-mod read;
 pub mod schema;
 pub mod settings;
 mod tree;
 mod validate;
 mod verdict;
 
-pub use activate::ReloadError;
+pub use activate::{ReloadError, rules_fit};
 pub use checksum::{checksum, contains_checksum_marker};
 pub use codes::CODES;
 pub use flatten::{ConfigMapData, Flattened, flatten};
-pub use read::read;
 pub use tree::{ByPath, Config, Partition, Queue};
 pub use validate::NAME_REFUSED;
-pub use validate::{rules_fit, validate};
-pub use verdict::{Assessment, BUILT_IN, verdict, verdict_of};
+pub use validate::validate;
+pub use verdict::{Assessment, BUILT_IN, read, verdict, verdict_of};
 
 #[cfg(test)]
 mod acl_pitfalls;

@@ -4,10 +4,116 @@
 //! none of them.
 
 use super::codes::SETTING;
-use super::keys::{Kind, Reader, find};
+use crate::admission::keys as admission;
 use crate::version::Version;
 use go_compat::diag::{Diagnostic, Span, quoted};
 use go_compat::go_bool::go_bool;
+
+pub(super) const POLICY_GROUP: &str = "service.policyGroup";
+pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
+
+/// The type of a key's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Plain text.
+    Text,
+    /// A boolean of Go.
+    Bool,
+    /// A 32-bit integer.
+    Int,
+    /// A 64-bit integer.
+    Int64,
+    /// A 64-bit integer without a sign.
+    Uint,
+    /// A duration of Go.
+    Duration,
+    /// A log level: its name or its number.
+    Level,
+    /// Regular expressions, separated by commas.
+    List,
+}
+
+/// A program that reads keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// The scheduler's core. It replaces a value that it cannot read by the default.
+    Core,
+    /// The scheduler's shim. A value that it cannot read makes it ignore all changes, and end when it starts.
+    Shim,
+    /// The admission controller. It replaces a value that it cannot read by the default.
+    Admission,
+}
+
+/// A key that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// The type of its value.
+    pub kind: Kind,
+    /// The programs that read it.
+    pub readers: &'static [Reader],
+    /// The first line of releases that reads it; `None` for all known lines.
+    pub since: Option<Version>,
+}
+
+const CORE: &[Reader] = &[Reader::Core];
+const SHIM: &[Reader] = &[Reader::Shim];
+pub(super) const ADMISSION: &[Reader] = &[Reader::Admission];
+const BOTH: &[Reader] = &[Reader::Shim, Reader::Admission];
+
+const fn key(name: &'static str, kind: Kind, readers: &'static [Reader]) -> Key {
+    Key { name, kind, readers, since: None }
+}
+
+const fn since(since: Version, key: Key) -> Key {
+    Key { since: Some(since), ..key }
+}
+
+/// The keys with fixed names, sorted. Besides them, the key of the queues is read, and all keys that
+/// [`is_log`] accepts.
+pub const KEYS: &[Key] = &[
+    key(admission::BYPASS_AUTH, Kind::Bool, ADMISSION),
+    key(admission::EXTERNAL_GROUPS, Kind::List, ADMISSION),
+    key(admission::EXTERNAL_USERS, Kind::List, ADMISSION),
+    key(admission::SYSTEM_USERS, Kind::List, ADMISSION),
+    key(admission::TRUST_CONTROLLERS, Kind::Bool, ADMISSION),
+    key(admission::BYPASS_NAMESPACES, Kind::List, ADMISSION),
+    key(admission::GENERATE_UNIQUE_APP_ID, Kind::Bool, BOTH),
+    key(admission::LABEL_NAMESPACES, Kind::List, ADMISSION),
+    key(admission::NO_LABEL_NAMESPACES, Kind::List, ADMISSION),
+    key(admission::PROCESS_NAMESPACES, Kind::List, ADMISSION),
+    key("admissionController.webHook.amServiceName", Kind::Text, ADMISSION),
+    key("admissionController.webHook.schedulerServiceAddress", Kind::Text, ADMISSION),
+    key("event.RESTResponseSize", Kind::Uint, CORE),
+    key("event.maxStreams", Kind::Uint, CORE),
+    key("event.maxStreamsPerHost", Kind::Uint, CORE),
+    key("event.requestCapacity", Kind::Uint, CORE),
+    key("event.ringBufferCapacity", Kind::Uint, CORE),
+    key("event.trackingEnabled", Kind::Bool, CORE),
+    key("health.checkInterval", Kind::Duration, CORE),
+    key("kubernetes.burst", Kind::Int, SHIM),
+    key("kubernetes.qps", Kind::Int, SHIM),
+    key("service.clusterId", Kind::Text, SHIM),
+    key("service.disableGangScheduling", Kind::Bool, SHIM),
+    key("service.dispatchTimeout", Kind::Duration, SHIM),
+    key(HOT_REFRESH, Kind::Bool, BOTH),
+    key("service.eventChannelCapacity", Kind::Int, SHIM),
+    key("service.nodeInstanceTypeNodeLabelKey", Kind::Text, SHIM),
+    since(Version::V1_9, key("service.placeholderFsGroup", Kind::Int64, SHIM)),
+    key("service.placeholderImage", Kind::Text, SHIM),
+    since(Version::V1_9, key("service.placeholderRunAsGroup", Kind::Int64, SHIM)),
+    since(Version::V1_9, key("service.placeholderRunAsUser", Kind::Int64, SHIM)),
+    key(POLICY_GROUP, Kind::Text, BOTH),
+    key("service.schedulingInterval", Kind::Duration, SHIM),
+    key("service.volumeBindTimeout", Kind::Duration, SHIM),
+];
+
+/// Returns the key with this name, if this version reads it.
+pub fn find(name: &str, version: Version) -> Option<&'static Key> {
+    let is_read = |key: &&Key| key.name == name && key.since.is_none_or(|since| since <= version);
+    KEYS.iter().find(is_read)
+}
 
 /// The type of this key's value; `None` for text, and for keys that the shim does not read.
 fn kind(key: &str, version: Version) -> Option<Kind> {
@@ -51,14 +157,9 @@ impl Kind {
     }
 }
 
-/// Returns whether the shim can read the value of this key; for a key without a type, always.
-pub fn reads(key: &str, text: &str, version: Version) -> bool {
-    kind(key, version).is_none_or(|kind| kind.parses(text))
-}
-
 /// Returns the error for the value of this key, if it is a setting that cannot be read.
 pub fn check(key: &str, text: &str, version: Version) -> Option<Diagnostic> {
-    let kind = kind(key, version).filter(|_| !reads(key, text, version))?;
+    let kind = kind(key, version).filter(|kind| !kind.parses(text))?;
     let (what, help) = kind.words();
     let shown = quoted(text);
     let since = if kind == Kind::Int64 { " 1.9 and newer" } else { "" };
@@ -131,7 +232,6 @@ fn fraction_of(digits: &str, scale: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flatten::HOT_REFRESH;
     use super::*;
 
     #[test]
@@ -154,7 +254,6 @@ mod tests {
         ] {
             let reported = check(key, text, Version::V1_8);
             assert_eq!(reported.is_some(), expected.is_some(), "{key}: {text}");
-            assert_eq!(reported.is_none(), reads(key, text, Version::V1_8), "{key}: {text}");
             if let (Some(reported), Some(what)) = (reported, expected) {
                 assert!(reported.is_error(), "{reported}");
                 assert!(reported.message.contains(&format!(" is no {what} to YuniKorn")), "{reported}");

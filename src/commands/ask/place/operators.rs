@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::output::Failure;
 use go_compat::diag::quoted;
-use yunikorn::admission::patch::YUNIKORN;
-use yunikorn::admission::request::{APP_ID, APPLICATION_ID, OLD_QUEUE, Pod, QUEUE, SPARK_APP_SELECTOR};
+use yunikorn::admission::request::{
+    APP_ID, APPLICATION_ID, OLD_QUEUE, Pod, QUEUE, SPARK_APP_SELECTOR, YUNIKORN,
+};
 use yunikorn_access::user_info::{Settings, Template};
 
 /// The label of an application that Spark names when it starts.

@@ -11,7 +11,7 @@ use crate::source::identity::IdentityArgs;
 use crate::source::input::value::to_json;
 use crate::source::session::{Session, Source};
 use go_compat::diag::quoted;
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use queuewarden_plan::user_info;
 use yunikorn::admission::request::{USER_INFO, USERNAME};
 use yunikorn::admission::user_info::{Source as NamedBy, Submitter, UserInfo};

@@ -14,8 +14,7 @@ use crate::source::input::source;
 use crate::source::input::split::split;
 use crate::source::request::key_value;
 use crate::source::subjects::service_account;
-use yunikorn::admission::patch::YUNIKORN;
-use yunikorn::admission::request::{Kind, Pod, QUEUE};
+use yunikorn::admission::request::{Kind, Pod, QUEUE, YUNIKORN};
 use yunikorn::identity::Identity;
 use yunikorn_access::placement::{Naming, Submission, Workload};
 

@@ -64,9 +64,8 @@ impl Steps {
         let namespace = &target.namespace;
         // The key that YuniKorn reads, and the location of its value.
         let key = merged.queues_key();
-        let queues = merged.queues(&key);
-        let built_in = queues.text.is_empty() && now == BUILT_IN;
-        let origin = queues.origin.filter(|_| !built_in);
+        let built_in = merged.queues(&key).is_none() && now == BUILT_IN;
+        let origin = merged.get(&key).map(|queues| &queues.origin).filter(|_| !built_in);
         let from = origin.map_or(YUNIKORN_CONFIGS, |origin| config_map_of(origin.source));
         let at = origin.map_or(&key, |origin| &origin.key);
         let (field, unpack) = match origin {

@@ -126,11 +126,7 @@ impl ImportYarnArgs {
             Dialect::YarnCloudera => Reading::Cloudera,
         };
         let core: Vec<(usize, &str)> = texts.collect();
-        let files = Files { reading, scheduler, name: &file.name, site, core: &core, defined: &self.defined };
-        let source = read(files, findings);
-        match mapred {
-            Some(mapred) => source?.with_jobs(files, mapred, findings),
-            None => source,
-        }
+        let (name, defined) = (file.name.as_str(), self.defined.as_slice());
+        read(Files { reading, scheduler, name, site, mapred, core: &core, defined }, findings)
     }
 }

@@ -19,7 +19,7 @@ use crate::source::input::source::{self, unreadable};
 use crate::source::input::split::{Syntax, split};
 use crate::source::input::value::to_json;
 use go_compat::diag::{Diagnostic, Span, quoted};
-use go_compat::yaml::parse::parse;
+use go_compat::yaml::parse;
 use queuewarden_api::review::{ReviewKind, codes};
 use yunikorn::admission::request::Texts;
 

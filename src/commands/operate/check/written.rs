@@ -168,7 +168,7 @@ fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
 }
 
 fn shadows(flat: &Flattened, key: &str) -> Line {
-    if let Some(origin) = flat.queues(key).origin.filter(|origin| origin.binary) {
+    if let Some(origin) = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary) {
         let map = config_map_of(origin.source);
         let found = format!("binaryData key {} of {map} hides {key}, or empties it", origin.key);
         return Line::fail(SHADOWS, found, format!("delete {} from binaryData of {map}", origin.key));

@@ -5,19 +5,20 @@
 //! * Text takes every scalar as it is written; booleans and numbers take no text in quotes.
 //! * `<<` adds the keys that a mapping does not have itself. Of several sources the first one counts.
 
-mod collections;
-mod error;
-mod path;
-mod scalars;
 #[cfg(test)]
 mod tests;
+mod values;
 
+pub use values::{Number, boolean, number};
+
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::NodeIn;
-use crate::diag::{Diagnostic, Span};
-pub use error::Decoder;
-pub use path::{NodePath, Path};
+use super::edit::Step;
+use super::read::unsure;
+use super::{DECODE, KindIn, NodeIn};
+use crate::diag::{Diagnostic, Span, quoted};
 
 /// A Go slice: `None` is nil.
 pub type List<T> = Option<Vec<T>>;
@@ -106,4 +107,129 @@ pub trait Record {
 
     /// Called with the place of the mapping that fills it.
     fn located(&mut self, _location: Location) {}
+}
+
+// Paths in a document.
+
+/// The way from the document's root to a node. Nodes with a common parent share its path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Path(Option<Arc<(Path, Step)>>);
+
+impl Path {
+    /// Returns whether it leads nowhere.
+    pub fn is_root(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Its steps, from the root on.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut path = self;
+        while let Some((parent, last)) = path.0.as_deref() {
+            steps.push(last.clone());
+            path = parent;
+        }
+        steps.reverse();
+        steps
+    }
+}
+
+/// The location of the node that is decoded. Its path is only made when it is needed.
+#[derive(Debug, Clone)]
+pub struct NodePath<'p> {
+    from: Option<(&'p NodePath<'p>, Step)>,
+    path: OnceCell<Path>,
+    shared: bool,
+}
+
+impl<'p> NodePath<'p> {
+    fn root(node: &NodeIn<'_>) -> Self {
+        Self { from: None, path: OnceCell::new(), shared: node.shared }
+    }
+
+    /// The location of a child.
+    fn child(&'p self, step: Step, node: &NodeIn<'_>) -> Self {
+        Self { from: Some((self, step)), path: OnceCell::new(), shared: self.shared || node.shared }
+    }
+
+    /// The same location, where what is found comes through `<<`.
+    fn merged(&self) -> Self {
+        Self { shared: true, ..self.clone() }
+    }
+
+    /// Its path.
+    fn path(&self) -> &Path {
+        self.path.get_or_init(|| match &self.from {
+            None => Path::default(),
+            Some((parent, step)) => Path(Some(Arc::new((parent.path().clone(), step.clone())))),
+        })
+    }
+}
+
+// Errors in the nodes.
+
+/// More errors are not kept.
+const MAX_ERRORS: usize = 100;
+
+/// The errors of one decoding.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    errors: Vec<Diagnostic>,
+}
+
+impl Decoder {
+    fn finish<T>(mut self, value: T) -> Result<T, Vec<Diagnostic>> {
+        if self.errors.is_empty() {
+            return Ok(value);
+        }
+        self.errors.sort_by_key(|error| error.span);
+        Err(self.errors)
+    }
+
+    fn add(&mut self, error: Diagnostic) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        }
+    }
+
+    fn error(&mut self, span: Span, message: String, help: &str) {
+        self.add(Diagnostic::error(DECODE, message).at(span).help(help));
+    }
+
+    /// A value that Go may take, and not everywhere as the same.
+    fn unsure(&mut self, span: Span, what: &str, help: &str) {
+        self.add(*unsure(span, what, help));
+    }
+
+    /// A node that is not what is `expected`.
+    fn mismatch(&mut self, node: &NodeIn<'_>, expected: &str, help: &str) {
+        let found = match &node.kind {
+            KindIn::Scalar { value, .. } => quoted(value),
+            KindIn::Sequence(_) => "a list".to_owned(),
+            KindIn::Mapping(_) => "a mapping".to_owned(),
+        };
+        self.error(node.span, format!("{expected} is expected here, and this is {found}"), help);
+    }
+
+    fn repeated(&mut self, key: &NodeIn<'_>) {
+        let message =
+            format!("the key {} stands twice in this mapping", quoted(key.as_scalar().unwrap_or_default()));
+        self.error(key.span, message, "remove one of them");
+    }
+
+    fn unknown(&mut self, key: &NodeIn<'_>, record: &str, fields: &[&str]) {
+        let name = key.as_scalar().unwrap_or_default();
+        let help = match fields.iter().find(|field| is_near(name, field)) {
+            Some(field) => format!("write `{field}`"),
+            None => format!("remove it; the fields are {}", fields.join(", ")),
+        };
+        self.error(key.span, format!("{record} has no field {}", quoted(name)), &help);
+    }
+}
+
+/// Returns whether a name was probably meant to be this field: at most one character is too much, missing or
+/// another one.
+fn is_near(name: &str, field: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase());
+    strsim::levenshtein(&letters.take(64).collect::<String>(), field) <= 1
 }

@@ -1,11 +1,10 @@
 //! The changes of a mapping: in its text and in its tree.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::find::{Finder, Mapping};
-use super::location::indicator;
-use super::{Edit, Pair, Splice, Step, add, quote, refuse, shown};
-use crate::diag::Diagnostic;
+use super::{Edit, Pair, Splice, Step, refuse, shown};
+use crate::diag::{Diagnostic, Span};
+use crate::go_json;
 use crate::yaml::{KindIn, NodeIn, Style};
 
 /// The changes of one mapping.
@@ -69,7 +68,7 @@ impl<'e> Change<'e> {
         let (mut set, mut added, front) = (Vec::new(), Vec::new(), mapping.first_scalars());
         for Edit { key, value, .. } in edits {
             let Some((index, pair)) = unique(mapping, key)? else {
-                added.push((quote::key(key, quotes), quote::scalar(value, quotes)));
+                added.push((key_scalar(key, quotes), scalar(value, quotes)));
                 continue;
             };
             if reads_as(&pair.1, value) {
@@ -78,14 +77,14 @@ impl<'e> Change<'e> {
             check_value(path, key, &pair.1)?;
             // Double quotes stay.
             let double = pair.1.style().filter(|style| *style == Style::DoubleQuoted);
-            let value = quote::scalar(value, double.unwrap_or(quotes));
-            splices.push(replace(text, pair, &quote::written(&value)));
+            let value = scalar(value, double.unwrap_or(quotes));
+            splices.push(replace(text, pair, &written(&value)));
             set.push((index, value));
         }
         if !added.is_empty() {
-            let pair = |(key, value)| format!("{}: {}", quote::written(key), quote::written(value));
+            let pair = |(key, value)| format!("{}: {}", written(key), written(value));
             let pairs: Vec<_> = added.iter().map(|(key, value)| pair((key, value))).collect();
-            splices.extend(add::splice(text, mapping, front, &pairs));
+            splices.extend(add_splices(text, mapping, front, &pairs));
         }
         Ok(Self { path, set, added, front })
     }
@@ -161,4 +160,308 @@ fn follow<'n, 't>(mut node: &'n mut NodeIn<'t>, path: &[Step]) -> Option<&'n mut
         };
     }
     Some(node)
+}
+
+// Pairs that are added to a mapping.
+
+/// Writes pairs behind the first `count` ones of the mapping.
+fn add_splices(text: &str, mapping: &Mapping<'_>, count: usize, added: &[String]) -> Vec<Splice> {
+    let behind = mapping.pairs.get(..count).and_then(<[_]>::last);
+    match (behind, mapping.open) {
+        (None, open) => vec![in_front(text, mapping, open, added)],
+        (Some(pair), None) => {
+            let lead = next_line(text, mapping);
+            let end = pair_end(text, pair);
+            vec![Splice::insert(line_end(text, end).unwrap_or(end), lead.clone() + &added.join(&lead))]
+        }
+        (Some(pair), Some(_)) => in_braces(text, pair, added),
+    }
+}
+
+/// Returns what stands between two keys of a mapping in lines.
+fn next_line(text: &str, mapping: &Mapping<'_>) -> String {
+    let column = mapping.pairs.first().map_or(0, |(key, _)| before(text, key.span.start).len());
+    newline(text).to_owned() + &" ".repeat(column)
+}
+
+fn in_front(text: &str, mapping: &Mapping<'_>, open: Option<usize>, added: &[String]) -> Splice {
+    let separator = if open.is_some() { ", ".to_owned() } else { next_line(text, mapping) };
+    let added = added.join(&separator);
+    match mapping.pairs.first() {
+        Some((key, _)) => Splice::insert(key.span.start, added + &separator),
+        None => Splice::insert(open.map_or(0, |open| open + 1), added),
+    }
+}
+
+/// Writes pairs behind one in braces: on lines of their own, if that one has a line of its own.
+fn in_braces(text: &str, pair: &Pair<'_>, added: &[String]) -> Vec<Splice> {
+    let end = pair_end(text, pair);
+    let behind_comma = indicator(text, end, ',');
+    // `key:,` would be one plain scalar.
+    let new_comma = if pair.1.span.start == pair.1.span.end { " ," } else { "," };
+    let indentation = before(text, pair.0.span.start);
+    let own_line = line_end(text, behind_comma.unwrap_or(end)).filter(|_| indentation.trim().is_empty());
+    let Some(line_end) = own_line else {
+        return vec![Splice::insert(end, format!("{new_comma} {}", added.join(", ")))];
+    };
+    let lead = newline(text).to_owned() + indentation;
+    let lines = lead.clone() + &added.join(&format!(",{lead}"));
+    match behind_comma {
+        Some(_) => vec![Splice::insert(line_end, lines + ",")],
+        None => vec![Splice::insert(end, new_comma.to_owned()), Splice::insert(line_end, lines)],
+    }
+}
+
+// The way that keys and values are written.
+
+/// Returns a scalar in these quotes, or in double ones where single ones cannot carry the text on one line.
+fn scalar(text: &str, quotes: Style) -> NodeIn<'static> {
+    let quotes = if text.chars().all(is_printable) { quotes } else { Style::DoubleQuoted };
+    NodeIn::scalar(text.to_owned(), quotes, Span::default())
+}
+
+/// Returns a key as it is written by hand: plain where that is certainly a string, else in single quotes.
+fn key_scalar(key: &str, quotes: Style) -> NodeIn<'static> {
+    let plain = key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
+    let word = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"]
+        .iter()
+        .any(|word| key.eq_ignore_ascii_case(word));
+    let is_plain = plain && !word && quotes == Style::SingleQuoted;
+    scalar(key, if is_plain { Style::Plain } else { quotes })
+}
+
+/// Returns the text of a scalar. In double quotes it has the escapes that JSON and YAML share, so that a JSON
+/// text stays one.
+fn written(scalar: &NodeIn<'_>) -> String {
+    let text = scalar.as_scalar().unwrap_or_default();
+    match scalar.style() {
+        Some(Style::Plain) => text.to_owned(),
+        Some(Style::DoubleQuoted) => go_json::escaped(&text, |c| !is_printable(c)),
+        _ => format!("'{}'", text.replace('\'', "''")),
+    }
+}
+
+/// Returns whether a character may stand in quotes as it is: it is no control character, no break of YAML
+/// 1.1, no byte order mark.
+fn is_printable(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+// From a path to the mapping it leads to, as long as nothing on the way is shared with another part of the
+// text.
+
+/// A mapping that may be edited.
+struct Mapping<'n> {
+    pairs: &'n [Pair<'n>],
+    /// The position of its opening brace, if it is written in braces.
+    open: Option<usize>,
+}
+
+impl Mapping<'_> {
+    /// Returns the number of pairs in front of those that are added: the first run of scalars. A block scalar
+    /// ends the run, because what follows it can change what it holds.
+    fn first_scalars(&self) -> usize {
+        let is_inline = |(_, value): &&Pair<'_>| match value.kind {
+            _ if value.alias().is_some() => true,
+            KindIn::Scalar { style, .. } => !matches!(style, Style::Literal | Style::Folded),
+            KindIn::Sequence(_) | KindIn::Mapping(_) => false,
+        };
+        self.pairs.iter().take_while(is_inline).count()
+    }
+
+    /// Returns the quotes of what is added: a JSON text stays one.
+    fn quotes(&self, text: &str) -> Style {
+        let is_json = self.open.is_some()
+            && text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
+            && self.pairs.iter().all(|(key, _)| key.style() == Some(Style::DoubleQuoted));
+        if is_json { Style::DoubleQuoted } else { Style::SingleQuoted }
+    }
+}
+
+/// Follows paths in one tree.
+struct Finder<'n> {
+    text: &'n str,
+    root: &'n NodeIn<'n>,
+    /// The names of all anchors that an alias refers to; gathered when the first anchor is met on a path.
+    referred: Option<HashSet<&'n str>>,
+}
+
+impl<'n> Finder<'n> {
+    fn new(text: &'n str, root: &'n NodeIn<'n>) -> Self {
+        Self { text, root, referred: None }
+    }
+
+    /// Returns the mapping at the end of `path`.
+    fn find(&mut self, path: &[Step]) -> Result<Mapping<'n>, Diagnostic> {
+        let mut node = self.root;
+        let mut in_brackets = false;
+        for step in path {
+            self.check_alone(node, path)?;
+            in_brackets |= self.bracket(node).is_some();
+            node = child(node, step).ok_or_else(|| missing(node, path))?;
+        }
+        self.check_alone(node, path)?;
+        let open = self.bracket(node);
+        match node.as_mapping() {
+            // A single pair in a list needs no braces.
+            Some(pairs) if open.is_some() || !in_brackets => Ok(Mapping { pairs, open }),
+            _ => Err(missing(node, path)),
+        }
+    }
+
+    /// Returns the position of the bracket that opens the list or mapping, if it is not written in lines.
+    fn bracket(&self, node: &NodeIn<'_>) -> Option<usize> {
+        let bracket = if node.as_sequence().is_some() { '[' } else { '{' };
+        let start = content(self.text, node.span);
+        self.text.get(start..)?.starts_with(bracket).then_some(start)
+    }
+
+    /// Refuses an alias, which shows another part of the text, and an anchored text that is shown in other
+    /// parts.
+    fn check_alone(&mut self, node: &NodeIn<'_>, path: &[Step]) -> Result<(), Diagnostic> {
+        if !node.shared {
+            return Ok(());
+        }
+        let root = self.root;
+        let is_alone = |name| !self.referred.get_or_insert_with(|| referred(root)).contains(name);
+        if node.anchor().is_some_and(is_alone) {
+            return Ok(());
+        }
+        Err(refuse(format!("{} is in a part of the text that is used in several places", shown(path)))
+            .at(node.span)
+            .help("write the mapping out in each place, without anchor and alias"))
+    }
+}
+
+/// Refuses a path that leads no further than to `node`.
+fn missing(node: &NodeIn<'_>, path: &[Step]) -> Diagnostic {
+    refuse(format!("{} is no mapping that can be edited", shown(path)))
+        .at(node.span)
+        .help("write it there, in lines or in braces, without alias and `<<`")
+}
+
+/// Returns the names that the aliases in `root` refer to.
+fn referred<'n>(root: &'n NodeIn<'_>) -> HashSet<&'n str> {
+    let mut names = HashSet::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        if let Some(alias) = node.alias() {
+            names.insert(alias);
+            continue;
+        }
+        match &node.kind {
+            KindIn::Scalar { .. } => {}
+            KindIn::Sequence(items) => open.extend(items),
+            KindIn::Mapping(pairs) => open.extend(pairs.iter().flat_map(|(key, value)| [key, value])),
+        }
+    }
+    names
+}
+
+fn child<'n>(node: &'n NodeIn<'n>, step: &Step) -> Option<&'n NodeIn<'n>> {
+    match step {
+        Step::Index(index) => node.as_sequence()?.get(*index),
+        Step::Key(key) => {
+            let (_, value) = node.as_mapping()?.iter().find(|(found, _)| found.as_scalar() == Some(key))?;
+            Some(value)
+        }
+    }
+}
+
+// The text around a node: spaces, comments, line ends and the indicators between nodes, which no node's span
+// covers.
+//
+// Only LF and CR LF end a line: the reader refuses a text with other breaks.
+
+const BREAKS: [char; 2] = ['\n', '\r'];
+const SPACES: [char; 2] = [' ', '\t'];
+
+/// Moves behind the spaces, line ends and comments at `at`.
+fn skip_space(text: &str, at: usize) -> usize {
+    let mut rest = text.get(at..).unwrap_or_default();
+    loop {
+        rest = rest.trim_start_matches(|c| SPACES.contains(&c) || BREAKS.contains(&c));
+        if !rest.starts_with('#') {
+            return text.len() - rest.len();
+        }
+        rest = rest.trim_start_matches(|c| !BREAKS.contains(&c));
+    }
+}
+
+/// Returns the end of the indicator, if it is what comes next after `at`.
+fn indicator(text: &str, at: usize, indicator: char) -> Option<usize> {
+    let at = skip_space(text, at);
+    text.get(at..)?.starts_with(indicator).then_some(at + 1)
+}
+
+/// Returns the end of the line, if nothing but spaces and a comment comes between `at` and it.
+fn line_end(text: &str, at: usize) -> Option<usize> {
+    let rest = text.get(at..)?.split(BREAKS).next()?;
+    let content = rest.trim_start_matches(SPACES);
+    (content.is_empty() || content.starts_with('#')).then_some(at + rest.len())
+}
+
+/// Returns the line break of the text.
+fn newline(text: &str) -> &'static str {
+    let first = text.split_inclusive('\n').next().unwrap_or_default();
+    if first.ends_with("\r\n") { "\r\n" } else { "\n" }
+}
+
+/// Returns what stands in front of `at` on its line.
+fn before(text: &str, at: usize) -> &str {
+    let before = text.get(..at).and_then(|before| before.rsplit(BREAKS).next()).unwrap_or_default();
+    before.trim_start_matches('\u{feff}')
+}
+
+/// Returns the start of a node behind its anchor.
+pub(super) fn content(text: &str, span: Span) -> usize {
+    let written = text.get(span.start..span.end).unwrap_or_default();
+    let is_space = |c| SPACES.contains(&c) || BREAKS.contains(&c);
+    let anchor = if written.starts_with('&') { written.find(is_space) } else { None };
+    skip_space(text, span.start + anchor.unwrap_or_default())
+}
+
+/// Returns the end of a pair: behind its value, or behind the colon or the key when the value is empty.
+fn pair_end(text: &str, (key, value): &Pair<'_>) -> usize {
+    if value.span.start < value.span.end {
+        return value.span.end;
+    }
+    indicator(text, key.span.end, ':').unwrap_or(key.span.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        for (text, written) in [
+            ("", "''"),
+            ("alice dev", "'alice dev'"),
+            ("it's", "'it''s'"),
+            ("*", "'*'"),
+            (" a ", "' a '"),
+            ("ü 漢 😀", "'ü 漢 😀'"),
+            ("a\nb\t\"\\", r#""a\nb\t\"\\""#),
+            ("\0\u{85}\u{2028}\u{feff}", r#""\u0000\u0085\u2028\ufeff""#),
+        ] {
+            assert_eq!(super::written(&scalar(text, Style::SingleQuoted)), written);
+        }
+    }
+
+    #[test]
+    fn keys() {
+        for (text, quotes, written) in [
+            ("submitacl", Style::SingleQuoted, "submitacl"),
+            ("application.sort.policy", Style::SingleQuoted, "application.sort.policy"),
+            ("true", Style::SingleQuoted, "'true'"),
+            ("1", Style::SingleQuoted, "'1'"),
+            ("a b", Style::SingleQuoted, "'a b'"),
+            ("a\nb", Style::SingleQuoted, r#""a\nb""#),
+            ("submitacl", Style::DoubleQuoted, r#""submitacl""#),
+        ] {
+            assert_eq!(super::written(&key_scalar(text, quotes)), written);
+        }
+    }
 }

@@ -8,21 +8,16 @@
 //! `find` leads to the mapping, `change` replaces values in it, `add` adds pairs, `place` knows the text
 //! around a node, `quote` writes scalars.
 
-mod add;
 mod change;
-mod find;
-mod location;
 #[cfg(test)]
 mod proofs;
-mod quote;
 #[cfg(test)]
 mod written;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::parse::parse_in;
-use super::{EDIT, KindIn, NodeIn};
+use super::{EDIT, KindIn, NodeIn, parse_in};
 use crate::diag::{Diagnostic, Span};
 use change::changes;
 

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::location::content;
+use super::change::content;
 use super::written::texts;
 use super::{EDIT, Edit, Step, apply};
 use crate::yaml::Style;
-use crate::yaml::parse::parse;
+use crate::yaml::parse;
 use crate::yaml::samples::samples;
 use crate::yaml::{Kind, Node};
 

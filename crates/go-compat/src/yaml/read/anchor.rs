@@ -1,7 +1,6 @@
 //! Anchors, and the copies that aliases make.
 
-use super::problem::{Read, syntax, too_large, unsure};
-use super::{Reader, ends_line, is_gap};
+use super::{Read, Reader, ends_line, is_gap, syntax, too_large, unsure};
 use crate::diag::Span;
 use crate::yaml::{KindIn, MAX_DEPTH, Mark, NodeIn};
 

@@ -1,7 +1,6 @@
 //! Nodes that indentation structures.
 
-use super::problem::{Problem, Read, syntax, unsure};
-use super::{Reader, ends_line, is_gap};
+use super::{Problem, Read, Reader, ends_line, is_gap, syntax, unsure};
 use crate::diag::{Span, quoted};
 use crate::yaml::{KindIn, NodeIn, Style};
 

@@ -1,8 +1,7 @@
 //! Lists and mappings in brackets.
 
-use super::plain::is_flow;
-use super::problem::{Read, syntax, unsure};
-use super::{Reader, is_gap};
+use super::scalar::is_flow;
+use super::{Read, Reader, is_gap, syntax, unsure};
 use crate::diag::Span;
 use crate::yaml::{KindIn, NodeIn, Style};
 

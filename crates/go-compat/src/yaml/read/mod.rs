@@ -4,27 +4,21 @@
 //! offset, a column is a number of bytes: only spaces, `-` and `:` stand in front of the columns that count.
 //!
 //! * `block` reads what is structured by indentation, `flow` what is in brackets.
-//! * `plain`, `quoted` and `literal` read scalars.
+//! * `scalar` reads plain, quoted and block scalars.
 //! * `anchor` reads anchors and copies nodes for aliases.
-//! * `problem` words what is refused.
 
 #![allow(clippy::unnecessary_box_returns, reason = "a refusal goes into results, whose size it would make")]
 
 mod anchor;
 mod block;
 mod flow;
-mod literal;
-mod plain;
-mod problem;
-mod quoted;
+mod scalar;
 
 use std::collections::HashMap;
 
-use super::{MAX_DEPTH, MAX_NODES, NodeIn};
-use crate::diag::Span;
+use super::{MAX_DEPTH, MAX_NODES, NodeIn, SYNTAX, TOO_LARGE, UNSURE};
+use crate::diag::{Diagnostic, Span};
 use block::Behind;
-use problem::{Problem, Read, syntax, too_large};
-pub(super) use problem::{first_odd_character, unsure};
 
 /// A position in a text, and what was read in front of it.
 pub(super) struct Reader<'t> {
@@ -78,7 +72,8 @@ fn is_gap(byte: u8) -> bool {
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    /// Reads no more than so many nodes.
+    pub(super) fn new(text: &'t str, nodes: usize) -> Self {
         let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Self {
             text,
@@ -87,18 +82,13 @@ impl<'t> Reader<'t> {
             ended: false,
             depth: 0,
             nodes: 0,
-            most: MAX_NODES,
+            most: nodes.min(MAX_NODES),
             copied: 0,
             anchor_line: None,
             anchors: HashMap::new(),
             items: Vec::new(),
             pairs: Vec::new(),
         }
-    }
-
-    /// Reads no more than so many nodes.
-    pub(super) fn at_most(self, nodes: usize) -> Self {
-        Self { most: nodes.min(MAX_NODES), ..self }
     }
 
     /// Reads the first document, if there is one.
@@ -338,4 +328,59 @@ impl<'t> Reader<'t> {
         self.depth -= 1;
         result
     }
+}
+
+// The refusals of the reader.
+
+/// A refusal; boxed, because every function of the reader returns one or a node.
+type Problem = Box<Diagnostic>;
+
+/// The answer of every function of the reader.
+type Read<T> = Result<T, Problem>;
+
+/// A text that Go refuses, too.
+fn syntax(span: Span, message: impl Into<String>, help: &str) -> Problem {
+    Box::new(Diagnostic::error(SYNTAX, message).at(span).help(help))
+}
+
+/// A construct that is not read alike everywhere: `what` it is, and the `plain` form to write.
+pub(super) fn unsure(span: Span, what: &str, plain: &str) -> Problem {
+    let message = format!("{what} is read differently by different YAML libraries");
+    Box::new(Diagnostic::error(UNSURE, message).at(span).help(plain))
+}
+
+/// A text beyond one of the bounds.
+fn too_large(span: Span, message: impl Into<String>) -> Problem {
+    Box::new(Diagnostic::error(TOO_LARGE, message).at(span).help("split or shorten the configuration"))
+}
+
+/// The refusal of the first character that not every library takes, wherever it stands.
+pub(super) fn first_odd_character(text: &str) -> Option<Problem> {
+    // Nearly all chunks are plain ASCII. `all` stops at a byte; this checks many at once.
+    let plain = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
+    let all_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & plain(byte));
+    let chunks = text.as_bytes().chunks(64).enumerate().filter(|(_, chunk)| !all_plain(chunk));
+    let mut odd = chunks.filter_map(|(index, chunk)| {
+        let bytes = chunk.iter().enumerate().filter(|(_, byte)| !plain(byte));
+        bytes.map(|(at, _)| index * 64 + at).find_map(|at| odd_character(text, at))
+    });
+    odd.next()
+}
+
+fn odd_character(text: &str, at: usize) -> Option<Problem> {
+    let rest = text.get(at..)?;
+    let character = rest.chars().next()?;
+    let what = match character {
+        '\t' => return None,
+        '\r' if rest.starts_with("\r\n") => return None,
+        '\r' => "a line break CR without LF",
+        '\u{85}' | '\u{2028}' | '\u{2029}' => "a line break other than LF and CR LF",
+        '\u{feff}' if at == 0 => return None,
+        '\u{feff}' => "a byte order mark behind the start",
+        '\u{fffe}' | '\u{ffff}' => "a character that is none",
+        character if character.is_control() => "a control character",
+        _ => return None,
+    };
+    let span = Span::new(at, at + character.len_utf8());
+    Some(unsure(span, what, "remove it, or write it as an escape in double quotes"))
 }

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::owners::pods;
-use super::super::part::{entries, member, some_entries, text, text_at, type_of};
+use super::super::part::{entries, member, pods, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::YUNIKORN;
 use yunikorn::admission::request::{DECIDING_ANNOTATIONS, DECIDING_LABELS, Pod, USER_INFO, USERNAME};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};

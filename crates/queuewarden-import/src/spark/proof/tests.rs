@@ -1,6 +1,6 @@
 use super::*;
 use crate::FileDiagnostic;
-use crate::spark::carry::carry;
+use crate::spark::carry;
 use go_compat::diag::Code;
 use proptest::prelude::*;
 

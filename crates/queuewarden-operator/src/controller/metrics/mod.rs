@@ -1,27 +1,27 @@
-//! Metrics. Label values are fixed words, never names of objects, so that their number is limited.
-//!
-//! * [`endpoints`]: those of the HTTPS endpoints; [`series`]: gauges that are replaced all at once.
+//! Metrics. Label values are fixed words, never names of objects, so that their number is limited; the one
+//! exception is the hash of the snapshot, of which there is one series at a time.
 
-pub mod endpoints;
-mod series;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry};
 
-use series::Series;
-
+use super::lock;
+use super::published::Published;
 use super::watch::Progress;
 use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type, is_ours};
 use queuewarden_plan::snapshot::{QueueAclEntry, Snapshot};
@@ -62,8 +62,15 @@ pub struct Metrics {
     /// are not watched.
     pods_with_wrong_aliases: Series,
     scheduler_requests: Durations,
-    /// The metrics of the HTTPS endpoints.
-    pub endpoints: endpoints::Metrics,
+    snapshot: Series,
+    snapshot_made: Gauge,
+    certificate_until: Gauge,
+    authority_until: Gauge,
+    /// Connections that are open, those in their handshake among them.
+    pub connections: Gauge,
+    ended: Family<Labels, Counter>,
+    https_requests: Durations,
+    decisions: Family<[(&'static str, &'static str); 3], Counter>,
 }
 
 /// Adds a metric to the registry and returns it: its copies count together.
@@ -77,19 +84,31 @@ fn begun<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help:
     registered(registry, name, help, M::default())
 }
 
+/// Returns a registry that names the version of the program.
+fn registry() -> Registry {
+    let mut registry = Registry::with_prefix("queuewarden");
+    let build: Family<Labels, Gauge> = begun(&mut registry, "build_info", "Always 1; the version is a label");
+    build.get_or_create(&labels([("version", env!("CARGO_PKG_VERSION"))])).set(1);
+    registry
+}
+
+/// Adds the counter of recorded revisions. Each result has a series from the start, because an increase shows
+/// only in a series that exists before it.
+fn history(registry: &mut Registry) -> Family<Labels, Counter> {
+    let help = "Attempts to record a revision of the output, by how they ended";
+    let history: Family<Labels, Counter> = begun(registry, "history_record", help);
+    for result in ["recorded", "error", "lost"] {
+        drop(history.get_or_create(&labels([("result", result)])));
+    }
+    history
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
-        let mut registry = Registry::with_prefix("queuewarden");
+        let short: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
+        let mut registry = registry();
         let r = &mut registry;
-        let build: Family<Labels, Gauge> = begun(r, "build_info", "Always 1; the version is a label");
-        build.get_or_create(&labels([("version", env!("CARGO_PKG_VERSION"))])).set(1);
-        let history: Family<Labels, Counter> =
-            begun(r, "history_record", "Attempts to record a revision of the output, by how they ended");
-        // An increase shows from a series that is there before it.
-        for result in ["recorded", "error", "lost"] {
-            drop(history.get_or_create(&labels([("result", result)])));
-        }
         Self {
             leader: begun(r, "leader", "1 while this replica leads"),
             reconciles: begun(r, "reconcile", "Runs of the loop, by how they ended"),
@@ -114,7 +133,7 @@ impl Default for Metrics {
             ),
             applies: begun(r, "config_apply", "Writes of the output ConfigMap, by how they ended"),
             mirror: begun(r, "rbac_mirror_write", "Writes of the RBAC mirror, by how they ended"),
-            history,
+            history: history(r),
             drifts: begun(
                 r,
                 "config_drift",
@@ -136,7 +155,7 @@ impl Default for Metrics {
             last_in_sync: begun(
                 r,
                 "config_last_in_sync_timestamp_seconds",
-                "When the YuniKornConfig was last seen to be Ready",
+                "When the YuniKornConfig was last Ready",
             ),
             fail_open: begun(r, "fail_open", "1 while everyone has access to every queue"),
             admission_risks: begun(
@@ -155,7 +174,35 @@ impl Default for Metrics {
                 "Requests to the scheduler's REST service, by endpoint and status code or failure",
                 Family::new_with_constructor(seconds),
             ),
-            endpoints: endpoints::Metrics::new(r),
+            snapshot: begun(
+                r,
+                "snapshot_info",
+                "Always 1; the label is the hash of what all answers follow from, the same on all replicas that answer the same",
+            ),
+            snapshot_made: begun(
+                r,
+                "snapshot_timestamp_seconds",
+                "When that was last looked at; now less this is its age",
+            ),
+            certificate_until: begun(
+                r,
+                "tls_certificate_expiry_timestamp_seconds",
+                "When the certificate of the HTTPS endpoints expires",
+            ),
+            authority_until: begun(
+                r,
+                "tls_authority_expiry_timestamp_seconds",
+                "When the newest authority of our own expires",
+            ),
+            connections: begun(r, "https_connections", "Open connections"),
+            ended: begun(r, "https_connections_ended", "Connections, by how they ended"),
+            https_requests: registered(
+                r,
+                "https_request_duration_seconds",
+                "Requests, by endpoint and status code",
+                Family::new_with_constructor(short),
+            ),
+            decisions: begun(r, "decisions", "Decisions about access, by verb, decision and what decided"),
             registry,
         }
     }
@@ -246,6 +293,39 @@ impl Metrics {
         }
     }
 
+    /// Records the state that the endpoints answer from.
+    pub fn published(&self, published: &Published) {
+        // As many digits as tell it apart: the whole hash makes labels hard to read.
+        let hash: String = published.hash.chars().take(16).collect();
+        self.snapshot.show([(labels([("hash", &hash)]), 1)].into());
+        self.snapshot_made.set(published.made.as_second());
+    }
+
+    /// Records the certificate that is in use.
+    pub fn certified(&self, until: Timestamp, authority: Option<Timestamp>) {
+        self.certificate_until.set(until.as_second());
+        if let Some(until) = authority {
+            self.authority_until.set(until.as_second());
+        }
+    }
+
+    /// Counts a connection that ended: `closed`, `handshake_failed`, `handshake_timeout`, `idle`,
+    /// `evicted`, `retired`, `cut` or `error`.
+    pub fn ended(&self, how: &'static str) {
+        self.ended.get_or_create(&labels([("how", how)])).inc();
+    }
+
+    /// Counts an answered request. `endpoint` is the path of a route, of which there are few.
+    pub fn answered(&self, endpoint: &str, code: u16, took: Duration) {
+        let labels = labels([("endpoint", endpoint), ("code", &code.to_string())]);
+        self.https_requests.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Counts a decision. All three labels are fixed words.
+    pub fn decided(&self, verb: &'static str, decision: &'static str, clause: &'static str) {
+        self.decisions.get_or_create(&[("verb", verb), ("decision", decision), ("clause", clause)]).inc();
+    }
+
     /// Returns the text of `/metrics`. Only the given watches are in it.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
         let series = watches.iter().map(|watch| (labels([("resource", watch.resource)]), watch.succeeded()));
@@ -315,4 +395,35 @@ fn gauge(count: usize) -> i64 {
 
 fn labels<const N: usize>(pairs: [(&'static str, &str); N]) -> Labels {
     pairs.map(|(name, value)| (name, value.to_owned())).into()
+}
+
+/// Gauges by their labels; clones share the same gauges.
+///
+/// All are replaced in one step. A family of the metrics library would have to be cleared and filled again. A
+/// scrape in between would see a part of it: wrong counts, and gaps that restart the `for:` of alerts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Series(Arc<Mutex<BTreeMap<Labels, i64>>>);
+
+impl Series {
+    /// Replaces all gauges by these.
+    pub(crate) fn show(&self, all: BTreeMap<Labels, i64>) {
+        *lock(&self.0) = all;
+    }
+}
+
+impl EncodeMetric for Series {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        for (labels, value) in lock(&self.0).iter() {
+            encoder.encode_family(labels)?.encode_gauge(value)?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+
+    fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
 }

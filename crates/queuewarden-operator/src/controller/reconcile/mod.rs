@@ -18,12 +18,11 @@
 //! * the election ([`super::leader`]).
 //!
 //! The submodules:
-//! * [`performing`] performs the actions;
-//! * [`planning`] computes, and [`reporting`] writes the statuses.
+//! * [`performing`] performs the actions, and writes the statuses;
+//! * [`planning`] computes.
 
 mod performing;
 mod planning;
-mod reporting;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

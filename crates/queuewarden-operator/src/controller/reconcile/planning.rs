@@ -103,7 +103,7 @@ impl Reconciler {
             tokio::task::spawn_blocking(move || know(snapshot, &plan, &mut known, before.as_deref())).await;
         match made {
             Ok(published) => {
-                self.health.metrics.endpoints.knows(&published);
+                self.health.metrics.published(&published);
                 let own_namespace = self.own_namespace.clone();
                 self.publisher.send_replace(Some(Arc::new(Published { own_namespace, ..published })));
                 true

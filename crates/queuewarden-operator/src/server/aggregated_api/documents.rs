@@ -11,7 +11,7 @@ use axum::routing::get;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::accept::{OBJECT, accepted};
+use super::{OBJECT, accepted};
 use crate::controller::published::hexadecimal;
 use crate::server::ServerState;
 use queuewarden_api::aggregated_api::{GROUP, ROOT, discovery, openapi};

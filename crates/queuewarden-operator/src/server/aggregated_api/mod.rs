@@ -7,27 +7,27 @@
 //! documents ([`documents`]): they are the same for all clusters, and an API server that cannot discover
 //! one group no longer deletes namespaces.
 //!
-//! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration
-//!   ([`live`]).
+//! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration.
 //! * [`reviews`]: `create`, which answers and stores nothing.
-//! * [`accept`]: the format of the answer.
+//!
+//! The client chooses the format of the answer (`Accept`;
+//! `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`). kubectl asks for tables, and for objects where it
+//! gets none: `application/json;as=Table;v=v1;g=meta.k8s.io,application/json`.
 
-mod accept;
 mod documents;
 mod front_proxy;
-mod live;
 mod queues;
 mod reviews;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod trust;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
@@ -38,11 +38,11 @@ use super::api_error::ApiError;
 use super::audit::Audit;
 use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
+use front_proxy::ProxyTrust;
 use go_compat::diag::show;
-use live::LiveQueues;
+use queues::LiveQueues;
 use queuewarden_api::aggregated_api::ROOT;
 use queuewarden_api::aggregated_api::review::QueueAccessReviewKind;
-use trust::ProxyTrust;
 
 /// The largest review that is read, in bytes: many groups, and a long path.
 pub(super) const MAX_BODY: usize = 64 * 1024;
@@ -104,10 +104,10 @@ fn wrong_method() -> ApiError {
 async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
-        return state.callers.authenticate(&parts.into()).await;
+        return state.callers.authenticate(parts).await;
     }
     match memory.trust.caller(&state.lookups.client, parts).await {
-        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.authenticate(&parts.into()).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match state.callers.authenticate(parts).await {
             Err(Unauthenticated::Missing) => Err(refused),
             known => known,
         },
@@ -129,4 +129,46 @@ fn warn(response: &mut Response, warnings: &[String]) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
+}
+
+/// The largest number of media ranges; no real client lists more.
+const MAX_RANGES: usize = 16;
+
+/// The format of an answer: the kind, the API group and the version in a media range. All are empty for
+/// objects as they are.
+pub(super) type AnswerFormat<'a> = [&'a str; 3];
+
+/// Objects as they are.
+pub(super) const OBJECT: AnswerFormat<'_> = [""; 3];
+
+/// Reads a media range; `None` for one that is not JSON.
+fn read(range: &str) -> Option<AnswerFormat<'_>> {
+    let mut parts = range.split(';').map(str::trim);
+    let media = parts.next().unwrap_or_default();
+    if !["application/json", "application/*", "*/*"].contains(&media) {
+        return None;
+    }
+    let parameters: HashMap<_, _> = parts.filter_map(|part| part.split_once('=')).collect();
+    let format = ["as", "g", "v"].map(|name| parameters.get(name).copied().unwrap_or_default());
+    Some(if format.first() == Some(&"") { OBJECT } else { format })
+}
+
+/// Returns what is offered in the first format of the client that there is. Preferences by number (`q`) are
+/// ignored, as in API servers.
+///
+/// # Errors
+/// When none of them is offered.
+pub(super) fn accepted<'o, T>(
+    headers: &HeaderMap,
+    offered: &'o [(AnswerFormat<'_>, T)],
+) -> Result<&'o T, ApiError> {
+    let mut values =
+        headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
+    let all = values.peek().is_none().then_some("*/*");
+    let ranges = all.into_iter().chain(values).flat_map(|value| value.split(',')).take(MAX_RANGES);
+    let offer = |shape| offered.iter().find(|(offer, _)| *offer == shape).map(|(_, what)| what);
+    ranges.filter_map(read).find_map(offer).ok_or_else(|| {
+        let message = "only the following media types are accepted: application/json";
+        ApiError::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    })
 }

@@ -1,17 +1,20 @@
 //! `get` and `list` of `queues`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use kube::Client;
+use moka::future::Cache;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::accept::{AnswerFormat, OBJECT, accepted};
-use super::{Memory, caller, warn};
+use super::{AnswerFormat, Memory, OBJECT, accepted, caller, warn};
+use crate::controller::published::Published;
 use crate::server::ServerState;
 use crate::server::api_error::ApiError;
 use crate::server::permission::Permission;
@@ -22,6 +25,8 @@ use queuewarden_api::aggregated_api::review::DEFAULT_PARTITION;
 use queuewarden_api::aggregated_api::table::{Include, table};
 use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
+use queuewarden_client::scheduler::{Connector, beside, queues_path};
+use queuewarden_plan::snapshot::SchedulerAddress;
 use queuewarden_plan::view::AccessView;
 use yunikorn_access::placement::Live;
 
@@ -179,4 +184,49 @@ impl View {
             Ok(_) => String::new(),
         }
     }
+}
+
+/// The time for which an answer, or its failure, is cached.
+const FRESH: Duration = Duration::from_secs(5);
+/// Answers in the cache; one of them may be large.
+const MOST: u64 = 8;
+
+/// The scheduler and the partition of a request.
+type Key = (SchedulerAddress, String);
+
+/// The cached answers.
+#[derive(Debug)]
+pub(super) struct LiveQueues {
+    known: Cache<Key, Result<Arc<Live>, String>>,
+}
+
+impl LiveQueues {
+    pub(super) fn new() -> Self {
+        Self { known: Cache::builder().max_capacity(MOST).time_to_live(FRESH).build() }
+    }
+
+    /// Returns the queues of a partition beside its configuration.
+    ///
+    /// # Errors
+    /// The reason why they are unknown: there is no address, or the scheduler did not answer.
+    pub(super) async fn queues(
+        &self,
+        client: &Client,
+        published: &Published,
+        partition: &str,
+    ) -> Result<Arc<Live>, String> {
+        let spec = published.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+        let Some(address) = spec.and_then(|spec| spec.scheduler.clone()) else {
+            return Err("the YuniKornConfig has no schedulerUrl".to_owned());
+        };
+        // Requests that come while the scheduler answers wait for the same answer.
+        let answer = async { read(client, &address, partition).await.map(Arc::new) };
+        self.known.get_with((address.clone(), partition.to_owned()), answer).await
+    }
+}
+
+async fn read(client: &Client, address: &SchedulerAddress, partition: &str) -> Result<Live, String> {
+    let details =
+        async { Connector::new(client.clone()).connect(address).await?.get(&queues_path(partition)).await };
+    details.await.map(|root| beside(&root)).map_err(|error| error.to_string())
 }

@@ -25,7 +25,7 @@ use queuewarden_api::aggregated_api::{GROUP, VERSION};
 use queuewarden_api::answer::Answers;
 use yunikorn::identity::{Identity, Refusal};
 use yunikorn_access::decide::explain;
-use yunikorn_access::review::path_of;
+use yunikorn_access::review::{Answer, path_of};
 
 /// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
 #[derive(Debug, Default, Deserialize)]
@@ -59,28 +59,22 @@ pub(super) async fn create(
         .scope(&caller, &access, (tree, &request.queue), QueueAccessReviewKind::Own.name())
         .await;
     let answer = scope.map(|scope| (scope, answer(published.as_deref(), &request, access.user)));
-    let (word, clause, reason) = match &answer {
-        Ok((_, (status, clause))) => (status.word(), *clause, status.reason()),
-        Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
-    };
     let decision = AuditRecord {
         verb: access.action.verb(),
-        decision: word,
-        clause,
-        refused: answer.is_err(),
         by: &caller.identity.user,
         user: &access.user.user,
         queue: &request.queue,
-        reason,
-        ..AuditRecord::default()
+        ..AuditRecord::of(answer.as_ref().map(|(_, status)| &status.answer))
     };
     memory.audit.note(&state.health, &decision);
     let status = match answer? {
         // The name alone decides, not the configuration.
-        (Scope::Whole, (status, _)) | (Scope::Own, (status, IDENTITY)) => status,
-        (Scope::Own, (status, _)) => status.brief(&request, &caller.identity),
+        (Scope::Own, status) if status.answer.clause != IDENTITY => {
+            status.brief(&access, request.right, &request.queue)
+        }
+        (_, status) => status.whole(),
     };
-    let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
+    let mut response = (StatusCode::CREATED, Json(answered(document, status))).into_response();
     warn(&mut response, &warnings);
     Ok(response)
 }
@@ -130,35 +124,34 @@ impl CreateParameters {
 /// The clause of an answer that follows from the name of the user alone.
 const IDENTITY: &str = "identity";
 
-/// Returns the answer to a review, and the rule that decided, one of a few words.
+/// Returns the answer to a review.
 fn answer(
     published: Option<&Published>,
     request: &ReviewRequest,
     about: &Identity,
-) -> (QueueAccessReviewStatus, &'static str) {
-    let undecided = |clause, why: &str| (QueueAccessReviewStatus::undecided(why), clause);
-    let refused = |clause, why| (QueueAccessReviewStatus::refused(why), clause);
+) -> QueueAccessReviewStatus {
     let Some(published) = published else {
-        return undecided("configuration", "not everything was read yet; ask again");
+        return Answer::undecided("configuration", "not everything was read yet; ask again").into();
     };
     let queues = match &published.queues {
         Ok(queues) => queues,
-        Err(why) => return undecided("configuration", why),
+        Err(why) => return Answer::undecided("configuration", why).into(),
     };
     let Some(tree) = queues.tree(&request.partition) else {
-        return refused("no_queue", format!("there is no partition {}", quoted(&request.partition)));
+        let why = format!("there is no partition {}", quoted(&request.partition));
+        return Answer::deny("no_queue", &why).into();
     };
     let identity = match tree.identify(about, queues.resolver.here(), published.conf.version) {
         Ok(identity) => identity,
-        Err(Refusal::Undecided(why)) => return undecided(IDENTITY, &why),
-        Err(refusal) => return refused(IDENTITY, refusal.describe(&about.user)),
+        Err(Refusal::Undecided(why)) => return Answer::undecided(IDENTITY, &why).into(),
+        Err(refusal) => return Answer::deny(IDENTITY, &refusal.describe(&about.user)).into(),
     };
     match path_of(tree, &request.queue) {
         Ok(path) => {
             let decision = explain(tree, request.right, &path, &identity);
-            let answer = Answers { source: &published.source, tree }.decision(&decision);
-            (QueueAccessReviewStatus::decided(answer), decision.clause())
+            let whole = Answers { source: &published.source, tree }.decision(&decision);
+            QueueAccessReviewStatus::decided(decision.clause(), whole)
         }
-        Err(why) => refused("no_queue", why),
+        Err(why) => Answer::deny("no_queue", &why).into(),
     }
 }

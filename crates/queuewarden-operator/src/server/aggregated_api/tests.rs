@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use rustls::pki_types::CertificateDer;
 use serde_json::{Value, json};
@@ -300,4 +300,28 @@ async fn what_there_is_is_advised_to_everyone_and_only_once() {
     let hash = root["paths"]["apis/access.queuewarden.dev/v1alpha1"]["serverRelativeURL"].as_str().unwrap();
     service.get("", hash).await.expect(200, "SelfQueueAccessReview");
     service.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");
+}
+
+#[test]
+fn the_first_shape_that_there_is_wins() {
+    let [table, beta] = ["v1", "v1beta1"].map(|version| ["Table", "meta.k8s.io", version]);
+    let offered = [OBJECT, table, beta].map(|format| (format, format));
+    let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+    for (accept, expected) in [
+        (None, Some(OBJECT)),
+        (Some(kubectl), Some(table)),
+        (Some("application/json;g=meta.k8s.io;v=v1beta1;as=Table"), Some(beta)),
+        (Some("application/json;as=Table;v=v9;g=meta.k8s.io, */*"), Some(OBJECT)),
+        (Some("application/vnd.kubernetes.protobuf, application/json"), Some(OBJECT)),
+        (Some("application/vnd.kubernetes.protobuf"), None),
+        (Some("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"), None),
+        (Some("application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io"), None),
+        (Some(""), None),
+    ] {
+        let mut headers = HeaderMap::new();
+        if let Some(accept) = accept {
+            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        }
+        assert_eq!(accepted(&headers, &offered).ok().copied(), expected, "{accept:?}");
+    }
 }

@@ -21,9 +21,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Json, Router};
@@ -32,7 +33,7 @@ use serde_json::Value;
 use super::ServerState;
 use super::api_error::{ApiError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
-use super::caller::{Caller, Credentials, Unauthenticated};
+use super::caller::{Caller, Unauthenticated};
 use super::permission::Scope;
 use crate::controller::published::Published;
 use go_compat::diag::{Diagnostic, quoted};
@@ -62,8 +63,8 @@ pub fn router() -> Router<Arc<ServerState>> {
         .layer(Extension(Audit::new("subjectaccessreviews")));
     // Not an extension of the request: each layer around the busiest route costs a microsecond.
     let audit = Audit::new("authorize");
-    let authorize = move |State(state): State<Arc<ServerState>>, credentials: Credentials, body: Bytes| {
-        authorize(state, audit.clone(), credentials, body)
+    let authorize = move |State(state): State<Arc<ServerState>>, request: Request| {
+        authorize(state, audit.clone(), request)
     };
     Router::new()
         .route("/authorize", post(authorize))
@@ -73,14 +74,10 @@ pub fn router() -> Router<Arc<ServerState>> {
 
 /// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads only the status of the
 /// answer (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
-async fn authorize(
-    state: Arc<ServerState>,
-    audit: Audit,
-    credentials: Credentials,
-    body: Bytes,
-) -> Result<Response, ApiError> {
+async fn authorize(state: Arc<ServerState>, audit: Audit, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = received(request).await?;
     let review = read(ReviewKind::Subject, &body)?;
-    let answer = answered(&state, &audit, ReviewKind::Subject, &review, &credentials).await?;
+    let answer = answered(&state, &audit, ReviewKind::Subject, &review, &parts).await?;
     let version = review.as_ref().map_or("", |review| &review.api_version);
     Ok(Json(only_status(version, ReviewKind::Subject, &answer)).into_response())
 }
@@ -91,9 +88,9 @@ async fn review(
     Extension(audit): Extension<Audit>,
     Extension(kind): Extension<ReviewKind>,
     namespace: Option<Path<String>>,
-    credentials: Credentials,
-    body: Bytes,
+    request: Request,
 ) -> Result<Response, ApiError> {
+    let (parts, body) = received(request).await?;
     let review = read(kind, &body)?;
     if let (Some(Path(namespace)), Ok(review)) = (namespace, &review)
         && review.namespace != namespace
@@ -105,9 +102,16 @@ async fn review(
         );
         return Err(ApiError::bad_request(message));
     }
-    let answer = answered(&state, &audit, kind, &review, &credentials).await?;
+    let answer = answered(&state, &audit, kind, &review, &parts).await?;
     let document = serde_json::from_slice(&body).unwrap_or_default();
     Ok((StatusCode::CREATED, Json(filled(document, &answer))).into_response())
+}
+
+/// Separates a request, as no extractor does without a copy of its headers.
+async fn received(request: Request) -> Result<(Parts, Bytes), ApiError> {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, MAX_BODY).await;
+    Ok((parts, body.map_err(|error| ApiError::bad_request(error.to_string()))?))
 }
 
 /// Reads a review of this kind. The inner error is only for callers who have authenticated.
@@ -139,13 +143,13 @@ async fn answered(
     audit: &Audit,
     kind: ReviewKind,
     review: &Result<SubjectAccessReview, Diagnostic>,
-    credentials: &Credentials,
+    parts: &Parts,
 ) -> Result<Answer, ApiError> {
     let undecided = |clause: &'static str| {
-        state.health.metrics.endpoints.decided(OTHER, "undecided", clause);
+        state.health.metrics.decided(OTHER, "undecided", clause);
     };
     let answer = contained(async {
-        match state.callers.authenticate(credentials).await {
+        match state.callers.authenticate(parts).await {
             Ok(caller) => decided(state, audit, kind, review, &caller).await,
             Err(Unauthenticated::Unchecked(why)) => {
                 undecided("asker");
@@ -177,7 +181,7 @@ async fn decided(
         Ok(action) => action,
         // A review that is not for queuewarden needs no permission, and no line in the log.
         Err(answer) => {
-            state.health.metrics.endpoints.decided(OTHER, answer.decision(), answer.clause);
+            state.health.metrics.decided(OTHER, answer.decision(), answer.clause);
             return Ok(answer);
         }
     };
@@ -197,20 +201,13 @@ async fn decided(
         (Ok(_), Err(why)) => Ok(Answer::undecided("configuration", &why)),
         (Ok(_), Ok(scheduler)) => Ok(answer(&request, application.as_ref(), scheduler)),
     };
-    let (decision, clause, reason) = match &answer {
-        Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
-        Err(error) => ("forbidden", "asker", &error.message),
-    };
     let record = AuditRecord {
         verb: action.verb(),
-        decision,
-        clause,
-        refused: answer.is_err(),
         by: &caller.identity.user,
         user: &user.user,
         queue,
         object: &action.object(),
-        reason,
+        ..AuditRecord::of(answer.as_ref())
     };
     audit.note(&state.health, &record);
     match scope {

@@ -1,5 +1,6 @@
-//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into
-//! `caBundle`.
+//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into `caBundle`
+//! of queuewarden's objects that make the API server call the endpoints. These have fixed names, so that the
+//! permission to write them can be given by name. A missing object is not used.
 //!
 //! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the permission to
 //! change a webhook configuration is worth the cluster. Two of them do no harm, because the
@@ -10,17 +11,24 @@
 //! removed: no caller would trust a new authority.
 
 use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::material::{Material, Terms};
+use super::material::{self, Material, Terms};
 use super::schedule::{Due, MOST};
-use super::{Problem, delay, inject, secret};
+use super::{Problem, delay};
 use crate::controller::clock;
 use crate::server::tls::TlsError;
-use queuewarden_client::call::call;
+use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
+use queuewarden_client::call::{CallError, call};
 use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// The largest number of steps in one round: enough to remove, create and sign everything.
@@ -65,8 +73,8 @@ impl Keeper {
     }
 
     async fn round(&mut self, now: Timestamp) -> Result<(), TlsError> {
-        let stored = secret::get(&self.secrets, &self.name).await?;
-        match stored.as_ref().map(secret::read) {
+        let stored = material::secret(&self.secrets, &self.name).await?;
+        match stored.as_ref().map(Material::read) {
             Some(Ok(read)) if !read.authorities.is_empty() => self.material = read,
             Some(Err(error)) => tracing::warn!(secret = self.name, %error, "The Secret is damaged"),
             // Written back, not created anew: callers trust the old one.
@@ -90,7 +98,7 @@ impl Keeper {
             }
             tracing::info!(?step, secret = self.name, "Renewing the certificate of the HTTPS endpoints");
         }
-        let data = Some(secret::data(&desired));
+        let data = Some(desired.data());
         if stored.as_ref().is_none_or(|stored| stored.data != data) {
             let params =
                 PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
@@ -116,7 +124,7 @@ impl Keeper {
     async fn publish(&mut self) -> Result<(), TlsError> {
         let bundle = self.material.bundle();
         self.reported = None;
-        inject::inject(&self.client, &bundle).await.map_err(|error| {
+        inject(&self.client, &bundle).await.map_err(|error| {
             TlsError(format!(
                 "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: \
                  {error}"
@@ -125,6 +133,67 @@ impl Keeper {
         self.reported = Some(bundle);
         Ok(())
     }
+}
+
+/// Returns the part of an object that has to change so that it has `bundle`; `None`: it has it, or takes
+/// none. A configuration of webhooks has a bundle for each of them, an `APIService` has one.
+fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
+    let bundle = json!(bundle);
+    if let Some(before) = object.get("webhooks") {
+        let mut after = before.clone();
+        for webhook in after.as_array_mut()? {
+            let config = webhook.get_mut("clientConfig").and_then(Value::as_object_mut);
+            if let Some(config) = config {
+                config.insert("caBundle".to_owned(), bundle.clone());
+            }
+        }
+        return (after != *before).then(|| json!({"webhooks": after}));
+    }
+    let spec = object.get("spec")?;
+    // Without a Service the API server serves it itself; with insecureSkipTLSVerify it takes no bundle.
+    let local = spec.get("service").is_none_or(Value::is_null);
+    let blind = spec.get("insecureSkipTLSVerify") == Some(&Value::Bool(true));
+    let reported = spec.get("caBundle") == Some(&bundle);
+    (!local && !blind && !reported).then(|| json!({"spec": {"caBundle": bundle}}))
+}
+
+/// Writes the bundle, PEM, into every object that does not have it yet.
+///
+/// # Errors
+/// When an object could not be read or written; the others were.
+pub async fn inject(client: &Client, bundle: &str) -> Result<(), String> {
+    let bundle = ByteString(bundle.as_bytes().to_vec());
+    let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+    let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+    let targets = VALIDATING.iter().map(|name| (&validating, *name));
+    let targets = targets.chain(MUTATING.iter().map(|name| (&mutating, *name)));
+    let service = ApiResource::erase::<APIService>(&());
+    let mut problem = None;
+    for (resource, name) in targets.chain([(&service, API_SERVICE)]) {
+        if let Err(error) = inject_into(client, resource, name, &bundle).await {
+            problem.get_or_insert_with(|| format!("{} {name}: {error}", resource.kind));
+        }
+    }
+    problem.map_or(Ok(()), Err)
+}
+
+async fn inject_into(
+    client: &Client,
+    resource: &ApiResource,
+    name: &str,
+    bundle: &ByteString,
+) -> Result<(), CallError> {
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), resource);
+    let Some(object) = call(objects.get_opt(name)).await? else { return Ok(()) };
+    let Some(mut change) = change(&object.data, bundle) else { return Ok(()) };
+    // A list is replaced as a whole: only if it is still the one that was read.
+    if let (Some(change), Some(version)) = (change.as_object_mut(), object.metadata.resource_version) {
+        change.insert("metadata".to_owned(), json!({"resourceVersion": version}));
+    }
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    call(objects.patch(name, &params, &Patch::Merge(&change))).await?;
+    tracing::info!(kind = resource.kind, name, "Registered the authority of the certificate");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -208,7 +277,7 @@ mod tests {
     async fn what_is_somebody_elses_is_left_alone() {
         let held = Material::sample();
         for keys in [&["tls.crt", "tls.key"][..], &["tls.crt", "tls.key", "ca.crt"]] {
-            let mut data = secret::data(&Material::sample());
+            let mut data = Material::sample().data();
             data.retain(|key, _| keys.contains(&key.as_str()));
             let (problem, written) = round(&held, Some(data)).await;
             assert!(problem.contains("was not written by queuewarden"), "{keys:?}: {problem}");
@@ -223,12 +292,12 @@ mod tests {
     #[tokio::test]
     async fn what_was_emptied_or_removed_is_put_back() {
         let held = Material::sample();
-        let empty = secret::data(&Material::default());
+        let empty = Material::default().data();
         let mut empty_keys = empty.clone();
-        empty_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
+        empty_keys.retain(|key, _| key == material::AUTHORITY_KEYS);
         let placeholder = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), ByteString::default())).into();
         for data in [Some(BTreeMap::new()), Some(empty), Some(empty_keys), Some(placeholder), None] {
-            assert_eq!(round(&held, data).await, (String::new(), vec![secret::data(&held)]));
+            assert_eq!(round(&held, data).await, (String::new(), vec![held.data()]));
         }
     }
 
@@ -238,7 +307,7 @@ mod tests {
         material.add_authority(ago(500), &Terms::sample()).unwrap();
         material.add_authority(ago(120), &Terms::sample()).unwrap();
         material.sign(clock::now(), &Terms::sample(), 0).unwrap();
-        let mut leader = Replica::keeping(Some(secret::data(&material)));
+        let mut leader = Replica::keeping(Some(material.data()));
         leader.listens.store(false, Ordering::Relaxed);
         for _ in 0..2 {
             let (problem, written) = leader.round().await;
@@ -248,5 +317,38 @@ mod tests {
         assert_eq!(leader.round().await, (String::new(), Vec::new()));
         assert_eq!(leader.round().await.1.len(), 1);
         assert_eq!(leader.keeper.material.signer(), Some(1));
+    }
+
+    fn bundle() -> ByteString {
+        ByteString(b"new".to_vec())
+    }
+
+    #[test]
+    fn every_webhook_of_a_configuration_gets_the_bundle_and_keeps_the_rest() {
+        let object = json!({"webhooks": [
+            {"name": "a", "clientConfig": {"service": {"name": "queuewarden"}, "caBundle": "b2xk"}, "unknown": 1},
+            {"name": "b", "clientConfig": {"url": "https://127.0.0.1:8443/"}},
+        ]});
+        let changed = change(&object, &bundle()).unwrap();
+        assert_eq!(
+            changed,
+            json!({"webhooks": [
+                {"name": "a", "clientConfig": {"service": {"name": "queuewarden"}, "caBundle": "bmV3"}, "unknown": 1},
+                {"name": "b", "clientConfig": {"url": "https://127.0.0.1:8443/", "caBundle": "bmV3"}},
+            ]})
+        );
+        assert_eq!(change(&changed, &bundle()), None);
+    }
+
+    #[test]
+    fn an_api_service_gets_it_unless_it_takes_none() {
+        let served = json!({"spec": {"service": {"name": "queuewarden"}}});
+        assert_eq!(change(&served, &bundle()), Some(json!({"spec": {"caBundle": "bmV3"}})));
+        let reported = json!({"spec": {"service": {"name": "queuewarden"}, "caBundle": "bmV3"}});
+        let blind = json!({"spec": {"service": {"name": "queuewarden"}, "insecureSkipTLSVerify": true}});
+        for object in [reported, blind, json!({"spec": {"service": null}}), json!({}), json!({"webhooks": 1})]
+        {
+            assert_eq!(change(&object, &bundle()), None, "{object}");
+        }
     }
 }

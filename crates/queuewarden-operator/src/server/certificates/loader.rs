@@ -17,9 +17,9 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::material::{Certificate, Material};
+use super::material::{self, Certificate, Material};
 use super::schedule::Validity;
-use super::{Problem, delay, secret};
+use super::{Problem, delay};
 use crate::controller::clock;
 use crate::controller::health::Health;
 use crate::server::caller::Authorities;
@@ -63,8 +63,8 @@ impl Follower {
     /// not ready.
     async fn round(&mut self, now: Timestamp) -> Result<(), TlsError> {
         let name = &self.name;
-        let found = secret::get(&self.secrets, name).await?;
-        let material = found.as_ref().map(secret::read).transpose();
+        let found = material::secret(&self.secrets, name).await?;
+        let material = found.as_ref().map(Material::read).transpose();
         let material = material.map_err(|error| TlsError(format!("cannot use Secret {name}: {error}")))?;
         let Material { authorities, shown } = material.unwrap_or_default();
         let valid = shown.filter(|certificate| certificate.validity.holds(now));
@@ -84,7 +84,7 @@ impl Follower {
             self.shown = Some((certificate.chain, certificate.validity));
         }
         let authority_until = authorities.iter().map(|authority| authority.validity.until).max();
-        self.health.metrics.endpoints.certified(until, authority_until);
+        self.health.metrics.certified(until, authority_until);
         Ok(())
     }
 }
@@ -170,7 +170,7 @@ impl CertificateFiles {
         let chain = String::from_utf8_lossy(&found.0).into_owned();
         if let Ok(certificate) = Certificate::read(chain, String::new()) {
             let until = certificate.validity.until;
-            self.health.metrics.endpoints.certified(until, None);
+            self.health.metrics.certified(until, None);
             tracing::info!(file = %pair.certificate.display(), %until, "Showing a new certificate");
         }
         self.last_pair = Some(found);
@@ -245,9 +245,9 @@ mod tests {
     /// Secret is emptied or taken over.
     #[tokio::test]
     async fn valid_certificate_in_the_secret_is_shown_and_stays() {
-        let secret = |material: &Material| Secret { data: Some(secret::data(material)), ..Secret::default() };
+        let secret = |material: &Material| Secret { data: Some(material.data()), ..Secret::default() };
         let mut foreign = secret(&Material::sample());
-        foreign.data.as_mut().unwrap().remove(secret::AUTHORITY_KEYS);
+        foreign.data.as_mut().unwrap().remove(material::AUTHORITY_KEYS);
         let there = Arc::new(Mutex::new(Secret::default()));
         let served = Arc::clone(&there);
         let client = client(move |request| {

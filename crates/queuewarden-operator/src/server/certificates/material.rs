@@ -1,23 +1,41 @@
 //! Authorities and the server certificate, with their keys. rcgen makes them and x509-parser reads them
 //! back, so the content of the certificates decides and never the data beside them.
+//!
+//! They are stored in one Secret whose keys are those of `kubernetes.io/tls`, and one more for the
+//! authorities' keys.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
 use pem::{EncodeConfig, LineEnding, Pem};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::schedule::{Due, Shown, Validity, due};
 use crate::server::tls::{TlsError, certificates};
+use queuewarden_client::call::call;
 
+/// The key of the server certificate.
+const CERTIFICATE: &str = "tls.crt";
+/// The key of the private key of the certificate.
+const KEY: &str = "tls.key";
+/// The key of the authorities that callers should trust, oldest first.
+const AUTHORITIES: &str = "ca.crt";
+/// The key of the authorities' private keys, in the same order.
+pub(super) const AUTHORITY_KEYS: &str = "ca.key";
+/// Bytes that are read of one entry; real entries are much smaller.
+const MOST: usize = 256 * 1024;
 /// Clocks of callers may be late by this much; less, where lifetimes are short.
 const LATE_CLOCKS: SignedDuration = SignedDuration::from_hours(1);
 
@@ -146,6 +164,44 @@ impl Material {
         material
     }
 
+    /// Returns the material in a Secret; nothing where all of it is missing or empty.
+    ///
+    /// # Errors
+    /// When a part is missing or cannot be read.
+    pub fn read(secret: &Secret) -> Result<Self, TlsError> {
+        let text = |key| text(secret, key);
+        let (authorities, keys) = (text(AUTHORITIES)?, text(AUTHORITY_KEYS)?);
+        let (chain, key) = (text(CERTIFICATE)?, text(KEY)?);
+        let shown =
+            if chain.is_empty() && key.is_empty() { None } else { Some(Certificate::read(chain, key)?) };
+        if authorities.is_empty() && keys.is_empty() {
+            return Ok(Self { authorities: Vec::new(), shown });
+        }
+        let authorities = certificates(authorities.as_bytes(), AUTHORITIES)
+            .map_err(|error| unreadable(AUTHORITIES, &error))?;
+        let keys = PrivateKeyDer::pem_slice_iter(keys.as_bytes())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| unreadable(AUTHORITY_KEYS, &error))?;
+        if authorities.len() != keys.len() {
+            let why = format!("it has {} keys for {} authorities", keys.len(), authorities.len());
+            return Err(unreadable(AUTHORITY_KEYS, &why));
+        }
+        let pairs = authorities.into_iter().zip(&keys);
+        let authorities =
+            pairs.map(|(authority, key)| Certificate::authority(authority, key)).collect::<Result<_, _>>()?;
+        Ok(Self { authorities, shown })
+    }
+
+    /// Returns the data of a Secret with this material.
+    pub fn data(&self) -> BTreeMap<String, ByteString> {
+        let keys: String = self.authorities.iter().map(|authority| authority.key.as_str()).collect();
+        let (chain, key) =
+            self.shown.as_ref().map(|shown| (shown.chain.clone(), shown.key.clone())).unwrap_or_default();
+        let entries =
+            [(CERTIFICATE, chain), (KEY, key), (AUTHORITIES, self.bundle()), (AUTHORITY_KEYS, keys)];
+        entries.into_iter().map(|(name, text)| (name.to_owned(), ByteString(text.into_bytes()))).collect()
+    }
+
     /// Returns the change that is due now. `reported` is true if the API server has the bundle.
     pub fn due(&self, terms: &Terms, reported: bool, now: Timestamp) -> Due {
         let authorities: Vec<_> = self.authorities.iter().map(|authority| authority.validity).collect();
@@ -260,4 +316,109 @@ impl From<rcgen::Error> for TlsError {
 
 fn no_time(error: &dyn fmt::Display) -> TlsError {
     TlsError(format!("no certificate can be valid until then: {error}"))
+}
+
+/// Gets the Secret `name`; `None`: there is none.
+///
+/// # Errors
+/// When it cannot be read, or belongs to another program.
+pub(super) async fn secret(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, TlsError> {
+    let found = call(secrets.get_opt(name)).await;
+    let found = found.map_err(|error| TlsError(format!("cannot read Secret {name}: {error}")))?;
+    // One without authorities may belong to another program as well as be emptied.
+    if found.as_ref().is_some_and(|found| !is_ours(found)) {
+        return Err(TlsError(format!(
+            "Secret {name} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files \
+             with --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
+        )));
+    }
+    Ok(found)
+}
+
+/// Returns whether queuewarden wrote the Secret: no other program stores the authorities' keys beside the
+/// certificate. A Secret whose keys are all empty, as type `kubernetes.io/tls` requires of a placeholder,
+/// belongs to no program.
+fn is_ours(secret: &Secret) -> bool {
+    let is_empty = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
+    secret.data.as_ref().is_none_or(|data| is_empty(data) || data.contains_key(AUTHORITY_KEYS))
+}
+
+fn text(secret: &Secret, key: &str) -> Result<String, TlsError> {
+    let Some(ByteString(bytes)) = secret.data.as_ref().and_then(|data| data.get(key)) else {
+        return Ok(String::new());
+    };
+    if bytes.len() > MOST {
+        return Err(unreadable(key, &"it is too long"));
+    }
+    String::from_utf8(bytes.clone()).map_err(|_| unreadable(key, &"it is not text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::*;
+    use crate::server::certificates::material::Terms;
+    use crate::server::certificates::schedule::Due;
+
+    fn terms() -> Terms {
+        Terms {
+            authority: SignedDuration::from_hours(24 * 600),
+            certificate: SignedDuration::from_hours(24 * 6),
+            names: BTreeSet::from(["queuewarden.queuewarden-system.svc".to_owned(), "127.0.0.1".to_owned()]),
+        }
+    }
+
+    fn day(day: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + day * 24 * 60 * 60).unwrap()
+    }
+
+    fn secret(material: &Material) -> Secret {
+        Secret { data: Some(material.data()), ..Secret::default() }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut material = Material::default();
+        assert_eq!(Material::read(&Secret::default()).unwrap(), material);
+        material.add_authority(day(0), &terms()).unwrap();
+        material.add_authority(day(1), &terms()).unwrap();
+        material.sign(day(1), &terms(), 1).unwrap();
+        assert_eq!(Material::read(&secret(&material)).unwrap(), material);
+        assert_eq!(material.signer(), Some(1));
+    }
+
+    #[test]
+    fn what_is_due_is_read_from_the_certificates() {
+        let mut material = Material::default();
+        material.add_authority(day(0), &terms()).unwrap();
+        material.sign(day(0), &terms(), 0).unwrap();
+        let due_on = |material: &Material, terms: &Terms, at| material.due(terms, true, day(at));
+        assert_eq!(due_on(&material, &terms(), 3), Due::Nothing);
+        assert_eq!(due_on(&material, &terms(), 5), Due::Certificate(0));
+        assert_eq!(due_on(&material, &terms(), 500), Due::Authority);
+        assert_eq!(due_on(&material, &terms(), 600), Due::Forget(0));
+        let mut other = terms();
+        other.names.insert("localhost".to_owned());
+        assert_eq!(due_on(&material, &other, 3), Due::Certificate(0));
+    }
+
+    #[test]
+    fn a_damaged_secret_is_an_error() {
+        let mut material = Material::default();
+        material.add_authority(day(0), &terms()).unwrap();
+        material.sign(day(0), &terms(), 0).unwrap();
+        for key in [CERTIFICATE, AUTHORITIES, AUTHORITY_KEYS] {
+            for text in [&b"damaged"[..], &[0xff; 4]] {
+                let mut secret = secret(&material);
+                secret.data.as_mut().unwrap().insert(key.to_owned(), ByteString(text.to_vec()));
+                assert!(Material::read(&secret).unwrap_err().to_string().contains("cannot read"), "{key}");
+            }
+        }
+        let mut half = secret(&material);
+        half.data.as_mut().unwrap().remove(AUTHORITY_KEYS);
+        assert!(Material::read(&half).unwrap_err().to_string().contains("0 keys for 1 authorities"));
+    }
 }

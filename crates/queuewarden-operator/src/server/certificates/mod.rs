@@ -6,18 +6,15 @@
 //! wall clock is read anew, so that a clock that was set, or a machine that was suspended, is noticed.
 //!
 //! * [`schedule`]: the next change that is due, as a pure function of times.
-//! * [`material`]: the keys and certificates; [`secret`]: their storage.
-//! * [`inject`]: publishes the authorities to the API server, before a certificate is used that it could
-//!   not check.
-//! * [`keeper`]: the loop that renews the certificate of our own; [`loader`]: the loops that show it, or a
+//! * [`material`]: the keys and certificates, and their storage.
+//! * [`keeper`]: the loop that renews the certificate of our own, and publishes the authorities to the API
+//!   server before it uses a certificate that it could not check; [`loader`]: the loops that show it, or a
 //!   mounted one.
 
-pub mod inject;
 pub mod keeper;
 pub mod loader;
 pub mod material;
 pub mod schedule;
-pub mod secret;
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -62,7 +62,7 @@ async fn submit(
 fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision: &Decision, mode: Mode) {
     let Decision { outcome, clause, reason, user, queue } = decision;
     if *outcome == Outcome::NotApplicable {
-        state.health.metrics.endpoints.decided("submit", outcome.as_str(), clause);
+        state.health.metrics.decided("submit", outcome.as_str(), clause);
         return;
     }
     let decision = AuditRecord {

@@ -6,8 +6,6 @@
 //! `AdmissionPolicy` in force decides whether it counts. Unreadable requests are refused. Missing state is
 //! an error, so that `failurePolicy` decides.
 
-mod owners;
-mod parity;
 #[cfg(test)]
 mod tests;
 
@@ -17,16 +15,26 @@ use axum::extract::State;
 use axum::routing::post;
 use axum::{Extension, Json, Router};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
 
 use super::ServerState;
 use super::admission_review::AdmissionReview;
 use super::api_error::ApiError;
 use super::audit::{Audit, AuditRecord};
+use super::lookups::PATIENCE;
 use crate::controller::published::{LEFT_ALONE, Published};
-use go_compat::diag::Diagnostic;
-use queuewarden_api::review::envelope::{self, AdmissionRequest};
-use queuewarden_api::review::user_info::{UserInfoContent, read, response};
-use yunikorn_access::user_info::{self, Decision, Given, Mode, Moment, Outcome, Profile};
+use go_compat::diag::{Diagnostic, quoted};
+use queuewarden_api::review::admission;
+use queuewarden_api::review::envelope::{self, AdmissionRequest, AdmissionResponse};
+use queuewarden_api::review::user_info::{
+    OwnerReference, UserInfoContent, notes, owner_references, read, response,
+};
+use yunikorn::admission::request::USER_INFO;
+use yunikorn::admission::{self as model, Evaluation, Request, Surroundings, UserInfo};
+use yunikorn_access::user_info::{
+    self, Decision, Given, Mode, Moment, Outcome, Owner, Owners, Profile, Settings,
+};
 
 /// Returns the routes.
 pub fn router() -> Router<Arc<ServerState>> {
@@ -65,11 +73,11 @@ async fn answer(
         return allowed_silently();
     }
     if settings.profile == Profile::YuniKorn {
-        return parity::answer(&state, &known, &audit, request).await.map(Json);
+        return answer_of_yunikorn(&state, &known, &audit, request).await.map(Json);
     }
     let wanted = content.wanted(request, &known.conf.access);
     let running = state.applications.running(&wanted, &known).await.map_err(ApiError::unavailable)?;
-    let owners = owners::owners(&state, settings, request, &content).await;
+    let owners = owners(&state, settings, request, &content).await;
     let evaluated = content.at(request, &running, known.granted_aliases(), moment);
     let evaluated = user_info::Request { owners: &owners, ..evaluated };
     let mut decision = user_info::decide(&evaluated, &known.conf.access);
@@ -136,4 +144,129 @@ fn refused(
     let decision = Decision::unreadable(&why.to_string(), &request.by.user);
     note(audit, state, request, &decision, mode);
     response(&request.uid, &UserInfoContent::default(), &decision, mode)
+}
+
+/// Returns the owners of a request's object, read if they decide.
+pub(super) async fn owners(
+    state: &ServerState,
+    settings: &Settings,
+    request: &AdmissionRequest,
+    content: &UserInfoContent,
+) -> Owners {
+    if !settings.is_operator(&request.by.user) {
+        return Owners::Irrelevant;
+    }
+    if !content.is_named_anew() {
+        return Owners::Read(Vec::new());
+    }
+    let references = match owner_references(request, &settings.templates) {
+        Ok(references) => references,
+        Err(why) => return Owners::Unread(why.message),
+    };
+    let read = async {
+        let mut owners = Vec::new();
+        for reference in &references {
+            owners.push(owner(state, settings, &request.namespace, reference).await?);
+        }
+        Ok(owners)
+    };
+    match timeout(PATIENCE, Box::pin(read)).await {
+        Ok(owners) => owners.map_or_else(Owners::Unread, Owners::Read),
+        Err(_) => Owners::Unread("its owner was not received in time; try again".to_owned()),
+    }
+}
+
+/// Returns one owner.
+///
+/// # Errors
+/// The reason why it is unknown, as the end of a sentence.
+async fn owner(
+    state: &ServerState,
+    settings: &Settings,
+    namespace: &str,
+    reference: &OwnerReference,
+) -> Result<Owner, String> {
+    let OwnerReference { group, kind, name, uid, .. } = reference;
+    let object = format!("{kind} {}", quoted(name));
+    for resource in reference.resources(&settings.templates) {
+        let Some(path) = reference.path(namespace, resource) else { break };
+        let read = |object: &RawValue| {
+            reference.names_in(object, resource, &settings.templates).map_err(|why| why.message)
+        };
+        let texts = state.lookups.owner(path, uid, read).await;
+        let texts = texts.map_err(|why| format!("{object}, which owns it, {why} ({resource}.{group})"))?;
+        if let Some(texts) = texts {
+            return Ok(Owner { object, texts: texts.to_vec() });
+        }
+    }
+    Err(format!("its namespace has no {object} with the UID of its owner"))
+}
+
+/// Returns the response in profile yunikorn: that of `YuniKorn`'s admission controller, decision for decision
+/// and patch for patch.
+async fn answer_of_yunikorn(
+    state: &ServerState,
+    known: &Published,
+    audit: &Audit,
+    review: &AdmissionRequest,
+) -> Result<Value, ApiError> {
+    let mode = known.user_info.mode;
+    let request = match admission::read(review) {
+        Ok(request) => request,
+        Err(why) => return Ok(refused(audit, state, review, &why, mode)),
+    };
+    // YuniKorn's own admission controller adds a name, and refuses every name that it finds, unless the
+    // requester may set names. A webhook that does the same after it would refuse the name that it has just
+    // added. No other annotation can be its work.
+    let registered = async { if is_own(&request) { state.lookups.has_yunikorn().await } else { Ok(false) } };
+    // One after the other they could take all the time that the API server waits for the answer.
+    let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
+    let evaluation = evaluation.map_err(ApiError::unavailable)?;
+    // The admission controller's own message: only the logged copy is escaped and bounded.
+    let denied = match &evaluation.outcome {
+        model::Outcome::Denied(message) => Some(message.as_str()),
+        model::Outcome::Allowed => None,
+        model::Outcome::Unknown(key) => {
+            return Err(ApiError::unavailable(format!("{key} decides, and what it holds is not known")));
+        }
+    };
+    let decision = if denied.is_some() && registered.map_err(ApiError::unavailable)? {
+        // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
+        Decision::of_yunikorn(None, false, &request.user)
+    } else {
+        let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
+        Decision::of_yunikorn(denied, !evaluation.patches.is_empty(), user)
+    };
+    note(audit, state, review, &decision, mode);
+    let refusal = decision.refusal(mode).and(denied);
+    let response = AdmissionResponse {
+        uid: review.uid.clone(),
+        allowed: refusal.is_none(),
+        // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
+        status: admission::status(refusal.unwrap_or_default()),
+        patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
+        audit_annotations: notes(&decision),
+        ..AdmissionResponse::default()
+    };
+    Ok(response.review())
+}
+
+async fn evaluated(state: &ServerState, known: &Published, request: &Request) -> Result<Evaluation, String> {
+    let (namespace, priority_class_annotations) = tokio::try_join!(
+        state.lookups.namespace(request.namespace()),
+        state.lookups.priority_class(&request.pod.priority_class),
+    )?;
+    let surroundings = Surroundings {
+        // YuniKorn does the same where its cache lacks the namespace.
+        namespace_annotations: namespace.unwrap_or_default(),
+        priority_class_annotations,
+    };
+    Ok(model::evaluate(request, &surroundings, &known.conf))
+}
+
+/// Returns whether the annotation is exactly the one that the admission controller writes for this
+/// requester.
+fn is_own(request: &Request) -> bool {
+    let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
+    request.pod.annotation(USER_INFO) == own.write()
 }

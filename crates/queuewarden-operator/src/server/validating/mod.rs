@@ -7,35 +7,38 @@
 //!
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
-mod authority;
-mod promises;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::extract::State;
 use axum::routing::post;
-use axum::{Extension, Json, Router, extract::State};
+use axum::{Extension, Json, Router};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::DynamicObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use super::ServerState;
 use super::admission_review::AdmissionReview;
-use super::api_error::{InternalError, contained};
+use super::api_error::{ApiError, InternalError, contained};
 use super::audit::{Audit, AuditRecord, OTHER};
+use super::caller::Caller;
+use super::permission::{Permission, Permissions};
 use super::room::Guest;
 use crate::controller::published::Published;
-use crate::memory::{Budget, MIB};
+use crate::memory::{Budget, Full, Held, MIB};
 use go_compat::diag::Diagnostic;
-use promises::Promises;
 use queuewarden_api::review::envelope::{AdmissionRequest, response};
 use queuewarden_api::review::{codes, part};
-use queuewarden_api::{GROUP, access_test, config_map, convert, limits};
-use queuewarden_plan::admit::{self, Change, Response, Versions};
+use queuewarden_api::{GROUP, VERSION, access_test, config_map, convert, limits};
+use queuewarden_plan::admit::{self, Change, Promise, Response, Versions};
 
 /// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
 /// the reconciler plans.
@@ -187,8 +190,8 @@ async fn own(
     // up.
     let depends = known.is_none() || (request.group == GROUP && admit::depends_on_who(&request.kind));
     let may_escalate = !depends
-        || authority::is_housekeeping(request)
-        || authority::may_escalate(&state.permissions, request).await.map_err(|refusal| refusal.message)?;
+        || is_housekeeping(request)
+        || may_escalate(&state.permissions, request).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning =
@@ -312,4 +315,107 @@ fn versions<T>(
     convert: impl Fn(&DynamicObject) -> T,
 ) -> Versions<T> {
     Versions { old: old.map(&convert), new: new.map(convert) }
+}
+
+/// The permission for all objects, whatever their name.
+const ESCALATE: Permission = Permission {
+    verb: "escalate",
+    group: GROUP,
+    version: VERSION,
+    resource: "queueacls",
+    name: String::new(),
+};
+
+/// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
+/// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
+/// kube-system controls the cluster anyway.
+pub(super) fn is_housekeeping(request: &AdmissionRequest) -> bool {
+    let user = request.by.user.as_str();
+    let theirs =
+        user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
+    let tidies = match request.operation.as_str() {
+        "DELETE" => true,
+        // As the API server writes them, equal specs have the same bytes.
+        "UPDATE" => spec(request.object.as_deref()) == spec(request.old.as_deref()),
+        _ => false,
+    };
+    theirs && tidies
+}
+
+fn spec(object: Option<&RawValue>) -> Option<&str> {
+    part::member(object?, "spec").ok().flatten().map(RawValue::get)
+}
+
+/// Checks the permission in Kubernetes.
+///
+/// # Errors
+/// When it cannot be determined.
+pub(super) async fn may_escalate(
+    permissions: &Permissions,
+    request: &AdmissionRequest,
+) -> Result<bool, ApiError> {
+    let caller = Arc::new(Caller {
+        identity: request.by.clone(),
+        uid: request.by_uid.clone(),
+        extra: request.extra.clone(),
+    });
+    Ok(permissions.reason_against(&caller, &ESCALATE).await?.is_none())
+}
+
+/// API servers end a write 34 seconds after the request (apiserver `pkg/endpoints/handlers/rest.go`,
+/// `requestTimeoutUpperBound`). The rest is for etcd, the watch and the next round of the reconciler.
+const LASTS: Duration = Duration::from_secs(45);
+/// Bytes in memory of the promises of all clients.
+const ALL: usize = 8 * MIB;
+/// Bytes in memory of a promise without its texts.
+const ONE: usize = 256;
+
+/// The promises of all clients.
+#[derive(Debug, Default)]
+pub(super) struct Promises {
+    /// The oldest comes first.
+    made: VecDeque<Made>,
+    memory: Option<Arc<Budget>>,
+}
+
+#[derive(Debug)]
+struct Made {
+    to: Guest,
+    promise: Promise,
+    end: Instant,
+    _held: Held,
+}
+
+impl Promises {
+    /// Returns what was promised to a client and has not ended.
+    pub(super) fn of(&mut self, client: Guest) -> Vec<Promise> {
+        let now = Instant::now();
+        while self.made.pop_front_if(|made| made.end <= now).is_some() {}
+        self.made.iter().filter(|made| made.to == client).map(|made| made.promise.clone()).collect()
+    }
+
+    /// Adds a promise, with memory of this budget. It replaces another one for the same object.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(super) fn make(
+        &mut self,
+        to: Guest,
+        mut promise: Promise,
+        process: &Arc<Budget>,
+    ) -> Result<(), Full> {
+        let memory = self.memory.get_or_insert_with(|| process.part(ALL));
+        let held =
+            memory.hold(ONE.saturating_add(promise.name.len()).saturating_add(promise.writer.len()))?;
+        self.made.retain(|made| {
+            let same =
+                (made.to, &made.promise.name, &made.promise.writer) == (to, &promise.name, &promise.writer);
+            if same {
+                promise.stored = promise.stored.max(made.promise.stored);
+            }
+            !same
+        });
+        self.made.push_back(Made { to, promise, end: Instant::now() + LASTS, _held: held });
+        Ok(())
+    }
 }

@@ -1,6 +1,8 @@
 //! The two endpoints with a client of the API server that panics.
 
-use serde_json::json;
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
 
 use super::*;
 use crate::server::testing::{self, TestService, client};
@@ -157,4 +159,65 @@ async fn what_is_said_is_counted_by_words_of_ours() {
     wrong["request"]["object"]["spec"] = json!({"submission": "Loud"});
     service.ask("/validate", &wrong).await;
     assert_eq!(service.counted("update", "refused", "invalid"), 1);
+}
+
+fn request(user: &str, operation: &str, old: &Value, new: &Value) -> AdmissionRequest {
+    let request =
+        json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
+    AdmissionRequest::read(json!({"request": request}).to_string().as_bytes()).unwrap()
+}
+
+#[test]
+fn kubernetes_tidies_up_and_writes_no_spec() {
+    let collector = "system:serviceaccount:kube-system:generic-garbage-collector";
+    let (one, same, other) = (
+        json!({"spec": {"queue": "root.a"}}),
+        json!({"metadata": {"finalizers": []}, "spec": {"queue": "root.a"}}),
+        json!({"spec": {"queue": "root.b"}}),
+    );
+    for (user, operation, new, expected) in [
+        (collector, "DELETE", &Value::Null, true),
+        (collector, "UPDATE", &same, true),
+        (collector, "UPDATE", &other, false),
+        (collector, "CREATE", &one, false),
+        ("system:kube-controller-manager", "DELETE", &Value::Null, true),
+        ("system:serviceaccount:default:generic-garbage-collector", "DELETE", &Value::Null, false),
+        ("system:serviceaccount:kube-systems:x", "DELETE", &Value::Null, false),
+        ("sue", "UPDATE", &same, false),
+    ] {
+        assert_eq!(is_housekeeping(&request(user, operation, &one, new)), expected, "{user} {operation}");
+    }
+}
+
+fn promise(name: &str, stored: usize) -> Promise {
+    Promise { name: name.to_owned(), writer: "sue".to_owned(), stored }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_promise_counts_for_its_client_until_it_ends() {
+    let (process, mut promises) = (Budget::new(MIB), Promises::default());
+    let stranger = Guest::Stranger(Ipv4Addr::LOCALHOST.into());
+    promises.make(Guest::ApiServer, promise("a", 2), &process).unwrap();
+    tokio::time::advance(LASTS / 2).await;
+    promises.make(Guest::ApiServer, promise("b", 1), &process).unwrap();
+    assert_eq!(promises.of(Guest::ApiServer), [promise("a", 2), promise("b", 1)]);
+    assert_eq!(promises.of(stranger), []);
+    tokio::time::advance(LASTS / 4).await;
+    promises.make(Guest::ApiServer, promise("a", 1), &process).unwrap();
+    assert_eq!(promises.of(Guest::ApiServer), [promise("b", 1), promise("a", 2)], "the larger size");
+    tokio::time::advance(LASTS / 4 * 3).await;
+    assert_eq!(promises.of(Guest::ApiServer), [promise("a", 2)]);
+    tokio::time::advance(LASTS / 2).await;
+    assert_eq!(promises.of(Guest::ApiServer), []);
+    assert_eq!(process.held(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn promises_have_a_bounded_memory() {
+    let (process, mut promises) = (Budget::new(2 * ONE), Promises::default());
+    assert_eq!(promises.make(Guest::ApiServer, promise("a", 1), &process), Ok(()));
+    assert_eq!(promises.make(Guest::ApiServer, promise("b", 1), &process), Err(Full));
+    tokio::time::advance(LASTS).await;
+    assert_eq!(promises.of(Guest::ApiServer), []);
+    assert_eq!(promises.make(Guest::ApiServer, promise("b", 1), &process), Ok(()));
 }

@@ -1,24 +1,16 @@
 //! Evaluates a request as the admission controller does, and finds who then submits (yunikorn-k8shim v1.8.0
 //! `pkg/admission/admission_controller.go:116-322`, `metadata/usergroup.go`).
-//!
-//! * `objects`: pods and objects with a pod template.
-//! * `labels`: the application's ID.
-//! * `remedies`: the changes that would lead to another decision.
 
-mod labels;
-mod objects;
-mod remedies;
 #[cfg(test)]
 mod tests;
 
-pub use labels::generated_id;
-pub use remedies::remedies;
-
-use super::access::Access;
-use super::conf::Conf;
-use super::filtering::Choice;
-use super::patch::{Patch, patched};
-use super::request::{Kind, Operation, Pod, Request, Surroundings, USER_INFO};
+use super::conf::{Access, AccessControl, Choice, Conf, Filtering};
+use super::keys::SYSTEM_USERS;
+use super::request::{
+    ALLOW_PREEMPTION, ANNOTATIONS, APP, APP_ID, APPLICATION_ID, IGNORE_APPLICATION, Kind, LABELS, OLD_QUEUE,
+    Operation, Patch, Pod, QUEUE, Request, SCHEDULER_NAME, SPARK_APP_SELECTOR, Surroundings, Texts,
+    USER_INFO, Value, Workload, YUNIKORN, patched,
+};
 use super::user_info::{Submitter, UserInfo};
 use go_compat::diag::quoted;
 
@@ -66,6 +58,9 @@ pub fn evaluate(request: &Request, surroundings: &Surroundings, conf: &Conf) -> 
 
 /// The patches of an allowed request; or an outcome without patches, which may be "allowed" too.
 type Answer = Result<Vec<Patch>, Outcome>;
+
+/// A choice by namespace.
+type Choose = fn(&Filtering, &str, &Texts) -> Result<Choice, &'static str>;
 
 /// An evaluation under way: its input, and the steps and remedies so far.
 struct Evaluator<'a> {
@@ -142,18 +137,16 @@ impl Evaluator<'_> {
     }
 
     fn is_processed(&mut self) -> Result<bool, Outcome> {
-        let annotations = &self.surroundings.namespace_annotations;
-        let choice = self.conf.filtering.processes(self.request.namespace(), annotations);
-        self.chosen(choice, "go to YuniKorn")
+        self.chosen(Filtering::processes, "go to YuniKorn")
     }
 
     fn is_labelled(&mut self) -> Result<bool, Outcome> {
-        let annotations = &self.surroundings.namespace_annotations;
-        let choice = self.conf.filtering.labels(self.request.namespace(), annotations);
-        self.chosen(choice, "get an application ID")
+        self.chosen(Filtering::labels, "get an application ID")
     }
 
-    fn chosen(&mut self, choice: Result<Choice, &'static str>, what: &str) -> Result<bool, Outcome> {
+    fn chosen(&mut self, choose: Choose, what: &str) -> Result<bool, Outcome> {
+        let annotations = &self.surroundings.namespace_annotations;
+        let choice = choose(&self.conf.filtering, self.request.namespace(), annotations);
         let Choice { yes, because } = choice.map_err(Outcome::Unknown)?;
         let not = if yes { "" } else { "do not " };
         self.steps.push(format!("pods of the namespace {not}{what}: {because}"));
@@ -166,7 +159,7 @@ impl Evaluator<'_> {
         if !self.is_processed()? {
             return Ok(false);
         }
-        if let Some(label) = labels::application_label(&self.request.pod) {
+        if let Some(label) = application_label(&self.request.pod) {
             self.steps.push(format!("the label {label} gives it an application ID"));
             return Ok(true);
         }
@@ -182,4 +175,186 @@ fn named(UserInfo { user, groups }: &UserInfo) -> String {
     }
     let groups: Vec<_> = groups.iter().map(|group| quoted(group)).collect();
     format!("{user} in {}", groups.join(", "))
+}
+
+// Pods, created (`admission_controller.go:157-218`) and updated (`:284-322`), and objects with a pod
+// template (`:220-282`, `:333-345`).
+
+/// The last step for a pod of `YuniKorn`'s own.
+const OWN_POD: &str = "a pod with the label `app: yunikorn` is admitted as it is";
+/// The last step for an object that is not changed.
+const LEFT_ALONE: &str = "it is admitted as it is";
+
+impl Evaluator<'_> {
+    /// Evaluates the creation of a pod. `user.info` is checked before anything else, also where the pod is
+    /// then left alone.
+    fn create_pod(&mut self) -> Answer {
+        let pod = &self.request.pod;
+        let mut patches = Vec::new();
+        if self.needs_user_info()? {
+            let info = self.own_user_info();
+            patches.push(annotations_with(&pod.annotations, USER_INFO, &info));
+        }
+        if pod.label(APP) == YUNIKORN {
+            return self.allow(OWN_POD);
+        }
+        if !self.is_processed()? {
+            return self.allow(LEFT_ALONE);
+        }
+        patches.push(Patch { path: SCHEDULER_NAME, value: Value::Text(YUNIKORN) });
+        if self.is_labelled()? {
+            let unique = self.conf.filtering.generate_unique_app_id;
+            let labels = updated_labels(pod, self.request.namespace(), unique);
+            patches.push(Patch { path: LABELS, value: Value::Texts(labels) });
+            self.allow_preemption(pod, &mut patches);
+        } else if !self.conf.version.behavior().keeps_user_info {
+            self.ignore_application(pod, &mut patches);
+        }
+        Ok(patches)
+    }
+
+    /// Copies the preemption setting of the `PriorityClass` (`admission_controller.go:391-427`) into the
+    /// annotations that are written anyway, if any are.
+    fn allow_preemption(&self, pod: &Pod, patches: &mut Vec<Patch>) {
+        if matches!(pod.annotation(ALLOW_PREEMPTION), "true" | "false") {
+            return;
+        }
+        let class = &self.surroundings.priority_class_annotations;
+        let forbidden = class.get(ALLOW_PREEMPTION).is_some_and(|value| value == "false");
+        let value = if forbidden { "false" } else { "true" };
+        match patches.iter_mut().find(|patch| patch.path == ANNOTATIONS).map(|patch| &mut patch.value) {
+            Some(Value::Texts(annotations)) => {
+                annotations.insert(ALLOW_PREEMPTION.to_owned(), value.to_owned());
+            }
+            _ => patches.push(annotations_with(&pod.annotations, ALLOW_PREEMPTION, value)),
+        }
+    }
+
+    /// Writes the annotations a second time, from those the pod came with
+    /// (`admission_controller.go:437-452`): a `user.info` that was set before is lost in this way.
+    fn ignore_application(&mut self, pod: &Pod, patches: &mut Vec<Patch>) {
+        if patches.iter().any(|patch| patch.path == ANNOTATIONS) {
+            self.steps.push(format!(
+                "{USER_INFO} is lost, as the annotations are written a second time without it"
+            ));
+        }
+        patches.push(annotations_with(&pod.annotations, IGNORE_APPLICATION, "true"));
+    }
+
+    /// Evaluates the update of a pod: nobody may change `user.info`, whatever the lists say.
+    fn update_pod(&mut self) -> Answer {
+        let pod = &self.request.pod;
+        if pod.label(APP) == YUNIKORN {
+            return self.allow(OWN_POD);
+        }
+        if !self.is_reviewed()? {
+            return self.allow(LEFT_ALONE);
+        }
+        if pod.annotation(USER_INFO) != self.request.old_pod.annotation(USER_INFO) {
+            return Err(Outcome::Denied("user info annotation change is not allowed".to_owned()));
+        }
+        self.allow(format!("{USER_INFO} stays as it was"))
+    }
+
+    /// Evaluates the creation of a workload. Without an application ID, present or to come, `user.info` is
+    /// not even read.
+    fn create_workload(&mut self, workload: Workload) -> Answer {
+        if workload == Workload::ReplicaSet && self.is_of_controller()? {
+            return Err(Outcome::Allowed);
+        }
+        if !self.is_reviewed()? {
+            return self.allow(LEFT_ALONE);
+        }
+        if !self.needs_user_info()? {
+            return Err(Outcome::Allowed);
+        }
+        let mut annotations = self.request.pod.annotations.clone();
+        annotations.insert(USER_INFO.to_owned(), self.own_user_info());
+        Ok(vec![Patch { path: workload.annotations_path(), value: Value::Texts(annotations) }])
+    }
+
+    /// Returns whether it is a system user's `ReplicaSet`. It is left as it is, because its Deployment would
+    /// otherwise make another one, again and again. `trust_controllers` does not matter here.
+    fn is_of_controller(&mut self) -> Result<bool, Outcome> {
+        let users = &self.conf.access.system_users;
+        let Some(pattern) = users.matching(&self.request.user) else {
+            return if users.is_known() { Ok(false) } else { Err(Outcome::Unknown(SYSTEM_USERS)) };
+        };
+        self.steps.push(format!(
+            "a ReplicaSet of a system user, which {} matches, is left as it is",
+            quoted(pattern.as_str())
+        ));
+        Ok(true)
+    }
+}
+
+fn annotations_with(annotations: &Texts, key: &str, value: &str) -> Patch {
+    let mut annotations = annotations.clone();
+    annotations.insert(key.to_owned(), value.to_owned());
+    Patch { path: ANNOTATIONS, value: Value::Texts(annotations) }
+}
+
+// The application's ID in the labels of a pod (k8shim `pkg/admission/util.go:32-69`).
+
+/// The first label that gives the pod an application ID (`admission_controller.go:326`).
+fn application_label(pod: &Pod) -> Option<&'static str> {
+    [APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR].into_iter().find(|label| !pod.label(label).is_empty())
+}
+
+/// The labels of a pod that is admitted in this namespace.
+fn updated_labels(pod: &Pod, namespace: &str, unique: bool) -> Texts {
+    let mut labels = pod.labels.clone();
+    let mut set = |key: &str, value: &str| labels.insert(key.to_owned(), value.to_owned());
+    if application_label(pod).is_none() && pod.annotation(APP_ID).is_empty() {
+        let generated = generated_id(namespace, unique, &pod.uid);
+        set(APP_ID, &generated);
+        set(APPLICATION_ID, &generated);
+    } else if !pod.label(APP_ID).is_empty() {
+        set(APPLICATION_ID, pod.label(APP_ID));
+    }
+    if !pod.label(QUEUE).is_empty() {
+        set(OLD_QUEUE, pod.label(QUEUE));
+    }
+    labels
+}
+
+/// An application's ID where none is given (`GenerateApplicationID`, `pkg/common/utils/utils.go:132-146`):
+/// that of the namespace, or one for the pod alone. An empty namespace is not read as `default`.
+pub fn generated_id(namespace: &str, unique: bool, uid: &str) -> String {
+    let short: String = namespace.chars().take(26).collect();
+    let id = match (unique, uid) {
+        (false, _) => format!("yunikorn-{namespace}-autogen"),
+        (true, "") => format!("{short}-uniqueautogen"),
+        (true, uid) => format!("{short}-{uid}"),
+    };
+    id.chars().take(63).collect()
+}
+
+// The changes that would let a requester set `user.info`, or a way to do without.
+
+/// Groups that contain everyone, or every service account. Granting them is not a way to name somebody.
+const EVERYONE: [&str; 3] = ["system:authenticated", "system:unauthenticated", "system:serviceaccounts"];
+
+/// The changes that would let this requester set `user.info`, the smallest first. The first one does without,
+/// the others are in fields of an `AdmissionPolicy`.
+pub fn remedies(user: &str, groups: &[String], access: &AccessControl) -> Vec<String> {
+    let mut remedies = vec![format!("leave {USER_INFO} out, so that it becomes the requester's own name")];
+    if let Some(pattern) = access.system_users.matching(user) {
+        let pattern = quoted(pattern.as_str());
+        remedies.push(format!("set trustControllers to true: systemUsers has {pattern}"));
+    }
+    let add = |name: &str, list: &str| format!("add {} to {list}", quoted(&exactly(name)));
+    if !user.is_empty() {
+        remedies.push(add(user, "externalUsers"));
+    }
+    let mut named: Vec<&String> =
+        groups.iter().filter(|group| !group.is_empty() && !EVERYONE.contains(&group.as_str())).collect();
+    named.dedup();
+    remedies.extend(named.into_iter().map(|group| add(group, "externalGroups")));
+    remedies
+}
+
+/// The expression that matches this name alone. A list is split at its commas, so commas are escaped.
+fn exactly(name: &str) -> String {
+    format!("^{}$", regex_syntax::escape(name).replace(',', r"\x2C"))
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::admission::patch::{ANNOTATIONS, LABELS, SCHEDULER_NAME};
 use crate::admission::request::{Texts, USERNAME, Workload};
 use crate::testing::is_same_refusal;
 use crate::version::Version;

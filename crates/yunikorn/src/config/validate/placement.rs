@@ -1,13 +1,9 @@
 //! Placement rules: their names and filters, and whether the queues they name can be placed into.
 
-use std::collections::BTreeMap;
-
 use super::super::codes::{FILTER, RULE};
 use super::super::names::{is_expression, is_group, is_rule, is_user, to_lower};
 use super::super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig};
 use super::ROOT;
-use crate::config::activate::check_rule as check_activation;
-use crate::queue::QueuePath;
 use go_compat::diag::{Diagnostic, Span};
 use go_compat::go_regex::{GoRegex, is_undecided};
 use go_compat::yaml::decode::{Spanned, items};
@@ -16,7 +12,7 @@ use go_compat::yaml::decode::{Spanned, items};
 pub(in super::super) const RULE_NAMES: &str = "write `provided`, `user`, `fixed` or `tag`";
 
 /// `checkPlacementRules` (`configvalidator.go:316`).
-pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
+pub(in super::super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     let rules = items(&partition.placement_rules);
     rules.iter().try_for_each(check_rule)?;
     // Go collects the paths of all rules before it looks the first one up.
@@ -30,28 +26,6 @@ pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
         })?;
     }
     Ok(())
-}
-
-/// Returns whether `YuniKorn` accepts and activates rules with these queues, which come in pre-order, each
-/// with whether it is declared a parent.
-pub fn rules_fit<'q>(
-    rules: &[PlacementRule],
-    queues: impl DoubleEndedIterator<Item = (&'q QueuePath, bool)>,
-) -> bool {
-    // From the last to the first, the children of a queue are complete before it is reached.
-    let mut below: BTreeMap<Option<QueuePath>, Vec<QueueConfig>> = BTreeMap::new();
-    for (path, parent) in queues.rev() {
-        let children = below.remove(&Some(path.clone()));
-        let queue =
-            QueueConfig { name: path.leaf().into(), parent, queues: children, ..QueueConfig::default() };
-        below.entry(path.parent()).or_default().push(queue);
-    }
-    let partition = PartitionConfig {
-        queues: below.remove(&None),
-        placement_rules: Some(rules.to_vec()),
-        ..PartitionConfig::default()
-    };
-    check(&partition).is_ok() && rules.iter().all(|rule| check_activation(rule).is_ok())
 }
 
 /// `checkPlacementRule` (`configvalidator.go:431`).

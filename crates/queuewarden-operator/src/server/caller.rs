@@ -1,15 +1,14 @@
 //! Authentication of callers: by a client certificate or by a bearer token, as Kubernetes authenticates its
-//! users. The API server names the user of a token, by `TokenReview`.
-
-mod certificate;
+//! users. The API server names the user of a token, by `TokenReview`. The handshake has proven that a client
+//! has the key of its certificate; here is decided whether the certificate counts.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
+use std::fmt::Display;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
@@ -18,14 +17,19 @@ use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInf
 use kube::api::PostParams;
 use kube::{Api, Client};
 use moka::future::Cache;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, crypto};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Semaphore, watch};
-
-pub use certificate::Authorities;
+use x509_parser::prelude::{AttributeTypeAndValue, FromDer as _, X509Certificate, X509Name};
 
 use super::ServerState;
 use super::api_error::ApiError;
 use super::listener::Peer;
+use super::tls::{self, certificates};
+use crate::controller::clock;
 use go_compat::diag::quoted;
 use queuewarden_client::call::call;
 use yunikorn::identity::Identity;
@@ -104,28 +108,6 @@ impl From<Unauthenticated> for ApiError {
     }
 }
 
-/// The part of a request that authenticates its sender.
-#[derive(Debug, Clone)]
-pub struct Credentials {
-    authorization: Option<HeaderValue>,
-    peer: Option<Peer>,
-}
-
-impl From<&Parts> for Credentials {
-    fn from(parts: &Parts) -> Self {
-        let authorization = parts.headers.get(header::AUTHORIZATION).cloned();
-        Self { authorization, peer: parts.extensions.get().cloned() }
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Credentials {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self::from(&*parts))
-    }
-}
-
 /// Lets a request to a webhook pass if its client has a certificate in one of the names that webhooks
 /// accept; where no name is set, any client.
 /// API servers show one that is given to them in a file (`--admission-control-config-file`).
@@ -141,11 +123,18 @@ pub(super) async fn only_webhook_clients(
     Ok(next.run(request).await)
 }
 
+/// The user of a token, according to the API server.
+type Authenticated = Result<Arc<Caller>, Unauthenticated>;
+
 /// Authenticates callers.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Callers {
     authorities: watch::Receiver<Option<Arc<Authorities>>>,
-    tokens: Tokens,
+    reviews: Api<TokenReview>,
+    audiences: Vec<String>,
+    /// The users of tokens by the SHA-256 of the token: the token itself is not stored.
+    by_token: Cache<[u8; 32], Authenticated>,
+    slots: Semaphore,
 }
 
 impl Callers {
@@ -156,22 +145,27 @@ impl Callers {
         authorities: watch::Receiver<Option<Arc<Authorities>>>,
         audiences: Vec<String>,
     ) -> Self {
-        Self { authorities, tokens: Tokens::new(client, audiences) }
+        Self {
+            authorities,
+            reviews: Api::all(client),
+            audiences,
+            by_token: Cache::builder().max_capacity(REMEMBERED).time_to_live(TTL).build(),
+            slots: Semaphore::new(MAX_REVIEWS),
+        }
     }
 
     /// Returns the sender of a request. A certificate counts first; one that does not count is no reason
-    /// against a token that does, as with
-    /// the API server.
+    /// against a token that does, as with the API server.
     ///
     /// # Errors
     /// When the caller is unknown.
-    pub async fn authenticate(&self, credentials: &Credentials) -> Result<Arc<Caller>, Unauthenticated> {
-        let by_certificate = self.by_certificate(credentials.peer.as_ref());
+    pub async fn authenticate(&self, request: &Parts) -> Authenticated {
+        let by_certificate = self.by_certificate(request.extensions.get());
         if let Some(Ok(caller)) = by_certificate {
             return Ok(Arc::new(caller.known()));
         }
-        match (credentials.authorization.as_ref().and_then(token_of), by_certificate) {
-            (Some(token), _) => self.tokens.caller(token).await,
+        match (request.headers.get(header::AUTHORIZATION).and_then(token_of), by_certificate) {
+            (Some(token), _) => self.by_token(token).await,
             (None, Some(Err(why))) => Err(Unauthenticated::Refused(why)),
             (None, _) => Err(Unauthenticated::Missing),
         }
@@ -201,48 +195,17 @@ impl Callers {
         let authorities = self.authorities.borrow().clone()?;
         Some(authorities.caller(chain))
     }
-}
 
-/// Returns the token in a header `Authorization: Bearer …`.
-fn token_of(authorization: &HeaderValue) -> Option<&str> {
-    // Tokens are long, and `HeaderValue::to_str` looks at each byte alone.
-    let value = str::from_utf8(authorization.as_bytes()).ok().filter(|value| value.is_ascii())?;
-    let (scheme, token) = value.trim().split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}
-
-/// The user of a token, according to the API server.
-type Authenticated = Result<Arc<Caller>, Unauthenticated>;
-
-/// Reviews tokens at the API server and caches the answers, but no failed reviews. Requests with the same
-/// token wait for one review.
-struct Tokens {
-    api: Api<TokenReview>,
-    audiences: Vec<String>,
-    /// The answers by the SHA-256 of the token: the token itself is not stored.
-    callers: Cache<[u8; 32], Authenticated>,
-    slots: Semaphore,
-}
-
-impl Tokens {
-    fn new(client: Client, audiences: Vec<String>) -> Self {
-        Self {
-            api: Api::all(client),
-            audiences,
-            callers: Cache::builder().max_capacity(REMEMBERED).time_to_live(TTL).build(),
-            slots: Semaphore::new(MAX_REVIEWS),
-        }
-    }
-
-    async fn caller(&self, token: &str) -> Authenticated {
+    /// Authenticates by token. Caches the answers of the API server, but no failed reviews. Requests with the
+    /// same token wait for one review.
+    async fn by_token(&self, token: &str) -> Authenticated {
         let key = Sha256::digest(token.as_bytes()).into();
-        if let Some(caller) = self.callers.get(&key).await {
+        if let Some(caller) = self.by_token.get(&key).await {
             return caller;
         }
         // Only answers are cached: a failed review is an error to the cache, too. Boxed, because each
         // request would have its size.
-        let caller = Box::pin(self.callers.try_get_with(key, self.review(token))).await;
+        let caller = Box::pin(self.by_token.try_get_with(key, self.review(token))).await;
         caller.unwrap_or_else(|unchecked| Err(Unauthenticated::clone(&unchecked)))
     }
 
@@ -253,7 +216,7 @@ impl Tokens {
         let audiences = (!self.audiences.is_empty()).then(|| self.audiences.clone());
         let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences };
         let review = TokenReview { spec, ..TokenReview::default() };
-        let review = call(self.api.create(&PostParams::default(), &review)).await;
+        let review = call(self.reviews.create(&PostParams::default(), &review)).await;
         let status = review.map_err(|error| unchecked(error.to_string()))?.status.unwrap_or_default();
         if status.authenticated != Some(true) {
             let why = status.error.filter(|error| !error.is_empty());
@@ -270,6 +233,15 @@ impl Tokens {
     }
 }
 
+/// Returns the token in a header `Authorization: Bearer …`.
+fn token_of(authorization: &HeaderValue) -> Option<&str> {
+    // Tokens are long, and `HeaderValue::to_str` looks at each byte alone.
+    let value = str::from_utf8(authorization.as_bytes()).ok().filter(|value| value.is_ascii())?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
 fn caller_of(user: UserInfo) -> Result<Caller, Unauthenticated> {
     let name = user.username.filter(|name| !name.is_empty());
     let Some(name) = name else {
@@ -282,6 +254,73 @@ fn caller_of(user: UserInfo) -> Result<Caller, Unauthenticated> {
     })
 }
 
+/// Authorities whose client certificates count.
+#[derive(Debug)]
+pub struct Authorities {
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
+impl Authorities {
+    /// Reads the authorities' own certificates from PEM.
+    ///
+    /// # Errors
+    /// When there is none, or a certificate cannot be used.
+    pub fn from_pem(pem: &[u8]) -> Result<Self, tls::TlsError> {
+        let unusable =
+            |error: &dyn Display| tls::TlsError(format!("cannot check client certificates: {error}"));
+        let mut roots = RootCertStore::empty();
+        for authority in certificates(pem, "client authorities")? {
+            roots.add(authority).map_err(|error| unusable(&error))?;
+        }
+        let provider = Arc::new(crypto::aws_lc_rs::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| unusable(&error))?;
+        Ok(Self { verifier })
+    }
+
+    /// Returns the subject of a chain, the client's own certificate first, if these authorities have signed
+    /// it, it is for clients and it is valid now: its `CN`, which may be empty, and each `O` as a group.
+    ///
+    /// # Errors
+    /// The reason why it does not count.
+    pub fn verify(&self, chain: &[CertificateDer<'_>]) -> Result<Identity, String> {
+        let Some((own, others)) = chain.split_first() else {
+            return Err("there is no client certificate".to_owned());
+        };
+        let seconds = u64::try_from(clock::now().as_second()).unwrap_or(0);
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        self.verifier
+            .verify_client_cert(own, others, now)
+            .map_err(|error| format!("the client certificate does not count here: {error}"))?;
+        let (_, certificate) = X509Certificate::from_der(own)
+            .map_err(|error| format!("the client certificate cannot be read: {error}"))?;
+        Ok(subject(certificate.subject()))
+    }
+
+    /// Returns the user of a chain, as the API server names them
+    /// (`k8s.io/apiserver/pkg/authentication/request/x509/x509.go`, `CommonNameUserConversion`).
+    ///
+    /// # Errors
+    /// As [`Self::verify`], and when there is no name.
+    pub fn caller(&self, chain: &[CertificateDer<'_>]) -> Result<Caller, String> {
+        let identity = self.verify(chain)?;
+        if identity.user.is_empty() {
+            return Err("the client certificate names nobody: its CN is empty".to_owned());
+        }
+        Ok(Caller { identity, ..Caller::default() })
+    }
+}
+
+/// Of several `CN` the last counts, as in Go's `pkix.Name.FillFromRDNSequence`.
+fn subject(name: &X509Name<'_>) -> Identity {
+    let text = |part: &AttributeTypeAndValue<'_>| part.as_str().map(str::to_owned).unwrap_or_default();
+    Identity {
+        user: name.iter_common_name().last().map(text).unwrap_or_default(),
+        groups: name.iter_organization().map(text).filter(|text| !text.is_empty()).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -289,13 +328,16 @@ mod tests {
 
     use axum::http::{Request, Response};
     use kube::client::Body;
+    use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
     use serde_json::{Value, json};
+    use time::OffsetDateTime;
     use tokio::time::sleep;
 
     use super::*;
+    use crate::controller::testing::{Issuer, issuer};
 
     /// An API server that answers each `TokenReview` with the same, and counts them.
-    fn tokens(audiences: &[&str], code: u16, answer: Value) -> (Tokens, Arc<AtomicUsize>) {
+    fn callers(audiences: &[&str], code: u16, answer: Value) -> (Callers, Arc<AtomicUsize>) {
         let calls = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&calls);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -309,7 +351,7 @@ mod tests {
             }
         });
         let audiences = audiences.iter().map(|&audience| audience.to_owned()).collect();
-        (Tokens::new(Client::new(service, "default"), audiences), calls)
+        (Callers::new(Client::new(service, "default"), watch::channel(None).1, audiences), calls)
     }
 
     fn review(status: &Value) -> Value {
@@ -319,8 +361,8 @@ mod tests {
     #[tokio::test]
     async fn one_question_answers_for_all_who_show_the_same() {
         let user = json!({"username": "sue", "groups": ["devs"], "uid": "7", "extra": {"k": ["v"]}});
-        let (tokens, calls) = tokens(&[], 201, review(&json!({"authenticated": true, "user": user})));
-        let knowing = (0..50).map(|_| tokens.caller("token"));
+        let (callers, calls) = callers(&[], 201, review(&json!({"authenticated": true, "user": user})));
+        let knowing = (0..50).map(|_| callers.by_token("token"));
         let known = futures::future::join_all(knowing).await;
         for caller in known {
             let caller = caller.unwrap();
@@ -331,7 +373,7 @@ mod tests {
             );
         }
         assert_eq!(calls.load(Ordering::Relaxed), 1);
-        tokens.caller("another").await.unwrap();
+        callers.by_token("another").await.unwrap();
         assert_eq!(calls.load(Ordering::Relaxed), 2);
     }
 
@@ -351,9 +393,9 @@ mod tests {
             (json!({"authenticated": true, "user": {"username": "sue"}}), "is not for queuewarden"),
         ];
         for (status, why) in cases {
-            let (tokens, calls) = tokens(&["queuewarden"], 201, review(&status));
+            let (callers, calls) = callers(&["queuewarden"], 201, review(&status));
             for _ in 0..2 {
-                let refused = tokens.caller("token").await.unwrap_err();
+                let refused = callers.by_token("token").await.unwrap_err();
                 assert!(
                     matches!(&refused, Unauthenticated::Refused(reported) if reported.contains(why)),
                     "{refused}"
@@ -366,9 +408,9 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_checked_is_asked_again() {
         let failure = json!({"kind": "Status", "status": "Failure", "message": "no right to", "code": 403});
-        let (tokens, calls) = tokens(&[], 403, failure);
+        let (callers, calls) = callers(&[], 403, failure);
         for times in 1..3 {
-            let unchecked = tokens.caller("token").await.unwrap_err();
+            let unchecked = callers.by_token("token").await.unwrap_err();
             assert!(
                 matches!(&unchecked, Unauthenticated::Unchecked(why) if why.contains("no right to")),
                 "{unchecked}"
@@ -391,5 +433,51 @@ mod tests {
             assert_eq!(token_of(&HeaderValue::from_static(value)), token, "{value}");
         }
         assert_eq!(token_of(&HeaderValue::from_bytes("Bearer ü".as_bytes()).unwrap()), None);
+    }
+
+    /// Returns a client certificate, changed by `change`.
+    fn certificate(by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "sue");
+        params.distinguished_name.push(DnType::OrganizationName, "devs");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        change(&mut params);
+        params.signed_by(&KeyPair::generate().unwrap(), by).unwrap().into()
+    }
+
+    #[test]
+    fn a_certificate_names_a_user_and_groups() {
+        let ours = issuer("ours");
+        let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
+        let caller = authorities.caller(&[certificate(&ours, |_| {})]).unwrap();
+        assert_eq!((caller.identity.user.as_str(), caller.identity.groups), ("sue", vec!["devs".to_owned()]));
+    }
+
+    #[test]
+    fn whose_word_does_not_count_names_nobody() {
+        let (ours, theirs) = (issuer("ours"), issuer("theirs"));
+        let authorities = Authorities::from_pem(ours.pem().as_bytes()).unwrap();
+        let past = OffsetDateTime::from_unix_timestamp(1_000_000_000).unwrap();
+        let nameless =
+            |params: &mut CertificateParams| params.distinguished_name = rcgen::DistinguishedName::new();
+        let cases = [
+            (certificate(&theirs, |_| {}), "UnknownIssuer"),
+            (certificate(&ours, |params| params.not_after = past), "Expired"),
+            (
+                certificate(&ours, |params| {
+                    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+                }),
+                "extended key usage",
+            ),
+            (certificate(&ours, nameless), "names nobody"),
+            (CertificateDer::from(vec![1, 2, 3]), "does not count here"),
+        ];
+        for (certificate, why) in cases {
+            let refused = authorities.caller(&[certificate]).unwrap_err();
+            assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not say {why}");
+        }
+        assert!(authorities.verify(&[]).is_err());
+        assert!(Authorities::from_pem(b"nothing").is_err());
     }
 }
