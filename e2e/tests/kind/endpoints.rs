@@ -19,7 +19,8 @@ const ALL: [&str; 7] = [
 ];
 
 /// The controllers that make pods of templates.
-const CONTROLLERS: &str = "^system:serviceaccount:kube-system:(cronjob|deployment|job|replicaset)-controller$";
+const CONTROLLERS: &str =
+    "^system:serviceaccount:kube-system:(cronjob|deployment|job|replicaset)-controller$";
 
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]

@@ -93,6 +93,14 @@ impl AdmissionRequest {
         Err(Box::new(Unreadable { request: request.unwrap_or_default(), why }))
     }
 
+    /// Names the object: its kind, its namespace, and its name or, where the API server makes the name, the
+    /// beginning of it.
+    pub fn object_name(&self) -> String {
+        let beginning = || text_at(self.object.as_deref()?, &["metadata", "generateName"]).ok();
+        let name = if self.name.is_empty() { beginning() } else { None };
+        format!("{} {}/{}", self.kind, self.namespace, name.as_ref().unwrap_or(&self.name))
+    }
+
     /// Returns the pod of the caller, if its token is bound to a pod: API servers report it of the token that
     /// is mounted into a pod.
     pub fn creator(&self) -> Option<BoundPod<'_>> {
