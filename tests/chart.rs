@@ -3,7 +3,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -162,7 +164,7 @@ fn rows(path: &str, schema: &Value, values: &Value, table: &mut String) {
             rows(&format!("{path}."), schema, value, table);
         } else {
             let meaning = schema["description"].as_str().unwrap();
-            table.push_str(&format!("| `{path}` | `{value}` | {meaning} |\n"));
+            writeln!(table, "| `{path}` | `{value}` | {meaning} |").unwrap();
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::yunikorn;
 
 /// `existing`: use the cluster of `KUBECONFIG` instead of starting one.
 pub const MODE: &str = "QUEUEWARDEN_E2E";
-/// Names a file to which the names of tests are appended that this cluster cannot run. Without it they fail: a
-/// test has no other way of saying that it did not run.
+/// Names a file to which the names of tests are appended that this cluster cannot run. Without it they fail:
+/// a test has no other way of saying that it did not run.
 pub const NOT_RUN: &str = "QUEUEWARDEN_E2E_NOT_RUN";
 /// The namespace of test pods.
 pub const NAMESPACE: &str = "queuewarden-e2e";

@@ -92,7 +92,7 @@ async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
         helm(&["webhooks.enabled=true", "webhooks.validating=true"]).await?;
         switch_on(cluster).await?;
         grant(cluster, "prod", json!({"users": ["alice"]})).await?;
-        let load = Load::start(cluster, "dev").await?;
+        let load = Load::start(cluster, "dev")?;
         helm(&[
             "webhooks.enabled=true",
             "webhooks.validating=true",

@@ -24,7 +24,7 @@ pub(super) struct Load {
 
 impl Load {
     /// Starts it: the QueueAcl has the name of this queue.
-    pub(super) async fn start(cluster: &TestCluster, queue: &str) -> Result<Self> {
+    pub(super) fn start(cluster: &TestCluster, queue: &str) -> Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
         let acls = cluster.objects(Kind::QueueAcl)?;
         let pods: Api<Pod> = Api::namespaced(cluster.as_user("alice", &[])?, NAMESPACE);

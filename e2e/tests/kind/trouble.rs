@@ -16,7 +16,7 @@ async fn strict(cluster: &TestCluster) -> Result<Load> {
     helm(&STRICT).await?;
     switch_on(cluster).await?;
     grant(cluster, "prod", json!({"users": ["alice"]})).await?;
-    Load::start(cluster, "dev").await
+    Load::start(cluster, "dev")
 }
 
 /// The text of the last write is what the scheduler runs at the end, so no change was lost.
@@ -71,7 +71,7 @@ async fn a_leader_that_is_killed_costs_no_request() -> Result<()> {
     .await
 }
 
-/// The PodDisruptionBudget lets them go one after the other.
+/// The `PodDisruptionBudget` lets them go one after the other.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn a_drained_node_costs_no_request() -> Result<()> {
