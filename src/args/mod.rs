@@ -14,8 +14,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::ask::can_i::{self, Show};
 use crate::commands::ask::{matrix, place, report, what_can, who_can, whoami};
 #[cfg(feature = "import")]
-use crate::commands::change::import;
-use crate::commands::change::{grant, revoke, suspend};
+use crate::commands::change::{grant, import, revoke, suspend};
 use crate::commands::check::{acl, diff, render, review, test, validate};
 use crate::commands::operate::{
     authorizer_config, check, configure, crds, describe, history, run, status, user_info,

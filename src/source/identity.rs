@@ -14,8 +14,7 @@ use crate::output::{Console, Failure, diagnostic};
 use crate::source::input::ours::without_values;
 use crate::source::input::source;
 use crate::source::session::{Session, Source};
-use yunikorn::identity::{Accounts, GroupsFile};
-use yunikorn::identity::{GroupResolver, Identity, Refusal, ResolverKind};
+use yunikorn::identity::{Accounts, GroupResolver, GroupsFile, Identity, Refusal, ResolverKind};
 
 /// Option for the source of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]

@@ -10,10 +10,8 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::codes;
-use super::export;
 use super::xml::{self, Text};
-use super::{FileDiagnostic, Location};
+use super::{FileDiagnostic, Location, codes, export};
 use go_compat::diag::{Diagnostic, Span, quoted};
 use yunikorn::application::properties;
 use yunikorn::application::yarn_acl::trim;

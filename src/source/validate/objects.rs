@@ -21,10 +21,9 @@ use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 use queuewarden_plan::simulate::Settled;
 use queuewarden_plan::snapshot::{AdmissionPolicySpec, QueueAclSpec};
 use queuewarden_plan::{self, FieldFinding, ResourceKind, field_of as setting_of, shared_application};
-use yunikorn::acl;
-use yunikorn::admission;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::Right;
+use yunikorn::{acl, admission};
 use yunikorn_access::alias::{self, Kind as Names};
 
 /// The object is not accepted, for a reason that only the other objects give.

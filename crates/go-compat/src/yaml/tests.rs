@@ -4,8 +4,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{KindIn, MAX_DEPTH, MAX_NODES, MAX_TEXT, NodeIn, SYNTAX, Style, TOO_LARGE, UNSURE};
-use super::{parse, parse_in};
+use super::{
+    KindIn, MAX_DEPTH, MAX_NODES, MAX_TEXT, NodeIn, SYNTAX, Style, TOO_LARGE, UNSURE, parse, parse_in,
+};
 use crate::diag::{Code, Span};
 
 /// The tree as the vectors have it.

@@ -10,8 +10,7 @@ use super::{codes, nullable_object};
 use crate::extended;
 use go_compat::diag::Diagnostic;
 use go_compat::go_json::{self, nullable};
-use yunikorn::admission::request::Patch;
-use yunikorn::admission::request::{Kind, Operation, Pod, Request, Workload};
+use yunikorn::admission::request::{Kind, Operation, Patch, Pod, Request, Workload};
 use yunikorn::admission::{Evaluation, Outcome};
 
 /// A pod, or a template of pods.

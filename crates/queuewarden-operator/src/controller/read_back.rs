@@ -7,8 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::health::Health;
-use queuewarden_client::scheduler::Connector;
-use queuewarden_client::scheduler::{SchedulerClient, SchedulerError};
+use queuewarden_client::scheduler::{Connector, SchedulerClient, SchedulerError};
 use queuewarden_plan::snapshot::{NoChecksum, SchedulerAddress, SchedulerAnswer};
 
 /// Longest wait for the scheduler after a write ...

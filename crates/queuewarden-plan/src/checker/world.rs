@@ -9,14 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::ghost::{BOB, Ghost, names};
 use crate::conditions::Condition;
-use crate::effective::merged::claim;
-use crate::effective::merged::merged;
+use crate::effective::merged::{claim, merged};
 use crate::effective::{KeyClaim, ParseCache, text_in_force};
 use crate::machine::{Action, Event, State, WriteOutcome, step};
 use crate::plan::Plan;
-use crate::snapshot::ConfigStatus;
-use crate::snapshot::SchedulerAnswer;
 use crate::snapshot::*;
+use crate::snapshot::{ConfigStatus, SchedulerAnswer};
 use crate::write::{NewConfigMap, Write};
 use yunikorn::config::BUILT_IN;
 use yunikorn::identity::Identity;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::desired::{self, Desired, RolePair};
-use super::finding;
-use super::{MAX_STEPS, MirrorAction, MirrorStep, next};
+use super::{MAX_STEPS, MirrorAction, MirrorStep, finding, next};
 use crate::conditions::Condition;
-use crate::plan::Plan;
-use crate::plan::plan;
-use crate::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS};
-use crate::snapshot::{Mirror, MirrorContent, MirrorKind, MirrorObject, MirrorRule, MirrorSubject};
+use crate::plan::{Plan, plan};
+use crate::snapshot::{
+    ConfigMapState, ConfigSpec, Entry, Meta, Mirror, MirrorContent, MirrorKind, MirrorObject, MirrorRule,
+    MirrorSubject, Snapshot, WriteFailure, YUNIKORN_CONFIGS,
+};
 use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 use yunikorn_access::Tree;

@@ -18,8 +18,7 @@ use crate::conditions::{self, Condition, Finding, Reason, Status, Type, merge};
 use crate::effective::TextSource;
 use crate::effective::read::ReadState;
 use crate::grants::ObjectRefusal;
-use crate::snapshot::{Meta, Mode, YUNIKORN_DEFAULTS, config_map};
-use crate::snapshot::{ObjectRef, ResourceKind};
+use crate::snapshot::{Meta, Mode, ObjectRef, ResourceKind, YUNIKORN_DEFAULTS, config_map};
 use crate::write::{Evaluation, WriteContext};
 use go_compat::diag::Diagnostic;
 

@@ -26,8 +26,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::conditions::{Condition, Status};
-use crate::plan::Plan;
-use crate::plan::plan;
+use crate::plan::{Plan, plan};
 use crate::simulate::{Settled, settle};
 use crate::snapshot::*;
 use yunikorn::config::{self, Config};

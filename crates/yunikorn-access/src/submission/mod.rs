@@ -24,8 +24,7 @@ use super::running::joins::{Objection, Running};
 use super::tree::Tree;
 use crate::alias;
 use go_compat::diag::quoted;
-use yunikorn::admission::request::YUNIKORN;
-use yunikorn::admission::request::{APP, USER_INFO};
+use yunikorn::admission::request::{APP, USER_INFO, YUNIKORN};
 use yunikorn::admission::user_info::Source;
 use yunikorn::admission::{
     self, Access as MaySet, Conf, Kind, Operation, Pod, Request, Submitter, Surroundings, UserInfo,

@@ -4,8 +4,7 @@
 //! reason is nearly always one of a few habits of other systems; each has its own rule here, and the rules
 //! are tried in order.
 
-use super::codes;
-use super::{Acl, GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
+use super::{Acl, GROUP_NAME, Names, USER_NAME, codes, group_name_ok, user_name_ok};
 use go_compat::diag::{Code, Diagnostic, Span, quoted};
 
 /// The two lists of an ACL.

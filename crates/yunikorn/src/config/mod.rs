@@ -24,8 +24,7 @@ pub use checksum::{checksum, contains_checksum_marker};
 pub use codes::CODES;
 pub use flatten::{ConfigMapData, Flattened, flatten};
 pub use tree::{ByPath, Config, Partition, Queue};
-pub use validate::NAME_REFUSED;
-pub use validate::validate;
+pub use validate::{NAME_REFUSED, validate};
 pub use verdict::{Assessment, BUILT_IN, read, verdict, verdict_of};
 
 #[cfg(test)]

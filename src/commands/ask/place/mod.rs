@@ -20,8 +20,7 @@ use submitter::{Denied, Mended, Named, Question, SubmitterCheck, note_resolver};
 use workload::{Submitted, WorkloadArgs};
 use yunikorn::identity::{Claim, GroupResolver, Refusal, identify};
 use yunikorn_access::alias;
-use yunikorn_access::placement::advice;
-use yunikorn_access::placement::{Live, Outcome, Placement, Placer, Submission, Workload};
+use yunikorn_access::placement::{Live, Outcome, Placement, Placer, Submission, Workload, advice};
 
 /// Maximum number of remedies.
 const MAX_REMEDIES: usize = 5;

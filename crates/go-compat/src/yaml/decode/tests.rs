@@ -5,8 +5,7 @@ use serde_json::{Map as Object, Value, json};
 use super::{Decode, List, Location, Map, Record, Spanned, decode, items};
 use crate::diag::Diagnostic;
 use crate::yaml::edit::Step;
-use crate::yaml::parse_in;
-use crate::yaml::{DECODE, UNSURE};
+use crate::yaml::{DECODE, UNSURE, parse_in};
 
 /// The type `T` of the oracle: a field of each kind of type that there is in `YuniKorn`'s configuration.
 #[derive(Debug, Default)]

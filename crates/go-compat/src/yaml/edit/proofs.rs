@@ -7,10 +7,8 @@ use proptest::prelude::*;
 use super::change::content;
 use super::written::texts;
 use super::{EDIT, Edit, Step, apply};
-use crate::yaml::Style;
-use crate::yaml::parse;
 use crate::yaml::samples::samples;
-use crate::yaml::{Kind, Node};
+use crate::yaml::{Kind, Node, Style, parse};
 
 /// The paths of all mappings in the tree.
 fn mappings(node: &Node) -> Vec<(Vec<Step>, &Node)> {

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::super::part::{entries, member, pods, some_entries, text, text_at, type_of};
 use go_compat::diag::Diagnostic;
-use yunikorn::admission::request::YUNIKORN;
-use yunikorn::admission::request::{DECIDING_ANNOTATIONS, DECIDING_LABELS, Pod, USER_INFO, USERNAME};
+use yunikorn::admission::request::{
+    DECIDING_ANNOTATIONS, DECIDING_LABELS, Pod, USER_INFO, USERNAME, YUNIKORN,
+};
 use yunikorn_access::placement::Workload;
 use yunikorn_access::user_info::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 
