@@ -49,7 +49,10 @@ up() {
     stage docker start_docker
     local node
     node=$(tag node)
-    if ! have "$node"; then stage "node image" node "$node"; fi
+    if ! have "$node"; then
+        remove_older node
+        stage "node image" node "$node"
+    fi
     if ! clusters | grep -qx "$cluster"; then
         stage cluster inside kind create cluster --name "$cluster" --image "$node" --config "$here/cluster.yaml" --wait 3m
         restore_sysctls
@@ -136,7 +139,9 @@ down() {
         kind delete cluster --name "$cluster"
         return
     fi
-    if inside docker info > /dev/null 2>&1; then
+    if [ -e "$run/sysctls" ]; then
+        # One that was killed has left the nodes behind; another one ends them.
+        start_docker
         inside kind delete cluster --name "$cluster"
         local pid
         pid=$(< "$run/docker.pid")

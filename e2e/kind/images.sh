@@ -46,12 +46,20 @@ tag() {
     echo "localhost/$1:${hash:0:12}"
 }
 
+# Removes what a changed image replaces. One that goes takes others with it, which are then missing.
+remove_older() {
+    inside docker images --quiet "localhost/$1" | sort -u | inside xargs --no-run-if-empty docker rmi --force > /dev/null 2>&1 || true
+}
+
 # Makes an image for a program and prints its name.
 image() {
     local name
     published && { echo "kind: published images are used here" >&2; return 1; }
     name=$(tag "$1")
-    if ! have "$name"; then stage "image $1" "image_$1" "$name" >&2; fi
+    if ! have "$name"; then
+        remove_older "$1"
+        stage "image $1" "image_$1" "$name" >&2
+    fi
     echo "$name"
 }
 
@@ -117,8 +125,6 @@ node() {
     local files all=() pause container name link
     files=$(module sigs.k8s.io/kind)/images/base/files
     rm -rf "$state/root"
-    # Each is a gigabyte.
-    inside docker images --quiet localhost/node | sort -u | inside xargs --no-run-if-empty docker rmi --force > /dev/null
     while read -r name; do
         case $name in
             */pause:*) pause=$name; program "$name" pause ;;

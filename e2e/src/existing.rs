@@ -66,12 +66,15 @@ impl Existing {
     }
 }
 
+/// Forwards a port to the scheduler, to another pod of it when one is gone.
 async fn port_forward() -> Result<(String, Process)> {
     let port = crate::control_plane::free_port()?;
     let directory = Session::get()?.directory();
-    let process = Process::new("port-forward", "kubectl".as_ref(), directory)
-        .args(["port-forward", "-n", yunikorn::NAMESPACE, "service/yunikorn-service"])
-        .args([format!("{port}:9080")]);
+    let forward =
+        "while :; do kubectl port-forward -n \"$0\" service/yunikorn-service \"$1:9080\"; sleep 0.2; done";
+    let process = Process::new("port-forward", "/bin/sh".as_ref(), directory)
+        .args(["-c", forward, yunikorn::NAMESPACE])
+        .args([port.to_string()]);
     process.start()?;
     let url = format!("http://127.0.0.1:{port}");
     let rest = Rest::new(&url)?;

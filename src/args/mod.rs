@@ -13,8 +13,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::ask::can_i::{self, Show};
 use crate::commands::ask::{matrix, place, report, what_can, who_can, whoami};
-#[cfg(feature = "import")]
-use crate::commands::change::{grant, import, revoke, suspend};
+use crate::commands::change::{grant, revoke, suspend};
 use crate::commands::check::{acl, diff, render, review, test, validate};
 use crate::commands::operate::{
     authorizer_config, check, configure, crds, describe, history, run, status, user_info,
@@ -81,7 +80,7 @@ enum Command {
     Resume(suspend::SuspendArgs),
     /// Convert the access rules of YARN, Spark or a queues.yaml to QueueAcls
     #[cfg(feature = "import")]
-    Import(import::ImportArgs),
+    Import(crate::commands::change::import::ImportArgs),
     /// Show what is in force, who writes, and which objects need attention
     Status(status::StatusArgs),
     /// Show a QueueAcl, who gains and who loses by it, and its events
@@ -275,7 +274,7 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::run(args, console),
         Command::Review(args) => review::run(args, console),
         #[cfg(feature = "import")]
-        Command::Import(args) => import::run(args, console),
+        Command::Import(args) => crate::commands::change::import::run(args, console),
         Command::Status(args) => status::run(args, console),
         Command::Describe(args) => describe::run(args, console),
         Command::History(args) => history::run(args, console),

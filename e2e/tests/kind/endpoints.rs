@@ -27,8 +27,8 @@ const CONTROLLERS: &str =
 async fn every_endpoint_answers_through_the_service() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         // Webhooks that exist before a pod listens would refuse what switches them on.
-        helm(&["webhooks.enabled=true"]).await?;
-        helm(&ALL).await?;
+        helm(cluster, &["webhooks.enabled=true"]).await?;
+        helm(cluster, &ALL).await?;
         switch_on(cluster).await?;
         let policy = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "AdmissionPolicy",
             "metadata": {"name": "default"}, "spec": {"userInfo": {"mode": "Enforce"}, "submission": "Deny", "systemUsers": [CONTROLLERS]}});

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::helm::RELEASE;
-use queuewarden_e2e::test_cluster::{BASE, NAMESPACE};
+use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{TestCluster, assets, operator, yunikorn};
 use serde_json::{Value, json};
 
 use super::load::Load;
-use super::{IMAGE, REPOSITORY, create_as, grant, helm, merged, phase, pod, rolled_out, run, switch_on};
+use super::{
+    IMAGE, LABEL, REPOSITORY, create_as, grant, helm, merged, phase, pod, rolled_out, run, switch_on,
+};
 
 const PAGE: &str = include_str!("../../../docs/install.md");
 
@@ -89,17 +91,20 @@ async fn restricted(cluster: &TestCluster) -> Result<()> {
 #[ignore = "needs nodes: just kind"]
 async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
-        helm(&["webhooks.enabled=true", "webhooks.validating=true"]).await?;
+        helm(cluster, &["webhooks.enabled=true", "webhooks.validating=true"]).await?;
         switch_on(cluster).await?;
         grant(cluster, "prod", json!({"users": ["alice"]})).await?;
         let load = Load::start(cluster, "dev")?;
-        helm(&[
-            "webhooks.enabled=true",
-            "webhooks.validating=true",
-            "webhooks.userInfo=on",
-            "log.level=debug",
-            "resources.limits.memory=200Mi",
-        ])
+        helm(
+            cluster,
+            &[
+                "webhooks.enabled=true",
+                "webhooks.validating=true",
+                "webhooks.userInfo=true",
+                "log.level=debug",
+                "resources.limits.memory=200Mi",
+            ],
+        )
         .await?;
         let back = ["rollback", RELEASE, "--namespace", operator::NAMESPACE, "--wait", "--timeout", "3m"];
         run("helm", &back).await?;
@@ -110,14 +115,12 @@ async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
         cluster.kubectl(&["delete", "yunikornconfig", "default"]).await?;
         run("helm", &["uninstall", RELEASE, "--namespace", operator::NAMESPACE, "--wait"]).await?;
         let left = "validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices,clusterroles";
-        let label = "app.kubernetes.io/name=queuewarden";
-        let left = cluster.kubectl(&["get", left, "-l", label, "-o", "name"]).await?;
+        let left = cluster.kubectl(&["get", left, "-l", LABEL, "-o", "name"]).await?;
         ensure!(left.is_empty(), "{left}");
         cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
         ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed());
         ensure!(cluster.submit("eve", &[], "root.prod").await?.is_rejected());
-        cluster.kubectl(&["get", "pods", "-n", NAMESPACE]).await?;
-        helm(&[]).await.map(drop)
+        helm(cluster, &[]).await
     })
     .await
 }

@@ -21,6 +21,8 @@ use tokio::process::Command;
 
 /// The image that the nodes have (`charts/queuewarden/ci/kind-values.yaml`).
 const IMAGE: &str = "queuewarden:e2e";
+/// What all objects of an installation have.
+const LABEL: &str = "app.kubernetes.io/name=queuewarden";
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Returns what a program prints that `e2e/kind/cluster.sh run` has in `PATH`: docker, helm or kind.
@@ -35,12 +37,23 @@ async fn run(program: &str, args: &[&str]) -> Result<String> {
 
 /// Installs the chart, or upgrades to exactly these values beside those for the image, and waits until all of
 /// it is ready.
-async fn helm(values: &[&str]) -> Result<String> {
+async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     let image = format!("{CHART}/ci/kind-values.yaml");
     let set = values.join(",");
     let mut args = vec!["upgrade", "--install", RELEASE, CHART, "--namespace", operator::NAMESPACE];
     args.extend(["--reset-values", "--values", &image, "--wait", "--timeout", "3m", "--set", &set]);
-    run("helm", &args).await
+    run("helm", &args).await?;
+    // The API server trusts no webhook before that: a replica fills it in.
+    eventually("caBundle of each webhook", PATIENCE, || async {
+        let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
+        let list = cluster.kubectl(&["get", kinds, "-l", LABEL, "-o", "json"]).await?;
+        let list: Value = serde_json::from_str(&list)?;
+        let objects = list.get("items").and_then(Value::as_array).context("no list")?;
+        let webhooks = objects.iter().filter_map(|object| object.get("webhooks")?.as_array()).flatten();
+        let trusted = |webhook: &Value| webhook.pointer("/clientConfig/caBundle").is_some();
+        Ok(webhooks.into_iter().all(trusted).then_some(()))
+    })
+    .await
 }
 
 /// Switches queuewarden on, as docs/install.md says, and waits until it runs what it has written.

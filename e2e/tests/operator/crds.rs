@@ -60,8 +60,8 @@ async fn check(cluster: &TestCluster, kind: &str, plural: &str, case: &Value) ->
     }
 }
 
-/// Returns whether the API server answers as expected. For a broken CEL rule, it names the value instead of its
-/// type from Kubernetes 1.35.4 on.
+/// Returns whether the API server answers as expected. For a broken CEL rule, it names the value instead of
+/// its type from Kubernetes 1.35.4 on.
 fn is_expected(text: &str, expected: &str) -> bool {
     let typed = |kind| expected.split_once(&format!("Invalid value: \"{kind}\": "));
     match ["string", "object"].into_iter().find_map(typed) {

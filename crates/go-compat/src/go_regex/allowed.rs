@@ -269,7 +269,7 @@ fn posix_name(pattern: &str, at: usize) -> Result<usize, Diagnostic> {
     }
 }
 
-/// Tells whether Go reads a count: one or two limits of digits without a space or a leading zero.
+/// Returns whether Go reads a repetition count: one or two limits of digits, without spaces or leading zeros.
 fn is_count(rest: &str) -> bool {
     let is_limit = |text: &str| {
         text == "0" || !text.is_empty() && !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit())

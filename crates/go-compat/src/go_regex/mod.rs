@@ -115,7 +115,7 @@ fn ends(tree: &Hir) -> (bool, bool) {
 #[cfg(test)]
 mod tests;
 
-// Refusals: what Go refuses for certain, and what is not known here.
+// Refusals of patterns: those that Go makes for certain, and those for lack of proof that Go agrees.
 
 crate::codes! {
     /// A class, range or `\p` name that Go does not know.
@@ -250,8 +250,8 @@ fn span_of(span: &ast::Span) -> Span {
     Span::new(span.start.offset, span.end.offset)
 }
 
-/// Refuses what the parser refuses. Its error is Go's where Go has read all before it alike and has no
-/// meaning for it.
+/// Converts a refusal of the parser. It is reported as Go's if Go reads everything before it in the same way
+/// and gives it no meaning.
 fn of_parser(pattern: &str, error: &ast::Error) -> Diagnostic {
     let span = span_of(error.span());
     let part = pattern.get(span.start..span.end).unwrap_or_default();

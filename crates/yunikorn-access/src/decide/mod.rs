@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use super::reach::checked;
 use super::subject::Subject;
-use super::tree::{GrantingEntry, Located, Origin, QueueId, Tree, latest};
+use super::tree::{GrantingEntry, Grants, Located, Origin, QueueId, Tree, latest};
 use go_compat::diag::quoted;
-use yunikorn::acl::{self, Names, group_name_ok, user_name_ok};
+use yunikorn::acl::{Names, group_name_ok, user_name_ok};
 use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{AclKey, Right};
@@ -170,14 +170,14 @@ fn steps(
     for (id, node) in checked(tree, right, id) {
         for acl in right.acls() {
             let granting = granting.filter(|granting| (granting.queue, granting.acl) == (id, *acl));
-            let text = node.grants(*acl).text.clone();
+            let grants = node.grants(*acl);
             steps.push(Step {
                 queue: node.path.clone(),
                 acl: *acl,
+                text: grants.text.clone(),
                 entry: granting.map(|granting| granting.subject(tree)),
                 origins: granting.map(|granting| granting.origins(tree)).unwrap_or_default(),
-                near_misses: if granting.is_some() { Vec::new() } else { near_misses(&text, identity) },
-                text,
+                near_misses: if granting.is_some() { Vec::new() } else { near_misses(grants, identity) },
             });
             if granting.is_some() {
                 return steps;
@@ -235,8 +235,10 @@ pub(crate) fn in_another_case<'n>(listed: &'n Names, name: &str) -> Option<&'n s
 }
 
 /// Returns the names in an ACL that grants nothing and nearly match the identity.
-fn near_misses(text: &str, identity: &Identity) -> Vec<NearMiss> {
-    let acl = acl::parse(text).unwrap_or_default();
+fn near_misses(Grants { text, acl, .. }: &Grants, identity: &Identity) -> Vec<NearMiss> {
+    if text.is_empty() {
+        return Vec::new();
+    }
     let Identity { user, groups } = identity;
     let mut found = Vec::new();
     let mut tell = |kind, message| found.push(NearMiss { kind, message });
@@ -258,7 +260,7 @@ fn near_misses(text: &str, identity: &Identity) -> Vec<NearMiss> {
         let message = format!("{} is named as a group, behind the space, not as a user", quoted(user));
         tell(NearMissKind::UserAmongGroups, message);
     }
-    let (users, groups_written) = text.split_once(' ').unwrap_or((text, ""));
+    let (users, groups_written) = text.split_once(' ').unwrap_or((text.as_str(), ""));
     let is_in = |list: &str, name: &str| !name.is_empty() && list.split(',').any(|listed| listed == name);
     let user = Some(user).filter(|user| !user_name_ok(user) && is_in(users, user));
     let groups = groups.iter().filter(|group| !group_name_ok(group) && is_in(groups_written, group));
@@ -404,7 +406,12 @@ mod until_tests {
             ("sunday", "root.a.b", Right::Admin, "ann", Some(end(29))),
         ] {
             let object = Origin::Object { kind: "QueueAcl", name: name.to_owned(), until };
-            tree.attribute(&QueuePath::parse(queue).unwrap(), right, object, &acl::parse(acl).unwrap());
+            tree.attribute(
+                &QueuePath::parse(queue).unwrap(),
+                right,
+                object,
+                &yunikorn::acl::parse(acl).unwrap(),
+            );
         }
         let (submit, admin) = (Right::Submit, Right::Admin);
         for (right, queue, user, groups, expected) in [

@@ -2,6 +2,7 @@
 //! the account that creates it. The kinds and paths are those of `docs/operators.md`.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -26,6 +27,15 @@ const FILES: [(&str, &str); 6] = [
     ("training-operator", include_str!("../../../../examples/operators/training-operator.yaml")),
     ("trainer", include_str!("../../../../examples/operators/trainer.yaml")),
 ];
+
+/// The settings in these files. Each object of the input is looked up in them, so they are read once.
+static EXAMPLES: LazyLock<Vec<(&str, Settings)>> = LazyLock::new(|| {
+    let read = |(file, text)| {
+        let policy = serde_saphyr::from_multiple::<Value>(text).ok()?;
+        Some((file, Settings::deserialize(policy.first()?.pointer("/spec/userInfo")?).ok()?))
+    };
+    FILES.into_iter().filter_map(read).collect()
+});
 
 /// Parts of paths, each with the role of the pods whose template is there. A template without a role, such as
 /// Flink's `spec.podTemplate`, describes no pod by itself.
@@ -90,13 +100,11 @@ struct Operator {
 impl Operator {
     /// Returns the operator that makes pods of this resource.
     fn of(group: &str, resource: &str) -> Option<Self> {
-        FILES.into_iter().find_map(|(file, text)| {
-            let policy = serde_saphyr::from_multiple::<Value>(text).ok()?;
-            let settings = policy.first()?.pointer("/spec/userInfo")?;
-            let Settings { templates, mut operators, .. } = Settings::deserialize(settings).ok()?;
-            let pods = templates.into_iter().filter(|template| template.is_of(group, resource));
-            let pods: Vec<_> = pods.filter_map(|Template { path, .. }| Some((role(&path)?, path))).collect();
-            (!pods.is_empty()).then_some(Self { file, account: operators.pop()?, pods })
+        EXAMPLES.iter().find_map(|(file, Settings { templates, operators, .. })| {
+            let pods = templates.iter().filter(|template| template.is_of(group, resource));
+            let pods: Vec<_> =
+                pods.filter_map(|Template { path, .. }| Some((role(path)?, path.clone()))).collect();
+            (!pods.is_empty()).then_some(Self { file, account: operators.last()?.clone(), pods })
         })
     }
 }
@@ -366,13 +374,12 @@ mod tests {
         let mut known = FILES.map(|(file, _)| file);
         known.sort_unstable();
         assert_eq!(names, known);
-        for (file, text) in FILES {
-            let policy = serde_saphyr::from_multiple::<Value>(text).unwrap().remove(0);
-            let settings = Settings::deserialize(&policy["spec"]["userInfo"]).unwrap();
-            for Template { group, resource, path, .. } in settings.templates {
-                assert_eq!(role(&path).is_none(), path.ends_with("spec.podTemplate"), "{path}");
-                let operator = Operator::of(&group, &resource).unwrap();
-                assert_eq!(operator.file, file, "{resource}");
+        assert_eq!(EXAMPLES.len(), FILES.len());
+        for (file, settings) in EXAMPLES.iter() {
+            for Template { group, resource, path, .. } in &settings.templates {
+                assert_eq!(role(path).is_none(), path.ends_with("spec.podTemplate"), "{path}");
+                let operator = Operator::of(group, resource).unwrap();
+                assert_eq!(operator.file, *file, "{resource}");
                 assert!(operator.account.starts_with("system:serviceaccount:"), "{file}");
             }
         }

@@ -152,7 +152,7 @@ impl<'p> NodePath<'p> {
         Self { from: Some((self, step)), path: OnceCell::new(), shared: self.shared || node.shared }
     }
 
-    /// The same location, where what is found comes through `<<`.
+    /// Returns the same location for fields that are merged through `<<`.
     fn merged(&self) -> Self {
         Self { shared: true, ..self.clone() }
     }
@@ -201,7 +201,7 @@ impl Decoder {
         self.add(*unsure(span, what, help));
     }
 
-    /// A node that is not what is `expected`.
+    /// Reports a node of another kind than `expected`.
     fn mismatch(&mut self, node: &NodeIn<'_>, expected: &str, help: &str) {
         let found = match &node.kind {
             KindIn::Scalar { value, .. } => quoted(value),

@@ -137,7 +137,7 @@ impl<T: Record + Default> Decode for Option<Box<T>> {
     }
 }
 
-/// Decodes the fields that are not `taken` yet; each field has a bit there.
+/// Decodes the fields that are not yet in the bit set `taken`.
 fn fill<T: Record>(
     record: &mut T,
     pairs: &[Pair<'_>],
@@ -317,8 +317,8 @@ pub fn number(text: &str) -> Option<Number> {
     }
 }
 
-/// An integer with an optional sign and one of the prefixes `0x`, `0o`, `0b` and `0`, the latter two of which
-/// are octal and binary.
+/// Reads an integer with an optional sign and an optional prefix: `0x` (hexadecimal), `0o` or `0` (octal), or
+/// `0b` (binary).
 fn integer(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']);
     let digits = unsigned.unwrap_or(text);
@@ -338,7 +338,7 @@ fn integer(text: &str) -> Option<Number> {
     fits.then_some(Number::Integer(value))
 }
 
-/// A decimal number with an optional fraction and exponent. One that is too large for a float is none.
+/// Reads a decimal number with an optional fraction and exponent; `None` if it is too large for a float.
 fn float(text: &str) -> Option<Number> {
     let decimal = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
     let value: f64 = text.bytes().all(decimal).then(|| text.parse().ok())??;

@@ -164,7 +164,7 @@ fn follow<'n, 't>(mut node: &'n mut NodeIn<'t>, path: &[Step]) -> Option<&'n mut
 
 // Pairs that are added to a mapping.
 
-/// Writes pairs behind the first `count` ones of the mapping.
+/// Adds pairs after the first `count` pairs of the mapping.
 fn add_splices(text: &str, mapping: &Mapping<'_>, count: usize, added: &[String]) -> Vec<Splice> {
     let behind = mapping.pairs.get(..count).and_then(<[_]>::last);
     match (behind, mapping.open) {
@@ -178,7 +178,7 @@ fn add_splices(text: &str, mapping: &Mapping<'_>, count: usize, added: &[String]
     }
 }
 
-/// Returns what stands between two keys of a mapping in lines.
+/// Returns the line break and indentation before a key of a block mapping.
 fn next_line(text: &str, mapping: &Mapping<'_>) -> String {
     let column = mapping.pairs.first().map_or(0, |(key, _)| before(text, key.span.start).len());
     newline(text).to_owned() + &" ".repeat(column)
@@ -193,7 +193,7 @@ fn in_front(text: &str, mapping: &Mapping<'_>, open: Option<usize>, added: &[Str
     }
 }
 
-/// Writes pairs behind one in braces: on lines of their own, if that one has a line of its own.
+/// Adds pairs after a pair in braces: on new lines if that pair begins a line, otherwise on the same line.
 fn in_braces(text: &str, pair: &Pair<'_>, added: &[String]) -> Vec<Splice> {
     let end = pair_end(text, pair);
     let behind_comma = indicator(text, end, ',');
@@ -242,14 +242,13 @@ fn written(scalar: &NodeIn<'_>) -> String {
     }
 }
 
-/// Returns whether a character may stand in quotes as it is: it is no control character, no break of YAML
-/// 1.1, no byte order mark.
+/// Returns whether a character needs no escape in quotes. Control characters, line breaks of YAML 1.1 and
+/// byte order marks need one.
 fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-// From a path to the mapping it leads to, as long as nothing on the way is shared with another part of the
-// text.
+// Finds the mapping at a path. Fails if a node on the path is shared with another part of the text.
 
 /// A mapping that may be edited.
 struct Mapping<'n> {
@@ -259,8 +258,8 @@ struct Mapping<'n> {
 }
 
 impl Mapping<'_> {
-    /// Returns the number of pairs in front of those that are added: the first run of scalars. A block scalar
-    /// ends the run, because what follows it can change what it holds.
+    /// Returns the number of pairs after which new ones are added: the first run of scalars. A block scalar
+    /// ends the run, because lines that follow it can become part of it.
     fn first_scalars(&self) -> usize {
         let is_inline = |(_, value): &&Pair<'_>| match value.kind {
             _ if value.alias().is_some() => true,
@@ -270,7 +269,7 @@ impl Mapping<'_> {
         self.pairs.iter().take_while(is_inline).count()
     }
 
-    /// Returns the quotes of what is added: a JSON text stays one.
+    /// Returns the quotes of added keys and values. A JSON text stays JSON.
     fn quotes(&self, text: &str) -> Style {
         let is_json = self.open.is_some()
             && text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
@@ -377,7 +376,7 @@ fn child<'n>(node: &'n NodeIn<'n>, step: &Step) -> Option<&'n NodeIn<'n>> {
 const BREAKS: [char; 2] = ['\n', '\r'];
 const SPACES: [char; 2] = [' ', '\t'];
 
-/// Moves behind the spaces, line ends and comments at `at`.
+/// Skips the spaces, line breaks and comments at `at`.
 fn skip_space(text: &str, at: usize) -> usize {
     let mut rest = text.get(at..).unwrap_or_default();
     loop {
@@ -408,13 +407,13 @@ fn newline(text: &str) -> &'static str {
     if first.ends_with("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Returns what stands in front of `at` on its line.
+/// Returns the text before `at` on its line.
 fn before(text: &str, at: usize) -> &str {
     let before = text.get(..at).and_then(|before| before.rsplit(BREAKS).next()).unwrap_or_default();
     before.trim_start_matches('\u{feff}')
 }
 
-/// Returns the start of a node behind its anchor.
+/// Returns the start of a node after its anchor.
 pub(super) fn content(text: &str, span: Span) -> usize {
     let written = text.get(span.start..span.end).unwrap_or_default();
     let is_space = |c| SPACES.contains(&c) || BREAKS.contains(&c);
@@ -422,7 +421,7 @@ pub(super) fn content(text: &str, span: Span) -> usize {
     skip_space(text, span.start + anchor.unwrap_or_default())
 }
 
-/// Returns the end of a pair: behind its value, or behind the colon or the key when the value is empty.
+/// Returns the end of a pair: the end of its value or, if the value is empty, of the colon or the key.
 fn pair_end(text: &str, (key, value): &Pair<'_>) -> usize {
     if value.span.start < value.span.end {
         return value.span.end;
