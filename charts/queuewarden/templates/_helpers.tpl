@@ -95,7 +95,8 @@ Whether cert-manager makes the certificate of HTTPS endpoints: "true" or nothing
 
 {{/*
 The objects of files/FOLDER, which are those of manifests/FOLDER, as this release has them: its namespace and account, YuniKorn's namespace,
-its labels, and who fills in caBundle. An object's text is JSON meanwhile, where "yunikorn" in quotes is a whole value and no part of one.
+its labels, and who fills in caBundle. An object's text is JSON meanwhile, where "yunikorn" in quotes is a whole value and no part of one. That value is the namespace,
+except in the label by which YuniKorn leaves pods to the default scheduler.
 
   .root      the root context
   .folder    FOLDER
@@ -125,6 +126,7 @@ its labels, and who fills in caBundle. An object's text is JSON meanwhile, where
 ---
 {{ $object | toJson
   | replace "\"yunikorn\"" (toJson $root.Values.yunikorn.namespace)
+  | replace (printf "\"app\":%s" (toJson $root.Values.yunikorn.namespace)) "\"app\":\"yunikorn\""
   | replace "system:serviceaccount:queuewarden-system:queuewarden'" (printf "system:serviceaccount:queuewarden-system:%s'" $account)
   | replace "queuewarden-system" $root.Release.Namespace | fromJson | toYaml }}
 {{- end }}

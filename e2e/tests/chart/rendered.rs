@@ -213,7 +213,9 @@ async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let text = helm.template(&["--namespace", "warden", "--values", &values("elsewhere")]).await?;
     for object in objects(&text)? {
-        let text = object.to_string();
+        let label = object.pointer("/spec/template/metadata/labels/app");
+        ensure!(object.pointer("/spec/template").is_none() || label == Some(&json!("yunikorn")), "{object:#}");
+        let text = object.to_string().replace("\"app\":\"yunikorn\"", "");
         ensure!(
             !text.contains("queuewarden-system") && !text.contains("\"yunikorn\"") || is_crd(&object),
             "{text}"
@@ -269,12 +271,12 @@ async fn the_hook_applies_the_configuration_of_the_manifests() -> Result<()> {
 #[tokio::test]
 async fn chart_and_manifests_name_another_namespace_of_yunikorn() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
-    let set = "yunikorn.namespace=batch,yunikornConfig.spec.schedulerSecret=queuewarden-scheduler";
+    let set = "yunikorn.namespace=scheduling,yunikornConfig.spec.schedulerSecret=queuewarden-scheduler";
     let args = ["--namespace", NAMESPACE, "--values", &values("https"), "--set", set];
     let chart = by_identity(objects(&helm.template(&args).await?)?)?;
     let kustomized = by_identity(kustomized("e2e/tests/chart/elsewhere").await?)?;
     let config = kustomized.get("YuniKornConfig /default").context("no YuniKornConfig")?;
-    ensure!(config.pointer("/spec/schedulerUrl") == Some(&json!("http://yunikorn-service.batch.svc:9080")));
+    ensure!(config.pointer("/spec/schedulerUrl") == Some(&json!("http://yunikorn-service.scheduling.svc:9080")));
     let mut compared = 0;
     for (name, object) in &kustomized {
         let text = object.to_string();
@@ -285,7 +287,7 @@ async fn chart_and_manifests_name_another_namespace_of_yunikorn() -> Result<()> 
         for pointer in ["/webhooks", "/spec/matchConstraints", "/spec/egress"] {
             let [ours, theirs] = [object, theirs].map(|object| object.pointer(pointer));
             ensure!(ours == theirs, "{name}: {pointer}");
-            compared += usize::from(ours.is_some_and(|part| part.to_string().contains("\"batch\"")));
+            compared += usize::from(ours.is_some_and(|part| part.to_string().contains("\"scheduling\"")));
         }
     }
     ensure!(compared == 6, "{compared}");
