@@ -131,7 +131,7 @@ impl Deciding<'_> {
                     other.map_or_else(|| "the file of that scheduler".to_owned(), Scheduler::file);
                 let help = format!("import {file_of_other}");
                 let message = format!("`{SCHEDULER}` is {}, which does not read {file}", quoted(class));
-                let otherwise = format!("the {} scheduler were in use", scheduler.name());
+                let otherwise = format!("the {scheduler} scheduler were in use");
                 self.refuse(value.location, codes::OTHER_SCHEDULER, message, &help, &otherwise);
             }
             // Cloudera's default is the fair scheduler.

@@ -94,27 +94,21 @@ pub struct Files<'a> {
 }
 
 /// A scheduler of YARN.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 enum Scheduler {
     Fair,
     Capacity,
 }
 
 impl Scheduler {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Fair => "fair",
-            Self::Capacity => "capacity",
-        }
-    }
-
     fn class(self) -> String {
-        format!("org.apache.hadoop.yarn.server.resourcemanager.scheduler.{}.{self:?}Scheduler", self.name())
+        format!("org.apache.hadoop.yarn.server.resourcemanager.scheduler.{self}.{self:?}Scheduler")
     }
 
     /// The file with its queues.
     fn file(self) -> String {
-        format!("{}-scheduler.xml", self.name())
+        format!("{self}-scheduler.xml")
     }
 }
 
