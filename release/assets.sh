@@ -32,8 +32,6 @@ main() {
     # The tag stays beside the digest: `queuewarden check` compares it.
     kubectl kustomize manifests | sed "s|^\( *image: .*:$version\)$|\1${IMAGE_DIGEST:+@$IMAGE_DIGEST}|" > "$out/install.yaml"
     kubectl kustomize crds > "$out/crds.yaml"
-    # For those who install by Helm, which would make it without its labels and its annotation.
-    install -m 644 manifests/namespace.yaml "$out/namespace.yaml"
     # As `helm package` would, which writes the time of the day into it. .helmignore says what is left out.
     cp -r charts "$staging/charts"
     sed -i "s|^  digest: \"\"$|  digest: \"${IMAGE_DIGEST:-}\"|" "$staging/charts/queuewarden/values.yaml"

@@ -108,7 +108,9 @@ fn every_metric_is_described() {
         exception is `hash`, of which each replica has one at a time.\n\
         * Conditions are about one object; kube-state-metrics can count those.\n\
         * `manifests/monitoring/rules.yaml` has the alerts, as Prometheus reads them, and\n  \
-        `manifests/monitoring/dashboard.json` a Grafana dashboard.\n\n\
+        `manifests/monitoring/dashboard.json` a Grafana dashboard.\n\
+        * `/metrics` is plain HTTP, and the NetworkPolicy lets nobody in. Let Prometheus in by\n  \
+        `networkPolicy.metricsFrom` of the chart, or by `examples/monitoring/networkpolicy.yaml`.\n\n\
         Generated from the sources by `UPDATE=1 cargo test --test all monitoring`.\n\n\
         | metric | type | labels | meaning |\n|---|---|---|---|\n";
     let mut text = head.to_owned();

@@ -92,24 +92,25 @@ const USES: &[Use] = &[
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,update secrets queuewarden-tls",
-        uses: &[("server/certificates/keeper.rs", &["secrets.replace("])],
+        right: "queuewarden-certificates: get,create,patch,update secrets queuewarden-tls",
+        uses: &[("server/certificates/keeper.rs", &["secrets.replace(", "secrets.patch("])],
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,patch validatingwebhookconfigurations \
+        right: "queuewarden-certificates: get,list,watch,patch validatingwebhookconfigurations \
             queuewarden,queuewarden-configmaps,queuewarden-submission,queuewarden-user-info",
-        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch(", "watcher("])],
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,patch mutatingwebhookconfigurations zz-queuewarden-user-info",
-        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
+        right: "queuewarden-certificates: get,list,watch,patch mutatingwebhookconfigurations \
+            zz-queuewarden-user-info",
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch(", "watcher("])],
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,patch apiservices v1alpha1.access.queuewarden.dev",
-        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
+        right: "queuewarden-certificates: get,list,watch,patch apiservices v1alpha1.access.queuewarden.dev",
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch(", "watcher("])],
     },
     Use {
         manifest: "access/rbac.yaml",
