@@ -94,6 +94,14 @@ impl AdmissionRequest {
         Err(Box::new(Unreadable { request: request.unwrap_or_default(), why }))
     }
 
+    /// Names the object by kind, namespace and name, or by `generateName` if the API server generates the
+    /// name.
+    pub fn object_name(&self) -> String {
+        let beginning = || text_at(self.object.as_deref()?, &["metadata", "generateName"]).ok();
+        let name = if self.name.is_empty() { beginning() } else { None };
+        format!("{} {}/{}", self.kind, self.namespace, name.as_ref().unwrap_or(&self.name))
+    }
+
     /// Returns the caller's pod, if the caller's token is bound to one, as tokens mounted into pods are.
     pub fn creator(&self) -> Option<BoundPod<'_>> {
         let account = self.by.user.strip_prefix("system:serviceaccount:")?;
