@@ -57,7 +57,9 @@ async fn every_endpoint_answers_through_the_service() -> Result<()> {
             Ok(refused.filter(|refused| refused.contains("submission.queuewarden.dev")))
         })
         .await?;
-        // The served resources.
+        // The served resources, which the API server first looks for.
+        let available = ["wait", "--for=condition=Available", "--timeout=1m", "apiservice"];
+        cluster.kubectl(&[&available[..], &["v1alpha1.access.queuewarden.dev"]].concat()).await?;
         let queues = cluster.kubectl(&["get", "queues.access.queuewarden.dev"]).await?;
         ensure!(queues.contains("root.prod"), "{queues}");
         // Asks each of them itself.

@@ -121,6 +121,27 @@ async fn rolled_out(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&args).await.map(drop)
 }
 
+/// Replaces all replicas of queuewarden by new ones, and waits until they are ready.
+async fn roll_out_again(cluster: &TestCluster) -> Result<()> {
+    cluster.kubectl(&["rollout", "restart", "deployment/queuewarden", "-n", operator::NAMESPACE]).await?;
+    rolled_out(cluster).await
+}
+
+/// Fails unless each replica of queuewarden is on a node of its own.
+async fn apart(cluster: &TestCluster) -> Result<()> {
+    let running = ["get", "pods", "-n", operator::NAMESPACE, "-o", "json", "-l"];
+    let list = cluster.kubectl(&[&running[..], &[LABEL]].concat()).await?;
+    let list: Value = serde_json::from_str(&list)?;
+    let pods = list.get("items").and_then(Value::as_array).context("no list")?;
+    // Those that a rollout has replaced may still be there.
+    let stays = |pod: &&Value| pod.pointer("/metadata/deletionTimestamp").is_none();
+    let nodes = pods.iter().filter(stays).filter_map(|pod| pod.pointer("/spec/nodeName")?.as_str());
+    let mut nodes: Vec<&str> = nodes.collect();
+    nodes.sort_unstable();
+    ensure!(nodes.len() == 2 && nodes.first() != nodes.last(), "on nodes {nodes:?}");
+    Ok(())
+}
+
 /// Returns the name of the node, and the ID, of the pod that holds the Lease.
 async fn leader(cluster: &TestCluster) -> Result<(String, String)> {
     let holder = eventually("a leader", PATIENCE, || cluster.leader()).await?;

@@ -6,7 +6,7 @@ use queuewarden_e2e::{TestCluster, eventually, operator, yunikorn};
 use serde_json::json;
 
 use super::load::Load;
-use super::{LABEL, grant, helm, leader, rolled_out, run, switch_on};
+use super::{LABEL, apart, grant, helm, leader, roll_out_again, rolled_out, run, switch_on};
 
 /// The endpoints without which nobody writes a QueueAcl, nor creates pods.
 const STRICT: [&str; 3] = ["webhooks.enabled=true", "webhooks.validating=true", "webhooks.userInfo=strict"];
@@ -49,10 +49,8 @@ async fn rolling_updates_cost_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         for _ in 0..2 {
-            cluster
-                .kubectl(&["rollout", "restart", "deployment/queuewarden", "-n", operator::NAMESPACE])
-                .await?;
-            rolled_out(cluster).await?;
+            roll_out_again(cluster).await?;
+            apart(cluster).await?;
         }
         settled(cluster, load).await
     })
@@ -108,6 +106,9 @@ async fn a_drained_node_costs_no_request() -> Result<()> {
 async fn a_restarted_node_costs_what_it_was_answering() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
+        // The drain of another test leaves both on one node.
+        roll_out_again(cluster).await?;
+        apart(cluster).await?;
         let nodes = cluster.kubectl(&["get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"]).await?;
         let worker = nodes.split(' ').find(|node| node.contains("worker")).context("no worker")?;
         run("docker", &["restart", worker]).await?;
