@@ -21,12 +21,19 @@ namespace=queuewarden-kind
 # Sockets are here, because their paths have to be short.
 run=/run/$namespace
 export KUBECONFIG=$state/kubeconfig
+# The API server's configuration of authorizers, for tests.
+authorization=$state/authorization
+export KIND_AUTHORIZATION=$authorization
 
 main() {
     local command=${1:-}
     shift || true
     case $command in
-        check | make | up | down | clean) "$command" ;;
+        check) check ;;
+        make) make ;;
+        up) up ;;
+        down) down ;;
+        clean) clean ;;
         run) inside "$@" ;;
         kind) if published; then echo published; else echo made; fi ;;
         image) image "$@" ;;
@@ -71,12 +78,15 @@ make() {
 up() {
     make
     ! clusters | grep -qx "$cluster" || return 0
-    if published; then
-        stage cluster kind create cluster --name "$cluster" --config "$here/cluster.yaml" --wait 3m
-        return
-    fi
-    stage cluster inside kind create cluster --name "$cluster" --image "$(tag node)" --config "$here/cluster.yaml" --wait 3m
-    restore_sysctls
+    local image=()
+    published || image=(--image "$(tag node)")
+    # What kubeadm would have by itself. Tests add queuewarden.
+    mkdir -p "$authorization"
+    printf '%s\n' "apiVersion: apiserver.config.k8s.io/v1" "kind: AuthorizationConfiguration" \
+        "authorizers: [{type: Node, name: node}, {type: RBAC, name: rbac}]" > "$authorization/authorization.yaml"
+    sed "s#AUTHORIZATION#$authorization#" "$here/cluster.yaml" > "$state/cluster.yaml"
+    stage cluster inside kind create cluster --name "$cluster" "${image[@]}" --config "$state/cluster.yaml" --wait 3m
+    published || restore_sysctls
     stage DNS inside kubectl --namespace kube-system rollout status deployment/coredns --timeout=2m
 }
 

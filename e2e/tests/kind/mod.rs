@@ -1,6 +1,7 @@
 //! Tests what needs nodes: pods that run, the network of Services, drained and restarted nodes. They run on
 //! the cluster of `e2e/kind.sh`, where Helm has installed queuewarden, one after the other: `just kind`.
 
+mod api_server;
 mod endpoints;
 mod installing;
 mod load;
