@@ -30,22 +30,25 @@ impl Task {
 }
 
 const TASKS: [Task; 10] = [
-    Task::asking("See who may submit to a queue", &[]),
-    Task::asking("Find out why somebody may not", &[("ann", "interns", false), ("bob", "interns", true)]),
+    Task::asking("Find out who can submit to a queue", &[]),
+    Task::asking(
+        "Find out why someone cannot submit",
+        &[("ann", "interns", false), ("bob", "interns", true)],
+    ),
     Task {
-        title: "Let somebody in until Friday",
+        title: "Grant access until Friday",
         pods: &[("ann", "interns", true), ("bob", "interns", true)],
         undone: &[("ann", "interns", false), ("bob", "interns", true)],
     },
     Task {
-        title: "Take somebody out",
+        title: "Remove someone's access",
         pods: &[("bob", "interns", false), ("x", "devs", true)],
         undone: &[("bob", "interns", true), ("x", "devs", true)],
     },
-    Task::asking("See what a change does before you apply it", &[("eve", "x", false), ("x", "devs", true)]),
-    Task::asking("Find what lets in too many", &[]),
-    Task::asking("Move in with the ACLs you have", &[]),
-    Task::asking("Check a file that YuniKorn does not take", &[]),
+    Task::asking("Preview a change", &[("eve", "x", false), ("x", "devs", true)]),
+    Task::asking("Find overly broad access", &[]),
+    Task::asking("Migrate existing ACLs", &[]),
+    Task::asking("Check a file that YuniKorn rejects", &[]),
     Task {
         title: "Let a service account submit",
         pods: &[("spark-driver", "spark-jobs", true)],

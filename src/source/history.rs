@@ -15,7 +15,7 @@ use super::configuration::{ClusterContext, Configuration, RenderedText, Text};
 use crate::output::{Console, Failure};
 use queuewarden_api::history::{LABEL, unpack};
 use queuewarden_client::call::{self, call};
-use queuewarden_plan::history::{Recorded, Unknown, in_force, is_put_back};
+use queuewarden_plan::history::is_put_back;
 use queuewarden_plan::release::Release;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS};
 use yunikorn::version::Version;
@@ -96,30 +96,11 @@ impl History {
     /// # Errors
     /// When it is not known what was in force then.
     pub(crate) fn at(&self, at: Timestamp, console: Console) -> Result<Configuration, Failure> {
-        let recorded: Vec<Recorded> = self
-            .revisions
-            .iter()
-            .map(|revision| Recorded { created: revision.created, at: revision.at })
-            .collect();
-        let name = |index: usize| self.revisions.get(index).map_or(0, |revision| revision.revision);
-        let found = in_force(&recorded, at).map_err(|unknown| {
-            Failure::Undecided(match unknown {
-                Unknown::Empty => format!("namespace {} has no history", self.namespace),
-                Unknown::Before(first, begin) => format!(
-                    "the history begins with revision {}, at {begin}: what was in force at {at} is not known",
-                    name(first)
-                ),
-                Unknown::Unreadable(index) => {
-                    format!("revision {}, which was in force at {at}, is unreadable", name(index))
-                }
-            })
-        })?;
-        let nothing = || Failure::Undecided("the revision is gone".to_owned());
-        let revision = self.revisions.get(found.index).ok_or_else(nothing)?;
-        let until = found.next.map_or_else(|| " on".to_owned(), |(_, until)| format!(" to {until}"));
-        console.note(&format!("revision {}, in force from {}{until}", revision.revision, found.from));
-        let next = found.next.and_then(|(next, _)| self.revisions.get(next));
-        if let Some(next) = next.filter(|next| is_put_back(&next.causes)) {
+        let (revision, from, next) =
+            in_force(&self.revisions, &self.namespace, at).map_err(Failure::Undecided)?;
+        let until = next.map_or_else(|| " on".to_owned(), |(_, until)| format!(" to {until}"));
+        console.note(&format!("revision {}, in force from {from}{until}", revision.revision));
+        if let Some((next, _)) = next.filter(|(next, _)| is_put_back(&next.causes)) {
             console.note(&format!(
                 "revision {} put back what another program had changed: from that change on, other access may have \
                  been in force, which is not recorded",
@@ -127,6 +108,33 @@ impl History {
             ));
         }
         configuration(revision, self.version, console)
+    }
+}
+
+/// A revision that was in force from a time on, and the next one with its time.
+type InForce<'a> = (&'a StoredRevision, Timestamp, Option<(&'a StoredRevision, Timestamp)>);
+
+/// Finds the revision that was in force at a time: the last one written until then. An unreadable revision
+/// has the time of its creation.
+fn in_force<'a>(
+    revisions: &'a [StoredRevision],
+    namespace: &str,
+    at: Timestamp,
+) -> Result<InForce<'a>, String> {
+    let time = |revision: &StoredRevision| revision.at.or(revision.created).unwrap_or(Timestamp::MIN);
+    let mut times: Vec<_> = revisions.iter().map(|revision| (revision, time(revision))).collect();
+    times.sort_by_key(|(_, time)| *time);
+    let (before, after) = times.split_at(times.partition_point(|(_, time)| *time <= at));
+    match (before.last(), after.first()) {
+        (Some((revision, _)), _) if revision.at.is_none() => {
+            Err(format!("revision {}, which was in force at {at}, is unreadable", revision.revision))
+        }
+        (Some((revision, from)), next) => Ok((revision, *from, next.copied())),
+        (None, Some((first, begin))) => Err(format!(
+            "the history begins with revision {}, at {begin}: what was in force at {at} is not known",
+            first.revision
+        )),
+        (None, None) => Err(format!("namespace {namespace} has no history")),
     }
 }
 
@@ -217,4 +225,80 @@ fn refused(cluster: &Cluster, namespace: &str, error: &call::CallError) -> Failu
         "{failure}; it takes the right to list controllerrevisions of apps in namespace {namespace}, which is in \
          the ClusterRole view"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn time(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Numbers revisions, each with the seconds of its creation and of its write.
+    fn revisions(times: &[(Option<i64>, Option<i64>)]) -> Vec<StoredRevision> {
+        let revision = |(number, (created, at)): (i64, &(Option<i64>, Option<i64>))| StoredRevision {
+            revision: number,
+            at: at.map(time),
+            created: created.map(time),
+            ..answer(&ControllerRevision::default())
+        };
+        (0..).zip(times).map(revision).collect()
+    }
+
+    fn written(second: i64) -> (Option<i64>, Option<i64>) {
+        (Some(second + 1), Some(second))
+    }
+
+    type Found = (i64, i64, Option<(i64, i64)>);
+
+    fn found(revisions: &[StoredRevision], at: i64) -> Result<Found, String> {
+        let (revision, from, next) = in_force(revisions, "yunikorn", time(at))?;
+        let next = next.map(|(next, time)| (next.revision, time.as_second()));
+        Ok((revision.revision, from.as_second(), next))
+    }
+
+    #[test]
+    fn revision_is_in_force_from_its_write_to_the_next_one() {
+        let all = revisions(&[written(10), written(20), written(20), written(30)]);
+        let begins = found(&all, 9).unwrap_err();
+        assert!(
+            begins.starts_with("the history begins with revision 0, at 1970-01-01T00:00:10Z"),
+            "{begins}"
+        );
+        assert_eq!(found(&all, 10), Ok((0, 10, Some((1, 20)))));
+        assert_eq!(found(&all, 19), Ok((0, 10, Some((1, 20)))));
+        assert_eq!(found(&all, 20), Ok((2, 20, Some((3, 30)))), "the last of the same time");
+        assert_eq!(found(&all, 99), Ok((3, 30, None)));
+        assert_eq!(found(&[], 1), Err("namespace yunikorn has no history".to_owned()));
+    }
+
+    #[test]
+    fn unreadable_revision_is_not_skipped() {
+        let unreadable = |number: i64, at: i64| {
+            Err(format!("revision {number}, which was in force at {}, is unreadable", time(at)))
+        };
+        let all = revisions(&[written(10), (Some(20), None), written(30)]);
+        assert_eq!(found(&all, 19), Ok((0, 10, Some((1, 20)))));
+        assert_eq!(found(&all, 20), unreadable(1, 20));
+        assert_eq!(found(&all, 30), Ok((2, 30, None)));
+        assert_eq!(found(&revisions(&[(None, None), written(10)]), 5), unreadable(0, 5));
+    }
+
+    proptest! {
+        /// The revision was written before the time, and no other one was written in between.
+        #[test]
+        fn no_other_revision_is_nearer(seconds in prop::collection::vec(0_i64..50, 0..8), at in 0_i64..60) {
+            let all = revisions(&seconds.iter().map(|second| written(*second)).collect::<Vec<_>>());
+            match found(&all, at) {
+                Ok((_, from, next)) => {
+                    prop_assert!(from <= at && seconds.iter().all(|other| *other <= from || *other > at));
+                    let later = seconds.iter().filter(|other| **other > at).min().copied();
+                    prop_assert_eq!(next.map(|(_, time)| time), later);
+                }
+                Err(_) => prop_assert!(seconds.iter().all(|second| *second > at)),
+            }
+        }
+    }
 }

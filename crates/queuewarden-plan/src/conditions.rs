@@ -5,7 +5,6 @@
 //! `status` flips.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,7 +16,9 @@ pub const MAX_MESSAGE: usize = 2048;
 macro_rules! vocabulary {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident,)* }) => {
         $(#[$outer])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::Display, strum::IntoStaticStr,
+        )]
         pub enum $name { $($(#[$inner])* $variant,)* }
 
         impl $name {
@@ -32,13 +33,7 @@ macro_rules! vocabulary {
 
             /// Returns the word as a condition spells it.
             pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($variant),)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
+                self.into()
             }
         }
     };

@@ -56,7 +56,8 @@ const DIGITS: usize = 32;
 const ESCAPED: &str = "qw-user:";
 
 /// The kinds of names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// A user.
     User,
@@ -70,13 +71,6 @@ impl Kind {
         match self {
             Self::User => user_name_ok(name),
             Self::Group => group_name_ok(name) && !is_alias(name),
-        }
-    }
-
-    pub(crate) fn noun(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Group => "group",
         }
     }
 
@@ -321,7 +315,7 @@ fn oddity(kind: Kind, name: &str) -> Option<Diagnostic> {
     // A distinguished name has commas, too.
     let is_list = name.contains(',') && !name.contains('=');
     let found = dropped(kind, name).filter(|found| is_list || ODDITIES.contains(&found.code))?;
-    let message = format!("{} is granted as the exact name of a {}", quoted(name), kind.noun());
+    let message = format!("{} is granted as the exact name of a {kind}", quoted(name));
     Some(Diagnostic { code: ODD, severity: Severity::Warning, message, ..found })
 }
 

@@ -23,7 +23,7 @@ pub enum Subject {
 }
 
 /// The kind of subject that an entry of an ACL names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[schemars(rename = "NamedKind")]
 pub enum SubjectKind {
     /// `*`
@@ -52,11 +52,7 @@ impl From<Subject> for Named {
 impl SubjectKind {
     /// Returns the word in JSON.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Everyone => "Everyone",
-            Self::User => "User",
-            Self::Group => "Group",
-        }
+        self.into()
     }
 }
 

@@ -304,7 +304,7 @@ async fn a_burst_of_a_delegate_is_stored_within_the_limits() -> Result<()> {
         let users: Vec<_> = (0..100).map(|name| format!("u{name:0127}")).collect();
         let large = |name: &str| own(name, "root.prod", &json!({"submit": {"users": users}}));
         let writes =
-            (0..3).map(async |number| create(&sue, ACLS, &large(&format!("burst-{number}"))).await);
+            (0..400).map(async |number| create(&sue, ACLS, &large(&format!("burst-{number}"))).await);
         let others = (0..10).map(async |number| {
             let spec = json!({"queue": "root.prod", "submit": {"users": ["pat"]}});
             create(&admin, ACLS, &acl(&format!("other-{number}"), &spec)).await

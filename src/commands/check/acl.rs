@@ -184,7 +184,7 @@ impl Explained {
             None => "nothing means the same".to_owned(),
         };
         let lines = vec![
-            ("dialect", reading.dialect().name().to_owned()),
+            ("dialect", reading.dialect().to_string()),
             ("grants", named),
             // A space at the end counts, and is always there without groups.
             ("canonical", format!("`{}`", visible(&acl.canonical()))),
@@ -218,7 +218,7 @@ impl Explained {
         let diagnostics = self.findings.iter().map(|finding| diagnostic::to_json(finding, &self.source));
         json!({
             "version": VERSION,
-            "dialect": self.dialect.name(),
+            "dialect": self.dialect.to_string(),
             "acl": self.source.text,
             "validates": validator.is_none(),
             "validateError": validator,

@@ -30,9 +30,10 @@ use yunikorn::identity::Identity;
 use yunikorn::right::Right;
 
 /// Action on an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[schemars(rename = "Action")]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Verb {
     /// View it.
     // That it exists, its state and its progress.
@@ -54,13 +55,7 @@ impl Verb {
 
     /// Returns the name in reviews, on the command line and in JSON.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::View => "view",
-            Self::Modify => "modify",
-            Self::Kill => "kill",
-            Self::Logs => "logs",
-            Self::Move => "move",
-        }
+        self.into()
     }
 }
 
@@ -159,7 +154,8 @@ fn trace<S: Serializer>(decision: &Option<decide::Decision>, serializer: S) -> R
 }
 
 /// Kind of clause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ClauseKind {
     /// The switch of all ACLs; if it is off, everybody has access.
     Switch,
@@ -231,12 +227,8 @@ impl Step {
     fn label(&self) -> &'static str {
         match self.clause {
             ClauseKind::Queue => self.decision.as_ref().map_or("acl", decide::Decision::clause),
-            ClauseKind::NoQueue => "no_queue",
-            _ if !self.granted => "acl",
-            ClauseKind::Switch => "switch",
-            ClauseKind::ClusterAdministrators => "cluster_administrators",
-            ClauseKind::Owner => "owner",
-            ClauseKind::ApplicationAcl => "application_acl",
+            kind if self.granted || kind == ClauseKind::NoQueue => kind.into(),
+            _ => "acl",
         }
     }
 

@@ -86,7 +86,8 @@ pub struct World<'a> {
 }
 
 /// The expected result for a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// There is nothing to decide.
     NotApplicable,
@@ -105,14 +106,7 @@ pub enum Outcome {
 impl Outcome {
     /// The outcome in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NotApplicable => "not_applicable",
-            Self::Placed => "placed",
-            Self::Elsewhere => "elsewhere",
-            Self::Doubtful => "doubtful",
-            Self::Refused => "refused",
-            Self::Undecided => "undecided",
-        }
+        self.into()
     }
 }
 

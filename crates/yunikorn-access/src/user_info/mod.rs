@@ -129,7 +129,8 @@ fn without_default(schema: &mut Schema) {
 }
 
 /// The result of a request; of several sites the last one in this order counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The request makes no pods.
     #[default]
@@ -147,13 +148,7 @@ pub enum Outcome {
 impl Outcome {
     /// The outcome in one word, for logs and metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NotApplicable => "not_applicable",
-            Self::Unchanged => "unchanged",
-            Self::Kept => "kept",
-            Self::Added => "added",
-            Self::Refused => "refused",
-        }
+        self.into()
     }
 }
 

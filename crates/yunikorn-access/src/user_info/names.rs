@@ -68,7 +68,7 @@ pub fn wrong_aliases(text: &str, granted: &BTreeSet<String>) -> Option<WrongAlia
     if lacking.is_empty() && foreign.is_empty() {
         return None;
     }
-    let lacks = lacking.into_iter().map(|(kind, name)| format!("{} {}", kind.noun(), shown(name))).collect();
+    let lacks = lacking.into_iter().map(|(kind, name)| format!("{kind} {}", shown(name))).collect();
     let (user, text) = (names.identity.user.clone(), names.with(aliases, is_cut).text);
     Some(WrongAliases { user, lacks, foreign, text })
 }

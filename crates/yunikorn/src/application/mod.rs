@@ -16,7 +16,6 @@ pub use codes::CODES;
 pub use settings::{ApplicationAcl, OwnRules, Rules};
 pub use yarn_acl::YarnAcl;
 
-use std::fmt;
 use std::str::FromStr;
 
 // The rules by which a question about an application is answered.
@@ -26,10 +25,12 @@ use std::str::FromStr;
 // handbook and the source differ, each dialect follows its own.
 
 /// A set of rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Dialect {
     /// queuewarden's own reading of `YuniKorn`'s queue ACLs: the owner, and those who administer the queue.
     #[default]
+    #[strum(serialize = "yunikorn")]
     YuniKorn,
     /// Hadoop 3.4.1's source.
     YarnHadoop,
@@ -51,16 +52,6 @@ pub enum Reading {
 impl Dialect {
     /// All dialects.
     pub const ALL: [Self; 4] = [Self::YuniKorn, Self::YarnHadoop, Self::YarnCloudera, Self::Spark];
-
-    /// The name that users write.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::YuniKorn => "yunikorn",
-            Self::YarnHadoop => "yarn-hadoop",
-            Self::YarnCloudera => "yarn-cloudera",
-            Self::Spark => "spark",
-        }
-    }
 }
 
 impl Reading {
@@ -73,17 +64,11 @@ impl Reading {
     }
 }
 
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for Dialect {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|dialect| dialect.name() == text);
+        let known = Self::ALL.into_iter().find(|dialect| dialect.to_string() == text);
         known.ok_or("there is no such dialect: write yunikorn, yarn-hadoop, yarn-cloudera or spark")
     }
 }

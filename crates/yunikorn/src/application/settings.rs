@@ -305,8 +305,8 @@ impl<'a> Reader<'a> {
             let help = format!("write `{YARN_ENABLE}` and `{YARN_ADMIN}`");
             return Diagnostic::warning(codes::LEGACY, message).help(help);
         }
-        let owners: Vec<&str> =
-            KEYS.iter().filter(|(_, keys)| keys.contains(&key)).map(|(dialect, _)| dialect.name()).collect();
+        let owners = KEYS.iter().filter(|(_, keys)| keys.contains(&key));
+        let owners: Vec<_> = owners.map(|(dialect, _)| dialect.to_string()).collect();
         let message = match owners.first() {
             Some(_) => format!("`{key}` is a setting of {}, not of {}", owners.join(" and "), self.dialect),
             None => format!("{} is no setting that {} has", quoted(key), self.dialect),

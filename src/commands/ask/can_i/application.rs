@@ -124,7 +124,7 @@ pub fn run(args: &RequestArgs, verb: Verb, show: Show, console: Console) -> Resu
             owner: acl.owner,
             queue,
             target: application.to.clone(),
-            dialect: decision.dialect.name().to_owned(),
+            dialect: decision.dialect.to_string(),
             user: identity.user,
             groups: identity.groups,
             allowed,
