@@ -138,13 +138,13 @@ packages() {
 
 start_docker() {
     ! inside docker info > /dev/null 2>&1 || return 0
+    [ -e "/run/netns/$namespace" ] || ip netns add "$namespace"
     mkdir -p "$run" "$state/docker"
     # Kubelets change these for the whole machine, at each start.
     [ -e "$run/sysctls" ] || sysctl vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops kernel.keys.root_maxkeys kernel.keys.root_maxbytes |
         sed 's/ = /=/' > "$run/sysctls"
     # kind mounts it, so Docker makes it.
     [ -e /lib/modules ] || touch "$run/made-modules"
-    [ -e "/run/netns/$namespace" ] || ip netns add "$namespace"
     ip -n "$namespace" link set lo up
     # A packet for elsewhere is refused at once; without a route its sender would wait.
     ip -n "$namespace" route replace unreachable default

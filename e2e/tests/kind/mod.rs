@@ -44,6 +44,7 @@ async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     let mut args = vec!["upgrade", "--install", RELEASE, CHART, "--namespace", operator::NAMESPACE];
     args.extend(["--reset-values", "--values", &image, "--wait", "--timeout", "3m", "--set", &set]);
     run("helm", &args).await?;
+    replaced(cluster).await?;
     // The API server trusts no webhook before that: a replica fills it in.
     eventually("caBundle of each webhook", PATIENCE, || async {
         let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
@@ -112,6 +113,16 @@ async fn phase(cluster: &TestCluster, selector: &str, phase: &str, count: usize)
         let found = pods.iter().filter(|pod| pod.pointer("/status/phase") == Some(&json!(phase))).count();
         ensure!(found >= count, "{found} of {} are", pods.len());
         Ok(Some(list))
+    })
+    .await
+}
+
+/// Waits until the replicas are gone that a rollout has replaced: they answer as they were configured.
+async fn replaced(cluster: &TestCluster) -> Result<()> {
+    eventually("the end of replicas that were replaced", LONG, || async {
+        let phases = "jsonpath={.items[*].metadata.deletionTimestamp}";
+        let ending = ["get", "pods", "-n", operator::NAMESPACE, "-l", LABEL, "-o", phases];
+        Ok(cluster.kubectl(&ending).await?.trim().is_empty().then_some(()))
     })
     .await
 }
