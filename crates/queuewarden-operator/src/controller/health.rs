@@ -88,9 +88,14 @@ impl Health {
         Some(format!("the API server has not answered the watch of {}", silent.resource))
     }
 
+    /// Returns whether the process ends soon.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
     /// Returns why the process is not ready; `None` when it is.
     pub fn unready(&self) -> Option<&'static str> {
-        if self.stopping.load(Ordering::Relaxed) {
+        if self.is_stopping() {
             Some("stopping")
         } else if !self.planned.load(Ordering::Relaxed) {
             Some("not everything was read yet")

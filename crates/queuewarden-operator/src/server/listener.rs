@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{Extensions, HeaderMap};
+use axum::http::header::CONNECTION;
+use axum::http::{Extensions, HeaderMap, HeaderValue, Version};
 use axum::response::IntoResponse as _;
 use futures::FutureExt as _;
 use hyper::body::Incoming;
@@ -236,8 +237,12 @@ impl Connection {
         let peer = self.peer(certificates);
         let (slot, router, arrivals) =
             (Arc::clone(&self.slot), self.server.router.clone(), Arc::clone(&self.arrivals));
+        let health = Arc::clone(&self.server.health);
+        // One that nobody uses after this ends as idle before its lifetime is over.
+        let leave = Instant::now() + LIFETIME.saturating_sub(self.server.limits.idle);
         let service = service_fn(move |mut request: Request<Incoming>| {
             slot.ask();
+            let request_version = request.version();
             // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
             // name a whole header.
             let answer = arrivals.take(peer.guest, bytes_of(request.headers()), 0).map(|share| {
@@ -245,11 +250,21 @@ impl Connection {
                 request.extensions_mut().insert(Arc::clone(&slot));
                 (router.clone().oneshot(request), share)
             });
+            let (health, keeps_alive) = (Arc::clone(&health), request_version < Version::HTTP_2);
             async move {
-                match answer {
+                let mut answered = match answer {
                     Ok((answer, _share)) => answer.await,
                     Err(crowded) => Ok(ApiError::from(crowded).into_response()),
+                };
+                // API servers call webhooks by HTTP/1.1, and do not send a request again that reaches a
+                // connection just when it closes. So a client leaves connections before they close.
+                if let Ok(response) = &mut answered
+                    && keeps_alive
+                    && (health.is_stopping() || leave <= Instant::now())
+                {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
+                answered
             }
         });
         let builder = builder(&self.server.limits);
@@ -472,12 +487,41 @@ impl Drop for Busy {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::time::advance;
 
     use super::*;
+    use crate::server::testing::requests;
 
     const LONG: Duration = Duration::from_mins(1);
     const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[tokio::test]
+    async fn a_server_that_will_stop_closes_connections_after_an_answer() {
+        let health = Arc::new(Health::default());
+        let server = Server {
+            tls: None,
+            router: Router::new(),
+            limits: ConnectionLimits::DEFAULT,
+            requests: requests(),
+            is_api_server: None,
+            health: Arc::clone(&health),
+        };
+        let listener = TcpListener::bind((PEER, 0)).await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let serving = tokio::spawn(server.serve(listener, std::future::pending()));
+        let mut answer = [0; 1024];
+        client.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").await.unwrap();
+        let length = client.read(&mut answer).await.unwrap();
+        let text = String::from_utf8_lossy(&answer[..length]);
+        assert!(text.starts_with("HTTP/1.1 404") && !text.contains("connection: close"), "{text}");
+        health.stopping();
+        client.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").await.unwrap();
+        let mut text = String::new();
+        timeout(LONG, client.read_to_string(&mut text)).await.expect("the connection stays").unwrap();
+        assert!(text.starts_with("HTTP/1.1 404") && text.contains("connection: close"), "{text}");
+        serving.abort();
+    }
 
     #[tokio::test(start_paused = true)]
     async fn the_one_that_has_been_idle_longest_makes_room() {
