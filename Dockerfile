@@ -1,11 +1,11 @@
 # syntax=docker/dockerfile:1
 #
 # glibc and distroless/cc rather than a static musl binary: this is the target that is built and tested everywhere else, and aws-lc-rs (TLS)
-# builds for it with the compiler that is in the image. Both stages are Debian 12, so the C library is the same in both.
+# builds for it with the compiler that is in the image. Both stages are Debian 13, so the C library is the same in both.
 #
 # A release gives all of these by digest (release/README.md): an image is built from what it was built from, or it is another one.
-ARG RUST=docker.io/library/rust:1.95-bookworm
-ARG BASE=gcr.io/distroless/cc-debian12:nonroot
+ARG RUST=docker.io/library/rust:1.95-trixie
+ARG BASE=gcr.io/distroless/cc-debian13:nonroot
 # With `--target given`: an image that holds the program already, alone in /src/target/release.
 ARG PROGRAM=scratch
 

@@ -67,7 +67,7 @@ image() {
 }
 
 install() {
-    # The namespace with its labels and annotation, which Helm would make without them.
+    # With the labels of Pod Security, which `--create-namespace` does not set.
     on kubectl apply --server-side --filename manifests/namespace.yaml
     on helm upgrade --install queuewarden charts/queuewarden --namespace queuewarden-system \
         --values charts/queuewarden/ci/kind-values.yaml --wait --timeout 3m

@@ -3,7 +3,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -112,6 +114,14 @@ fn the_schema_describes_every_value() {
     describes("", &chart("values.schema.json"), &chart("values.yaml"));
 }
 
+/// Returns whether each value of an object is described. The free form of Kubernetes' own types is described
+/// as a whole.
+fn is_group(schema: &Value, value: &Value) -> bool {
+    schema["properties"].is_object()
+        && schema["additionalProperties"] != true
+        && value.as_object().is_some_and(|value| !value.is_empty())
+}
+
 fn describes(path: &str, schema: &Value, values: &Value) {
     let known: BTreeSet<_> =
         schema["properties"].as_object().unwrap().keys().filter(|key| *key != "global").collect();
@@ -120,8 +130,7 @@ fn describes(path: &str, schema: &Value, values: &Value) {
     assert_eq!(schema["additionalProperties"], false, "{path}");
     for key in given {
         let (path, schema, value) = (format!("{path}.{key}"), &schema["properties"][key], &values[key]);
-        // The free form of Kubernetes' own types is described as a whole.
-        if schema["properties"].is_object() && value.as_object().is_some_and(|value| !value.is_empty()) {
+        if is_group(schema, value) {
             describes(&path, schema, value);
         } else {
             assert!(
@@ -130,4 +139,50 @@ fn describes(path: &str, schema: &Value, values: &Value) {
             );
         }
     }
+}
+
+/// The README lists all values.
+#[test]
+fn the_readme_lists_every_value() {
+    const TITLE: &str = "| value | default | meaning |\n|---|---|---|\n";
+    let path = root().join("charts/queuewarden/README.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (begin, _) = text.split_once(TITLE).expect("README.md has no table of values");
+    let mut expected = format!("{begin}{TITLE}");
+    rows("", &chart("values.schema.json"), &chart("values.yaml"), &mut expected);
+    if env::var_os("UPDATE").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected, "run with UPDATE=1");
+}
+
+fn rows(path: &str, schema: &Value, values: &Value, table: &mut String) {
+    for (key, schema) in schema["properties"].as_object().unwrap() {
+        let Some(value) = values.get(key) else { continue };
+        let path = format!("{path}{key}");
+        if is_group(schema, value) {
+            rows(&format!("{path}."), schema, value, table);
+        } else {
+            let meaning = schema["description"].as_str().unwrap();
+            writeln!(table, "| `{path}` | `{value}` | {meaning} |").unwrap();
+        }
+    }
+}
+
+/// Artifact Hub shows the CRDs and the image; the image is this version's.
+#[test]
+fn its_annotations_name_the_definitions_and_the_image() {
+    let about = chart("Chart.yaml");
+    let note = |name: &str| -> Value {
+        serde_saphyr::from_str(about["annotations"][format!("artifacthub.io/{name}")].as_str().unwrap())
+            .unwrap()
+    };
+    let names: BTreeSet<String> =
+        note("crds").as_array().unwrap().iter().map(|crd| crd["name"].as_str().unwrap().to_owned()).collect();
+    let files = sources("crds").into_keys().map(|name| name.replace(".yaml", ".queuewarden.dev"));
+    assert_eq!(names, files.collect());
+    let image = format!("ghcr.io/queuewarden/queuewarden:{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(note("images")[0]["image"], image);
+    let icon = about["icon"].as_str().unwrap().rsplit_once("/main/").unwrap().1;
+    assert!(root().join(icon).is_file(), "{icon}");
 }

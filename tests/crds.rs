@@ -74,11 +74,11 @@ fn conversion_agrees_with_the_api_server() {
         ("queueaccesstests", |object| convert::access_test(object).spec.map(drop)),
     ];
     let between_fields = [
-        "acl stands alone",
-        "everyone stands alone",
+        "acl cannot be combined with other fields",
+        "everyone cannot be combined with other fields",
         "everyone can only be true",
         "set at least one of",
-        "there is one YuniKornConfig",
+        "a cluster has only one YuniKornConfig",
         "must differ",
         "Required value",
         "Unsupported value",

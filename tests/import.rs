@@ -27,7 +27,7 @@ fn said(name: &str, outcome: Option<String>, findings: &[FileDiagnostic]) -> Str
     format!("{name}: {outcome}; {}", found.join(" ")).trim_end_matches("; ").to_owned()
 }
 
-/// Returns the number of differences; each wider one has one of these codes.
+/// Returns the number of differences. Each difference that widens access has one of these codes.
 fn counted(name: &str, differences: &[(Direction, Code)], may_widen: &[Code]) -> String {
     let wider = || differences.iter().filter(|(direction, _)| *direction == Direction::Wider);
     assert!(wider().all(|(_, code)| may_widen.contains(code)), "{name}: {differences:?}");
@@ -39,7 +39,7 @@ fn counted(name: &str, differences: &[(Direction, Code)], may_widen: &[Code]) ->
     }
 }
 
-/// Imports a scheduler's file, with the yarn-site.xml and the mapred-site.xml beside it.
+/// Imports a scheduler's file with the yarn-site.xml and mapred-site.xml in its folder.
 fn yarn(path: &Path) -> String {
     let name = file_name(path);
     let text = fs::read_to_string(path).unwrap();

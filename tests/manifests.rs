@@ -152,7 +152,7 @@ fn rights_are_narrow() {
         assert_eq!(removing, removes, "{rule}");
         if resources.iter().any(|resource| resource == "secrets") {
             assert_eq!(words("resourceNames"), ["queuewarden-tls"], "{rule}");
-            assert!(verbs == ["get"] || verbs == ["get", "update"], "{rule}");
+            assert!(verbs == ["get"] || verbs == ["get", "create", "patch", "update"], "{rule}");
         }
         let own = resources.iter().all(|resource| resource.ends_with("/status") || resource == "events");
         let writes = verbs.iter().any(|verb| verb == "update" || verb == "patch");

@@ -30,7 +30,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Returns a cluster in which there is something to count.
+/// Returns a cluster with something to count.
 fn snapshot() -> Snapshot {
     let tree = "partitions:\n  - name: default\n    queues:\n      - name: root\n";
     let base = ConfigMapState {
@@ -108,7 +108,9 @@ fn every_metric_is_described() {
         exception is `hash`, of which each replica has one at a time.\n\
         * Conditions are about one object; kube-state-metrics can count those.\n\
         * `manifests/monitoring/rules.yaml` has the alerts, as Prometheus reads them, and\n  \
-        `manifests/monitoring/dashboard.json` a Grafana dashboard.\n\n\
+        `manifests/monitoring/dashboard.json` a Grafana dashboard.\n\
+        * `/metrics` is plain HTTP, and the NetworkPolicy lets nobody in. Let Prometheus in by\n  \
+        `networkPolicy.metricsFrom` of the chart, or by `examples/monitoring/networkpolicy.yaml`.\n\n\
         Generated from the sources by `UPDATE=1 cargo test --test all monitoring`.\n\n\
         | metric | type | labels | meaning |\n|---|---|---|---|\n";
     let mut text = head.to_owned();
@@ -180,7 +182,7 @@ fn alerts_ask_for_what_there_is() {
     }
 }
 
-/// Each alert states its severity and its remedy, and each page is about an alert.
+/// Each alert states its severity and its remedy, and each page describes an alert.
 #[test]
 fn every_alert_has_a_page() {
     let mut named = BTreeSet::new();

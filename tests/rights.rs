@@ -16,7 +16,7 @@ struct Use {
     manifest: &'static str,
     /// `VERBS RESOURCE`, with the name of the account in front if it is not queuewarden.
     right: &'static str,
-    /// The file that uses it, and the calls by which it does, in the order of the verbs.
+    /// The file that uses it, and its calls in the order of the verbs.
     uses: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -92,24 +92,25 @@ const USES: &[Use] = &[
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,update secrets queuewarden-tls",
-        uses: &[("server/certificates/keeper.rs", &["secrets.replace("])],
+        right: "queuewarden-certificates: get,create,patch,update secrets queuewarden-tls",
+        uses: &[("server/certificates/keeper.rs", &["secrets.replace(", "secrets.patch("])],
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,patch validatingwebhookconfigurations \
+        right: "queuewarden-certificates: get,list,watch,patch validatingwebhookconfigurations \
             queuewarden,queuewarden-configmaps,queuewarden-submission,queuewarden-user-info",
-        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch(", "watcher("])],
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,patch mutatingwebhookconfigurations zz-queuewarden-user-info",
-        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
+        right: "queuewarden-certificates: get,list,watch,patch mutatingwebhookconfigurations \
+            zz-queuewarden-user-info",
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch(", "watcher("])],
     },
     Use {
         manifest: "https/rbac.yaml",
-        right: "queuewarden-certificates: get,patch apiservices v1alpha1.access.queuewarden.dev",
-        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch("])],
+        right: "queuewarden-certificates: get,list,watch,patch apiservices v1alpha1.access.queuewarden.dev",
+        uses: &[("server/certificates/keeper.rs", &["get_opt(", "patch(", "watcher("])],
     },
     Use {
         manifest: "access/rbac.yaml",
@@ -312,7 +313,7 @@ fn each_use_has_a_right() {
     }
 }
 
-/// docs/rights.md has a row for each manifest, with the kinds of objects that it is about.
+/// docs/rights.md has a row for each manifest, with the kinds of objects in it.
 #[test]
 fn each_right_is_described() {
     let page = read("docs/rights.md");

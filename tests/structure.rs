@@ -1,4 +1,4 @@
-//! The shape of the code: modules have no circles, and a public type has a name of its own.
+//! The shape of the code: modules form no circles, and no two public types share a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use syn::{Attribute, Item, ItemMod, UseTree, Visibility};
 /// The largest number of public types for each hundred names.
 const TYPES: usize = 115;
 
-/// One source file, without what is compiled for tests only.
+/// One source file, without code that is compiled for tests only.
 struct Module {
     /// The crate's folder of sources.
     root: PathBuf,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::cli::docs::files;
 
-/// A word that the project does not use, and what it says instead.
+/// A word that the project avoids, and its replacement.
 const REPLACED: [(&str, &str); 17] = [
     ("bed", "test cluster"),
     ("blank", "space, empty"),

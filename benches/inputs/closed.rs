@@ -1,5 +1,5 @@
-//! Generates many queues to which nobody may submit before a grant: the base of the plans, and of the cluster
-//! that `just scale` measures.
+//! Generates many queues that nobody may use before a grant: the base of the plans, and of the cluster that
+//! `just scale` measures.
 
 use std::fmt::Write as _;
 

@@ -13,7 +13,7 @@ pub(crate) const QUEUES: usize = 10_000;
 /// Half of the names of an ACL: so many users, and as many groups.
 const HALF: usize = 10;
 
-/// One access decision on a configuration of its own.
+/// One access decision on its own configuration.
 #[derive(Debug)]
 pub(crate) struct Decision {
     /// The name, such as `miss/5`.
@@ -57,7 +57,7 @@ fn list(user: &str, group: &str, names: usize, order: impl Fn(usize) -> usize) -
 /// Returns all decisions: each kind at each depth. An ACL names ten users and ten groups, and the user is in
 /// twenty groups.
 ///
-/// * `miss`: no ACL on the way names the user or a group.
+/// * `miss`: the ACLs from the queue to the root name neither the user nor a group.
 /// * `far`: only the root's `submitacl` names the last of the groups, so every queue on the way has to be
 ///   checked for each of them.
 /// * `near`: the `submitacl` of the queue itself names the user.

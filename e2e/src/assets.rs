@@ -25,7 +25,7 @@ pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The Kubernetes of the test cluster: one of [`KUBERNETES_LINES`], and without it the first.
+/// The Kubernetes of the test cluster, one of [`KUBERNETES_LINES`]; defaults to the first.
 pub const KUBERNETES: &str = "QUEUEWARDEN_E2E_KUBERNETES";
 /// The lines of Kubernetes releases that the test cluster can run.
 pub const KUBERNETES_LINES: [&str; 3] = ["1.35", "1.36", "1.37"];
@@ -318,7 +318,7 @@ fn cargo_build() -> Result<PathBuf> {
 /// Computes a value at most once per process; a failure is not stored as a value, but each caller gets it.
 fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     static MAKING: Mutex<()> = Mutex::new(());
-    // Who needs what is there does not wait while something else is made.
+    // Assets that exist are returned without waiting for others to be built.
     let _one_at_a_time = cell.get().is_none().then(|| MAKING.lock().unwrap_or_else(PoisonError::into_inner));
     if let Some(path) = cell.get() {
         return Ok(path.clone());

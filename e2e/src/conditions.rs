@@ -42,7 +42,7 @@ impl TestCluster {
         Ok(api(kind, self.client()?))
     }
 
-    /// Returns all conditions of an object; none before the operator has seen it.
+    /// Returns all conditions of an object. The list is empty until the operator has seen the object.
     ///
     /// # Errors
     /// When there is no such object.
@@ -51,7 +51,7 @@ impl TestCluster {
         conditions(&object)
     }
 
-    /// Waits for a condition that is about the object's present generation, and returns it.
+    /// Waits for a condition of the object's current generation, and returns it.
     ///
     /// # Errors
     /// When it does not come within `timeout`; the error lists the conditions instead.

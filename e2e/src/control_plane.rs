@@ -177,8 +177,8 @@ pub(crate) fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
     [flag]
 }
 
-/// Returns a port that nobody listens on. It is below the range from which the kernel assigns ports to
-/// outgoing connections, so that none of those takes it before the server does.
+/// Returns a free port. It is below the range that the kernel uses for ports of outgoing connections, so that
+/// none of those takes it before the server does.
 pub(crate) fn free_port() -> Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     (0..8000)

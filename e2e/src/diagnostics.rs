@@ -1,4 +1,4 @@
-//! Prints what a person needs when a test has failed and the test cluster is about to be reset.
+//! Prints the state of the test cluster when a test has failed, before the cluster is reset.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -86,7 +86,7 @@ impl Endpoints {
         Ok(self.trusting()?.build()?)
     }
 
-    /// Returns the same client with a certificate of its own.
+    /// Returns the same client with a client certificate.
     ///
     /// # Errors
     /// When one of them cannot be read.
@@ -147,7 +147,7 @@ impl Endpoints {
     /// Returns the port.
     ///
     /// # Errors
-    /// When the address has none.
+    /// When the address has no port.
     pub fn port(&self) -> Result<u16> {
         Ok(self.address.rsplit(':').next().context("no port")?.parse()?)
     }

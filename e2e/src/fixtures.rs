@@ -81,8 +81,8 @@ impl TestCluster {
     }
 
     /// Lets every authenticated user handle pods in [`NAMESPACE`], so that the queue's ACL decides:
-    /// Kubernetes' RBAC is not under test. It uses a role of our own, because the built-in `edit` is filled
-    /// by kube-controller-manager, which may not run.
+    /// Kubernetes' RBAC is not under test. It uses a custom role, because the built-in `edit` is filled by
+    /// kube-controller-manager, which may not run.
     pub(crate) async fn let_everyone_submit(&self) -> Result<()> {
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": FIELD_MANAGER},
@@ -139,7 +139,7 @@ impl TestCluster {
         self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
     }
 
-    /// Deletes objects that would keep everybody from writing, or check what is written, after their test.
+    /// Deletes objects that would block or check writes after their test.
     async fn delete_gates(&self) -> Result<()> {
         self.remove_webhooks().await?;
         // The policy for names refuses every pod when the kind of its parameters has been removed.
@@ -148,8 +148,8 @@ impl TestCluster {
 
     /// Deletes everything that tests, and the operator, have left.
     async fn delete_objects(&self) -> Result<()> {
-        // These come first, because an API server is slow to delete while it calls one that does not exist
-        // any more.
+        // Webhooks are deleted first, because the API server is slow to delete while it calls one that is
+        // gone any more.
         let services: Api<APIService> = Api::all(self.client()?);
         for service in services.list(&ListParams::default()).await? {
             let name = service.name_any();

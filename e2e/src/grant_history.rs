@@ -46,7 +46,7 @@ struct State {
     tree: Tree,
 }
 
-/// The grants of one test, and the revision up to which the output was compared with them.
+/// The grants of one test, and the last revision whose output was compared with them.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct GrantHistory<'cluster> {
     cluster: &'cluster TestCluster,
@@ -56,7 +56,7 @@ pub struct GrantHistory<'cluster> {
     explained: usize,
     /// The grants of that version.
     live: Grants,
-    /// Revision up to which all versions were compared.
+    /// The last revision that was compared.
     read_to: u64,
     /// Texts that other writers write.
     foreign: BTreeSet<String>,
@@ -123,7 +123,7 @@ impl<'cluster> GrantHistory<'cluster> {
         revision(&self.client).await
     }
 
-    /// Registers a text that somebody else writes: it needs no grants.
+    /// Registers a text that another program writes. It needs no grants.
     pub fn expect_foreign(&mut self, text: &str) {
         self.foreign.insert(text.to_owned());
     }

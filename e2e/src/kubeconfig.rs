@@ -142,7 +142,7 @@ impl TestCluster {
         Access { token, ..self.access.clone() }.write(&path)
     }
 
-    /// Writes the same with the API server at another address, such as that of a proxy:
+    /// Writes the same kubeconfig with another address of the API server, such as a proxy's:
     /// `http://127.0.0.1:PORT`.
     ///
     /// # Errors

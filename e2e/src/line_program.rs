@@ -85,7 +85,7 @@ impl Pipes {
 
 impl Drop for LineProgram {
     fn drop(&mut self) {
-        // It may have ended already; the exit status says nothing new.
+        // It may have ended already, and the exit status adds nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -17,7 +17,7 @@ use crate::process::Process;
 use crate::session::announce;
 use crate::wait::PATIENCE;
 
-/// The network of the test process: that of its first thread, which never changes.
+/// The network of the test process's first thread, which never changes.
 const OF_PROCESS: &str = "/proc/self/ns/net";
 const OF_THREAD: &str = "/proc/thread-self/ns/net";
 /// Brings up loopback, which is down in a new network.
@@ -53,13 +53,13 @@ pub(crate) fn is_possible() -> bool {
         trial.arg("--net").args(LOOPBACK).stdin(Stdio::null()).stderr(Stdio::null());
         let possible = trial.status().is_ok_and(|status| status.success());
         if !possible {
-            announce("there is one test cluster: for more, be root and install iproute2");
+            announce("there is one test cluster: for more, be root and run .ci/tools");
         }
         possible
     })
 }
 
-/// Moves the calling thread into a network: without one, into that of the process.
+/// Moves the calling thread into a network, or back into the process's network.
 pub(crate) fn enter(network: Option<&Network>) -> Result<()> {
     let own;
     let namespace = match network {
@@ -74,7 +74,7 @@ pub(crate) fn enter(network: Option<&Network>) -> Result<()> {
         .context("cannot move a thread into a network")
 }
 
-/// Runs `work` in the network of the process, from which the Internet can be reached.
+/// Runs `work` in the network of the process, which can reach the Internet.
 pub(crate) fn outside<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| enter(None).and_then(|()| work()));

@@ -157,7 +157,7 @@ pub struct Decision {
     pub submit: bool,
     /// `CheckAdminAccess` of the nearest queue.
     pub admin: bool,
-    /// The queue in which an application that requests this queue is placed; empty if refused.
+    /// The queue where an application that requests this queue is placed; empty if refused.
     pub placed: String,
     /// The reason for a refusal.
     pub placed_error: String,
@@ -178,7 +178,7 @@ pub struct RegexQuestion {
 pub struct RegexAnswer {
     /// Go's message for the first pattern that does not compile.
     pub error: String,
-    /// The patterns, split and trimmed; none after an error.
+    /// The patterns, split and trimmed; empty after an error.
     pub parts: Vec<String>,
     /// One per subject: any pattern matches.
     #[serde(rename = "match")]
@@ -204,14 +204,14 @@ pub struct PatternQuestion {
 pub struct PatternAnswer {
     /// Go's message.
     pub error: String,
-    /// One per subject; none after an error.
+    /// One per subject; empty after an error.
     #[serde(rename = "match", deserialize_with = "null_is_empty")]
     pub matches: Vec<bool>,
     /// Go panicked; everything else is meaningless.
     pub panic: String,
 }
 
-/// The two `ConfigMap`s; `None` for one that does not exist.
+/// The two `ConfigMap`s; `None` if it does not exist.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ConfigMaps {
     /// `yunikorn-defaults`.
@@ -236,7 +236,7 @@ pub struct AdmissionQuestion {
     /// The `ConfigMap`s with the `admissionController.accessControl.*` keys.
     #[serde(flatten)]
     pub maps: ConfigMaps,
-    /// The subjects that want to set somebody's name.
+    /// The subjects that set another user's name.
     pub subjects: Vec<Subject>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs the operator's endpoints with a certificate of its own, and the process that maintains it.
+//! Runs the operator's endpoints with a self-managed certificate, and the process that maintains it.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl TestCluster {
         .await
     }
 
-    /// Returns the content of the webhook server's Secret, as text; nothing when there is none.
+    /// Returns the content of the webhook server's Secret as text; `None` if the Secret does not exist.
     ///
     /// # Errors
     /// When the API server does not answer, or there is no text in it.
@@ -99,8 +99,8 @@ impl TestCluster {
 }
 
 impl<'cluster> Operator<'cluster> {
-    /// Starts one replica with a certificate of its own and the process that maintains it, and waits until it
-    /// is ready. `install_https` comes first.
+    /// Starts one replica with a self-managed certificate and the process that maintains it, and waits until
+    /// it is ready. `install_https` comes first.
     ///
     /// # Errors
     /// As [`Operator::start_with`].

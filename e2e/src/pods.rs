@@ -24,7 +24,7 @@ const DECISION: Duration = Duration::from_mins(1);
 pub enum Outcome {
     /// The scheduler accepted the application and bound the pod.
     Allowed {
-        /// The queue in which the application was placed, e.g. `root.prod`.
+        /// The queue where the application was placed, e.g. `root.prod`.
         queue: String,
     },
     /// The scheduler refused the application (pod reason `ApplicationRejected`).
@@ -51,7 +51,7 @@ impl Outcome {
     }
 }
 
-/// One pod, as one application of its own.
+/// One pod as a separate application.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Submission<'a> {
     pub(crate) namespace: &'a str,

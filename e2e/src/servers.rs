@@ -153,7 +153,7 @@ impl TestCluster {
         Ok(&self.local()?.plane.etcd)
     }
 
-    /// Discards everything before this revision: a watch from before has to read everything anew.
+    /// Compacts the history up to this revision, so that older watches have to list again.
     ///
     /// # Errors
     /// When the store is not ours, or does not know the revision.
@@ -162,7 +162,7 @@ impl TestCluster {
         self.ask_store("compaction", &request).await.map(drop)
     }
 
-    /// Returns an object of ours as the store has it: in the version in which it was written.
+    /// Returns one of our objects as etcd stores it, in the version it was written in.
     ///
     /// # Errors
     /// When the store is not ours, or does not have it.

@@ -86,7 +86,7 @@ impl Session {
         self.tell(&format!("group {group}\n"))
     }
 
-    /// Forgets `group`, which has ended. Its number may be given to somebody else's process.
+    /// Forgets `group`, which has ended. The kernel may reuse its number for another process.
     pub(crate) fn forget(&self, group: u32) -> Result<()> {
         self.tell(&format!("forget {group}\n"))
     }

@@ -1,4 +1,4 @@
-//! The test clusters of this process: each is given to one test at a time, fresh at the beginning of each.
+//! The test clusters of this process. A cluster serves one test at a time and is reset before each.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -28,11 +28,11 @@ pub const MODE: &str = "QUEUEWARDEN_E2E";
 pub const NOT_RUN: &str = "QUEUEWARDEN_E2E_NOT_RUN";
 /// The namespace of test pods.
 pub const NAMESPACE: &str = "queuewarden-e2e";
-/// The base with which every test begins: a closed root and a few queues, placement as requested. Without
-/// ACLs nobody may submit.
+/// The base at the start of every test: a closed root and a few queues, placement as requested. Without ACLs
+/// nobody may submit.
 pub const BASE: &str = include_str!("base.yaml");
 
-/// An ability that only a cluster of our own has.
+/// An ability that an existing cluster lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Stop and start the scheduler.
@@ -82,7 +82,7 @@ pub(crate) struct Local {
     pub(crate) admission: Process,
     pub(crate) plane: ControlPlane,
     pub(crate) forwarded: std::sync::Mutex<bool>,
-    /// The first cluster is in that of the process.
+    /// The first cluster uses the process's network.
     network: Option<Network>,
 }
 
@@ -237,7 +237,7 @@ impl TestCluster {
         Ok(false)
     }
 
-    /// Returns the processes of this test cluster, in the order in which they were started.
+    /// Returns the processes of this test cluster in starting order.
     pub(crate) fn processes(&self) -> Vec<&Process> {
         match &self.cluster {
             Cluster::Local(local) => {

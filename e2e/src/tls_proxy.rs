@@ -20,7 +20,7 @@ use crate::front_proxy::{Authority, Client};
 use crate::test_cluster::TestCluster;
 use crate::yunikorn::Rest;
 
-/// The proxy. Each connection answers one request, so a change counts for the next request.
+/// The proxy. Each connection answers one request, so a change applies to the next request.
 #[derive(Clone)]
 pub struct TlsProxy {
     url: String,
@@ -80,7 +80,7 @@ impl TlsProxy {
         self.change(|settings| settings.authorization = authorization.map(str::to_owned));
     }
 
-    /// Lets nobody read, or everybody who is let through.
+    /// Rejects all readers, or accepts everyone whom the server accepts.
     pub fn forbid(&self, forbidden: bool) {
         self.change(|settings| settings.forbidden = forbidden);
     }

@@ -52,7 +52,7 @@ impl TestCluster {
     /// installed.
     ///
     /// # Errors
-    /// When there is none of this kind and name.
+    /// When no object has this kind and name.
     pub async fn redirect_webhooks(&self, kind: &str, name: &str, endpoints: &Endpoints) -> Result<()> {
         let mut object: Value =
             serde_json::from_str(&self.kubectl(&["get", kind, name, "-o", "json"]).await?)?;

@@ -296,7 +296,7 @@ async fn slips_are_reported() -> Result<()> {
             ("{verb: sumbit, queue: root.prod}", "", "did you mean `submit`?"),
             ("{verb: submit, queue: root.prod, user: admin}", "", "strict decoding error: unknown field \"spec.user\""),
             ("{verb: submit, queue: [root]}", "--validate=false", "spec cannot be read at queue"),
-            ("{verb: submit}", "", "spec.queue is the full path of a queue"),
+            ("{verb: submit}", "", "spec.queue must be the full path of a queue"),
         ] {
             let ended = create(spec, flags).await?;
             ensure!(ended.code == Some(1) && ended.err.contains(part), "{spec}: {ended}");

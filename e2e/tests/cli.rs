@@ -499,10 +499,7 @@ async fn forged(cluster: &TestCluster, reader: &Path) -> Result<()> {
     cluster.kubectl_with_input(&["create", "-f", "-"], &made_up.to_string()).await?;
     let listed = ask(reader, "history").await?;
     let last = listed.out.lines().next_back().unwrap_or_default();
-    ensure!(
-        last.starts_with("9 ") && last.contains("unreadable: its name, its number and its text"),
-        "{listed}"
-    );
+    ensure!(last.starts_with("9 ") && last.contains("unreadable: its name, number and text"), "{listed}");
     for command in ["history 9", "history 2 9"] {
         let ended = ask(reader, command).await?;
         ensure!(ended.expect(3, "")?.err.contains("queuewarden-9-made-up is unreadable"), "{ended}");

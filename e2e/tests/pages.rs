@@ -10,7 +10,7 @@ use queuewarden_e2e::{Capability, Operator, TestCluster};
 use crate::operator::configure;
 
 /// The blocks, by the page and their beginning, in the order in which they are typed.
-const STORY: [(&str, &str); 18] = [
+const STORY: [(&str, &str); 19] = [
     ("README.md", "kubectl apply --server-side -k manifests "),
     ("README.md", "kubectl apply -f prod.yaml"),
     ("docs/quick-start.md", "kubectl apply -f prod.yaml"),
@@ -26,6 +26,7 @@ const STORY: [(&str, &str); 18] = [
     ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
     ("docs/identity.md", "kubectl patch admissionpolicy default"),
     ("docs/operators.md", "kubectl apply --server-side --field-manager=kuberay"),
+    ("docs/uninstall.md", "kubectl get queueacls -o custom-columns"),
     // From here on the API server calls a Service without endpoints.
     ("docs/delegation.md", "kubectl apply --server-side -k manifests/delegation"),
     ("docs/gitops.md", "queuewarden validate --strict"),
@@ -34,7 +35,7 @@ const STORY: [(&str, &str); 18] = [
 
 /// Blocks that are not typed here, with the reasons.
 const ELSEWHERE: [(&str, &str, &str); 16] = [
-    ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
+    ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the others are tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl patch yunikornconfig default", "as the next, with the webhook in place"),
     (
@@ -147,12 +148,10 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
                     )
                     .await?;
                 // The state that later pages change.
-                cluster
-                    .kubectl_with_input(
-                        &["apply", "-f", "-"],
-                        &block("docs/quick-start.md", "yaml", "kind: AdmissionPolicy")?,
-                    )
-                    .await?;
+                for words in ["kind: AdmissionPolicy", "name: prod-audit"] {
+                    let object = block("docs/quick-start.md", "yaml", words)?;
+                    cluster.kubectl_with_input(&["apply", "-f", "-"], &object).await?;
+                }
                 cluster.kubectl(&["create", "namespace", "argocd"]).await?;
                 cluster.kubectl(&["create", "configmap", "argocd-cm", "--namespace", "argocd"]).await?;
             } else {
@@ -160,6 +159,8 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
             }
         }
         ensure!(operator.is_some(), "nobody started the operator");
+        let left = cluster.kubectl(&["get", "queueacls", "-o", "name"]).await?;
+        ensure!(left.contains("/prod\n") && !left.contains("prod-audit"), "{left}");
         let checks = cluster
             .kubectl(&["get", "configmap", "argocd-cm", "--namespace", "argocd", "-o", "json"])
             .await?;

@@ -40,8 +40,8 @@ fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
 }
 
-/// Checks an ACL: one that activates is printed in a form that validates, activates and means the same, and
-/// grants never more than everyone has.
+/// Checks an ACL: if it activates, its printed form validates, activates and means the same, and grants never
+/// more than everyone has.
 pub fn acl(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let _ = (acl::validates(text), acl::lint(text));

@@ -65,7 +65,7 @@ fn holds(name: &str, target: Target) {
     for input in &inputs {
         target(input);
     }
-    // `just fuzz` runs for hours; this finds what is close to the known inputs.
+    // `just fuzz` runs for hours. This test covers inputs close to the known ones.
     let mut runner = TestRunner::new(Config { cases: 2000, failure_persistence: None, ..Config::default() });
     runner
         .run(&changed(inputs), |input| {

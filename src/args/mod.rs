@@ -15,7 +15,9 @@ use crate::commands::ask::can_i::{self, Show};
 use crate::commands::ask::{matrix, place, report, what_can, who_can, whoami};
 use crate::commands::change::{grant, revoke, suspend};
 use crate::commands::check::{acl, diff, render, review, test, validate};
-use crate::commands::operate::{authorizer_config, check, crds, describe, history, run, status, user_info};
+use crate::commands::operate::{
+    authorizer_config, check, configure, crds, describe, history, run, status, user_info,
+};
 use crate::commands::other::{codes, completion, man, version};
 use crate::output::console::Color;
 use crate::output::format::visible;
@@ -87,6 +89,8 @@ enum Command {
     History(history::HistoryArgs),
     /// Check an installation, and print a remedy for each problem
     Check(check::CheckArgs),
+    /// Apply the YuniKornConfig of a Helm release
+    Configure(configure::ConfigureArgs),
     /// Print the custom resource definitions
     Crds(crds::CrdsArgs),
     /// Work with the names of users that pods carry
@@ -276,6 +280,7 @@ pub fn main() -> ExitCode {
         Command::History(args) => history::run(args, console),
         Command::Check(args) => check::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
+        Command::Configure(args) => configure::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::UserInfo(args) => user_info::run(args, console),
         Command::Codes(args) => codes::run(args, console),

@@ -21,8 +21,14 @@ const MAX_GROUPS: usize = 8;
 /// The commands that install the user-info webhook.
 pub(crate) const WEBHOOK: &str = "
 The user-info webhook has to write aliases. `queuewarden check` shows whether it does; this turns it on:
-  helm upgrade queuewarden charts/queuewarden --namespace queuewarden-system --reuse-values --set webhooks.enabled=true,webhooks.userInfo=on
+  helm upgrade queuewarden charts/queuewarden --namespace queuewarden-system --reuse-values --set webhooks.enabled=true,webhooks.userInfo=true
   kubectl patch admissionpolicy default --type=merge --patch='{\"spec\": {\"userInfo\": {\"mode\": \"Enforce\"}}}'
+";
+
+/// How to go on after a grant. YuniKorn does not look at a rejected application again while one of its pods is
+/// left, and a Deployment replaces its pods at once.
+pub(crate) const AFTERWARDS: &str = "
+A Deployment that was rejected stays Pending after that: scale it to 0, wait until its pods are gone, and scale it up.
 ";
 
 /// Joins the reason, the question, every step of the decision, and the changes that would allow it.

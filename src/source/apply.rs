@@ -24,12 +24,24 @@ pub fn apply(
     manifest: &Value,
     console: Console,
 ) -> Result<(), Failure> {
-    let params = PatchParams::apply(COMMAND_LINE);
-    let done = cluster.run(async |client| {
+    applied(object, apply_as(COMMAND_LINE, cluster, object, manifest), console)
+}
+
+/// Applies a manifest as a field manager.
+///
+/// # Errors
+/// When the API server refuses it.
+pub fn apply_as(
+    manager: &str,
+    cluster: &Cluster,
+    object: &ObjectRef,
+    manifest: &Value,
+) -> Result<DynamicObject, CallError> {
+    let params = PatchParams::apply(manager);
+    cluster.run(async |client| {
         let api = api(object.kind, client.clone());
         call(api.patch(&object.name, &params, &Patch::Apply(manifest))).await
-    });
-    applied(object, done, console)
+    })
 }
 
 /// Replaces an object, unless it has changed since it was read, and says so.
@@ -61,7 +73,11 @@ pub fn delete(cluster: &Cluster, object: &ObjectRef, old: &Value, console: Conso
     Ok(())
 }
 
-fn applied(
+/// Says that an object is applied.
+///
+/// # Errors
+/// When it is not.
+pub fn applied(
     object: &ObjectRef,
     done: Result<DynamicObject, CallError>,
     console: Console,

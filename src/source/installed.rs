@@ -218,6 +218,9 @@ pub struct OperatorState {
     /// True if its endpoints use a mounted certificate that somebody else manages; `None` if unknown.
     #[serde(skip)]
     pub mounted_certificate: Option<bool>,
+    /// The `ServiceAccount` of its pods; `None` if unknown.
+    #[serde(skip)]
+    pub account: Option<String>,
     /// True if the Deployment cannot be read.
     #[serde(skip)]
     pub unread: bool,
@@ -255,6 +258,8 @@ async fn operator(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
             state.image = container.and_then(|container| container.image.clone());
             state.mounted_certificate = container.map(mounts_certificate);
             state.applications = container.map(knows_applications);
+            let pods = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+            state.account = pods.and_then(|pods| pods.service_account_name.clone());
             // The default is one.
             state.replicas = Some(deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1));
             state.ready_replicas =

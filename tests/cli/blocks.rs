@@ -1,5 +1,5 @@
-//! Tests every fenced block of the pages: each is run, decoded or compared. trycmd runs `console`, `yaml` is
-//! validated, the commands of `sh` are checked word by word and run in the test cluster, and `text` is
+//! Tests every fenced block of the pages by running, decoding or comparing it. trycmd runs `console`, `yaml`
+//! is validated, the commands of `sh` are checked word by word and run in the test cluster, and `text` is
 //! compared with the sources or with a test of the test cluster.
 
 use std::collections::BTreeSet;
@@ -276,7 +276,7 @@ fn check(page: &str, words: &[&str]) {
             let known = matches!(words[1], "run" | "test");
             assert!(known, "{page}: {line}");
         }
-        ".ci/run" => assert!(root().join(words[0]).exists(), "{page}: {line}"),
+        ".ci/run" | ".ci/tools" => assert!(root().join(words[0]).exists(), "{page}: {line}"),
         "grep" | "wc" => {}
         other => panic!("{page}: what is {other}? {line}"),
     }
@@ -433,7 +433,7 @@ fn helm(page: &str, words: &[&str]) {
     }
 }
 
-/// The commands that protect a pipeline do what their page says, from start to end.
+/// The commands that protect a pipeline do what their page describes, from start to end.
 #[test]
 fn commands_of_a_pipeline_run() {
     let folder = tempfile::tempdir().unwrap();

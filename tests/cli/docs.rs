@@ -31,7 +31,7 @@ const ABOUT: [&str; 7] = [
 /// Longer lines of examples are cut on the pages, in characters.
 const WIDEST: usize = 300;
 
-/// Returns the sources of the program, including those of its crates.
+/// Returns the sources of the program and its crates.
 pub(crate) fn sources() -> Vec<PathBuf> {
     ["src", "crates"].into_iter().flat_map(rust_files).collect()
 }

@@ -18,7 +18,7 @@ const COMMAND: &str = "command";
 pub(super) struct Elsewhere {
     /// The number after `QW`.
     number: u16,
-    /// The condition under which it is reported, or the reason why it is not.
+    /// When it is reported, or why it is not.
     pub when: &'static str,
     /// The file of the test that shows it.
     file: &'static str,

@@ -9,7 +9,7 @@ use super::process::{err, out, run};
 
 const ACL: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\n";
 
-/// Returns the text of `a.yaml` after `--fix`, and what was said about it.
+/// Returns the text of `a.yaml` after `--fix`, and the messages.
 fn fixed(text: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.yaml");

@@ -168,7 +168,7 @@ fn links_out_of_a_folder_are_not_read() {
     assert!(out(&ours).contains("hunter2"), "{}{}", out(&ours), err(&ours));
 }
 
-/// What is fixed is the file that is named, not one that a link leads to.
+/// `--fix` changes the named file, and never the target of a link.
 #[cfg(unix)]
 #[test]
 fn links_are_not_fixed() {

@@ -29,7 +29,7 @@ fn code(mut child: Child) -> Option<i32> {
     panic!("it goes on and on");
 }
 
-/// `queuewarden render … | head -1`: no complaint, no panic.
+/// `queuewarden render … | head -1` prints no error and does not panic.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let dir = tempfile::tempdir().unwrap();

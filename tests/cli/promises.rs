@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// Pages on which nothing is promised without a test.
+/// Pages whose promises all need a test.
 const PAGES: [&str; 10] = [
     "applications",
     "concepts",

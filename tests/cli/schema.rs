@@ -134,7 +134,7 @@ fn the_example_is_valid() {
     assert!(!validator.is_valid(&spoilt));
 }
 
-/// Tests print JSON alone, and from files of their own.
+/// Tests print JSON alone, from their own files.
 #[test]
 fn what_tests_print_is_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cases/test.in");

@@ -1,4 +1,4 @@
-//! Tests what the commands print on a terminal of 80 columns: no line is wider, and no word is broken.
+//! Tests that output fits a terminal of 80 columns without breaking words.
 
 use std::fs::{self, File};
 use std::io::Read as _;

@@ -1,7 +1,7 @@
-//! Defines the answers for programs, as JSON and YAML. The commands and the served resources share them. The
-//! schemas under `docs/schema` and the `OpenAPI` documents are generated from these types.
+//! Defines the machine-readable answers, as JSON and YAML. The commands and the served resources share them.
+//! The schemas under `docs/schema` and the `OpenAPI` documents are generated from these types.
 //!
-//! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or is removed.
+//! Fields are added without notice; [`VERSION`] is raised when a field is removed or changes its meaning.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use yunikorn_access::subject::Subject;
 use yunikorn_access::who_can::WhoCan;
 use yunikorn_access::{Origin, Remedy, Tree, in_words, remedies, sentence};
 
-/// Returns an end as a cell of a table; empty if there is none.
+/// Returns an end time as a table cell; empty if the right does not end.
 pub fn until(end: Option<Timestamp>) -> String {
     end.map(in_words).unwrap_or_default()
 }
@@ -102,7 +102,8 @@ pub struct DecisionAnswer {
     pub verb: Right,
     /// The queue in question.
     pub queue: String,
-    /// The configured queue whose ACLs are checked first: the queue itself, or the nearest above it.
+    /// The configured queue whose ACLs are checked first: the queue itself, or its nearest configured
+    /// ancestor.
     pub nearest_queue: Option<String>,
     /// The user.
     pub user: String,
@@ -114,11 +115,11 @@ pub struct DecisionAnswer {
     pub reason: String,
     /// The reason for a denial, as one word; null when access is allowed.
     pub denial: Option<Denial>,
-    /// The time at which the right ends: that of the last grant of it. Null when one has no end.
+    /// The time at which the right ends, which is when its last grant ends. Null if it does not end.
     pub until: Option<Timestamp>,
     /// Each ACL that was checked, in order; the last one grants access if any does.
     pub trace: Vec<Step>,
-    /// Changes that would turn a denial into a yes, the smallest first.
+    /// Changes that would turn the denial into an allow, smallest first.
     pub remedies: Vec<Remedy>,
 }
 
@@ -129,7 +130,7 @@ pub struct WhoCanList {
     /// The header.
     #[serde(flatten)]
     pub about: About,
-    /// All who have the right.
+    /// Everyone who has the right.
     #[serde(flatten)]
     pub found: WhoCan,
 }
@@ -162,7 +163,7 @@ pub struct RightOn {
     pub entry: Subject,
     /// The location of that entry.
     pub by: GrantedBy,
-    /// The time at which the right ends: that of the last grant of it. Null when one has no end.
+    /// The time at which the right ends, which is when its last grant ends. Null if it does not end.
     pub until: Option<Timestamp>,
 }
 
@@ -199,6 +200,6 @@ pub struct Cell {
     pub everyone: bool,
     /// The location of the entry.
     pub by: GrantedBy,
-    /// The time at which the right ends: that of the last grant of it. Null when one has no end.
+    /// The time at which the right ends, which is when its last grant ends. Null if it does not end.
     pub until: Option<Timestamp>,
 }

@@ -21,13 +21,13 @@ use queuewarden_plan::{
 };
 use yunikorn::config::flatten::is_packed;
 
-/// A ConfigMap that the `YuniKornConfig` names may not be read.
+/// The operator lacks permission to read a ConfigMap that the `YuniKornConfig` names.
 pub const FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[FORBIDDEN];
 
-/// Returns everything in a `ConfigMap` that the plan reads.
+/// Returns the parts of a `ConfigMap` that the plan reads.
 pub fn state(config_map: &ConfigMap) -> ConfigMapState {
     let meta = &config_map.metadata;
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(IN_FORCE));
@@ -38,7 +38,7 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
         annotations: meta.annotations.clone().unwrap_or_default(),
         data: config_map.data.clone().unwrap_or_default(),
         binary: binary(config_map),
-        // A damaged one counts as absent: then the grants of the text limit what stays in force.
+        // A damaged annotation is treated as absent. The grants in the text then limit what stays in force.
         in_force: annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
         owners: owners(config_map),
         touches: touches(meta),
@@ -52,8 +52,8 @@ pub fn annotations(write: &Write) -> BTreeMap<String, String> {
     write.annotations.clone().into_iter().chain(noted).collect()
 }
 
-/// Unpacks `binaryData`, as far as `YuniKorn` reads it. The unpacked texts share the size limit of one text,
-/// because a small gzip can hold a great many spaces.
+/// Unpacks `binaryData` for the keys that `YuniKorn` reads. The unpacked texts share the size limit of one
+/// text, because a small gzip file can hold a great many spaces.
 fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
     let mut room = MAX_TEXT;
     let values = config_map.binary_data.iter().flatten().map(|(key, ByteString(bytes))| {
@@ -64,9 +64,9 @@ fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
     values.collect()
 }
 
-/// Returns the writers of each key of `data` and `binaryData`, by `metadata.managedFields`: sorted, without
-/// repetitions. A key that no manager claims (the entry was stripped, or the object is from a file) is
-/// absent.
+/// Returns the writers of each key of `data` and `binaryData`, from `metadata.managedFields`, sorted and
+/// without duplicates. A key that no manager owns is left out; this happens in files, or if the entry was
+/// removed.
 ///
 /// Two managers share a key when both applied the same value; a manager that writes with `Update` takes a key
 /// from every other.
@@ -91,7 +91,7 @@ fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
     maps.flat_map(|(_, keys)| named(keys)).map(|(key, _)| key)
 }
 
-/// Packs bytes as `binaryData` may hold them.
+/// Packs bytes for `binaryData`.
 ///
 /// # Errors
 /// None: writing into memory does not fail.
@@ -101,7 +101,7 @@ pub fn gzip(bytes: impl AsRef<[u8]>) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Returns the text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than `room`.
+/// Returns the unpacked text, or `None` if it is not gzip, is damaged, or unpacks to more than `room` bytes.
 pub(super) fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
     let mut unpacked = Vec::new();
     let limit = u64::try_from(room).ok()?.checked_add(1)?;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn owners_come_from_managed_fields() {
-        // As the API server returned it after helm's apply, a kubectl edit and an apply of ours.
+        // The API server's response after an apply by helm, a kubectl edit and an apply of ours.
         let config_map: ConfigMap = serde_json::from_value(json!({
             "metadata": {"name": "yunikorn-configs", "managedFields": [
                 {"manager": "queuewarden", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",

@@ -1,13 +1,13 @@
 //! Converts our objects into the plan's input.
 //!
-//! Nothing here fails: an object that cannot be read, or that the CRD's rules would refuse (it is older than
-//! a rule, or comes from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its
-//! identity and what its status remembers. So one bad object stops neither a watch nor a plan, and its last
-//! valid version can stay in force.
+//! Nothing here fails. An object that cannot be parsed, or that violates the CRD's rules because it is older
+//! than a rule or comes from a file, becomes an [`Entry`] with its identity, the state kept in its status,
+//! and a list of errors in place of its spec. One bad object therefore stops neither a watch nor a plan, and
+//! its last valid version can stay in force.
 //!
-//! This module checks only what the plan's types cannot hold. The plan checks the rest: names, queue paths,
-//! expressions, windows.
-//! The bounds of the schema of a `QueueAccessTest` are checked here again, because no API server reads files.
+//! This module checks only what the plan's types cannot represent. The plan checks the rest: names, queue
+//! paths, expressions, windows. The schema bounds of a `QueueAccessTest` are checked here again, because
+//! files do not pass through an API server.
 
 use std::io;
 
@@ -35,31 +35,30 @@ use yunikorn_access::placement::Workload;
 use yunikorn_access::user_info;
 
 go_compat::codes! {
-    /// The spec is missing, has a field of the wrong type, or one that this version does not know.
+    /// The spec is missing, has a field of the wrong type, or has a field that this version does not know.
     pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
     /// More than one of lists, `everyone`, `nobody` and `acl` in one grant.
     pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
-    /// `everyone: false`, which says neither everyone nor nobody.
+    /// `everyone: false`, which is neither a grant to everyone nor to no one.
     pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
-    /// `nobody: false`, which says neither nobody nor somebody.
+    /// `nobody: false`, which names no one who has the right.
     pub const NOBODY_FALSE: Code = Code::new(5108, "nobody-false");
     /// `submit` or `admin` is `null`.
     pub const RIGHT_LEFT_EMPTY: Code = Code::new(5109, "right-left-empty");
     /// An `AdmissionPolicy` without any field.
     pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
-    /// A `YuniKornConfig` of another name than `default`.
+    /// A `YuniKornConfig` with a name other than `default`.
     pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
     /// Base and output are the same `ConfigMap`.
     pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
-    /// A path to pod templates that cannot be read.
+    /// An invalid path to pod templates.
     pub const NO_PATH: Code = Code::new(5107, "no-template-path");
-    /// A case that checks nothing: without subjects, or without queues and placements. It would pass
-    /// whatever access is.
+    /// A case without subjects, or without queues and placements, which would pass with any access.
     pub const EMPTY_CASE: Code = Code::new(5151, "empty-case");
     /// A placement without `runsIn` or `rejected`, or with both.
     pub const NO_OUTCOME: Code = Code::new(5152, "placement-without-outcome");
-    /// More checks than one test may make: 10,000, each subject with each queue and each placement of its
-    /// case.
+    /// A test with more checks than allowed: 10,000, counting each subject with each queue and each placement
+    /// of its case.
     pub const TOO_MANY_CHECKS: Code = Code::new(5153, "too-many-checks");
     /// A queue that no configuration can have.
     pub const BAD_EXPECTED_QUEUE: Code = Code::new(5154, "bad-expected-queue");
@@ -76,11 +75,11 @@ pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     }
 }
 
-/// The annotation with the input of `kubectl apply`, which has the nulls that it does not send.
+/// The annotation in which `kubectl apply` stores its input, including nulls that it does not send.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other
-/// fields it is not dropped, because it reads as "nobody".
+/// Refuses a right that is `null`, or that was `null` in the input of `kubectl apply`, which leaves it out.
+/// Unlike other fields, it is not dropped, because it reads as "nobody".
 fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
     let applied = object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(LAST_APPLIED));
     let applied = applied.filter(|text| text.contains(":null"));
@@ -102,7 +101,7 @@ pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, Ad
     Entry {
         meta: meta(object),
         spec: policy_spec(object),
-        // It was valid when it was stored.
+        // The spec was valid when it was stored.
         in_force: memory.map(|memory| AdmissionPolicySpec {
             user_info: memory.user_info.filter(|settings| template_paths(settings).is_ok()),
             ..memory
@@ -120,7 +119,7 @@ pub fn yunikorn_config(object: &DynamicObject) -> ConfigEntry {
     Entry { meta, spec, in_force: Some(config_status(object)) }
 }
 
-/// Converts what objects of all kinds have: their metadata, and the conditions of their status.
+/// Converts what all kinds have in common: their metadata, and the conditions of their status.
 pub fn meta(object: &DynamicObject) -> Meta {
     let metadata = &object.metadata;
     let conditions: Vec<Value> = status_field(object, CONDITIONS).unwrap_or_default();
@@ -137,12 +136,12 @@ pub fn meta(object: &DynamicObject) -> Meta {
     }
 }
 
-/// The bytes of `managedFields` that are the API server's own: of several programs with a few fields each.
+/// Bytes of `managedFields` attributed to the API server: enough for several programs with a few fields each.
 const MANAGED: usize = 8 << 10;
 
-/// Returns how many bytes of JSON the writers of an object choose: its spec and metadata. Its status is
-/// queuewarden's. `managedFields` are the API server's, but it accepts any from a client, so those beyond
-/// [`MANAGED`] count.
+/// Returns how many bytes of JSON an object's writers contributed: its spec and metadata. Its status is
+/// queuewarden's and is left out. `managedFields` belong to the API server, but clients can send any, so
+/// bytes beyond [`MANAGED`] are included.
 fn stored(object: &DynamicObject) -> usize {
     struct Counter(usize);
     impl io::Write for Counter {
@@ -156,7 +155,7 @@ fn stored(object: &DynamicObject) -> usize {
     }
     fn size(part: &impl Serialize) -> usize {
         let mut counter = Counter(0);
-        // There is no space for an object that cannot be measured.
+        // An object that cannot be measured is too large for any limit.
         serde_json::to_writer(&mut counter, part).map_or(usize::MAX, |()| counter.0)
     }
     let meta::ObjectMeta { name, labels, annotations, finalizers, owner_references, .. } = &object.metadata;
@@ -164,14 +163,14 @@ fn stored(object: &DynamicObject) -> usize {
     size(&chosen).saturating_add(size(&object.metadata.managed_fields).saturating_sub(MANAGED))
 }
 
-/// Returns what is wrong with the conditions of an object; `None` if each of them can be read.
+/// Returns a description of an object's unreadable conditions, or `None` if all can be parsed.
 pub fn unreadable_conditions(object: &DynamicObject) -> Option<String> {
     let conditions = object.data.pointer("/status/conditions").filter(|conditions| !conditions.is_null())?;
     let read: Result<Vec<meta::Condition>, _> = serde_path_to_error::deserialize(conditions);
     read.err().map(|error| format!("status.conditions cannot be read: {error}"))
 }
 
-/// Reads a condition. An unreadable one counts as absent and is written anew.
+/// Parses a condition. An unreadable one is treated as absent and written again.
 fn condition(value: Value) -> Option<Condition> {
     let condition: meta::Condition = serde_json::from_value(value).ok()?;
     Some(Condition {
@@ -189,8 +188,8 @@ fn status_field<T: DeserializeOwned>(object: &DynamicObject, field: &str) -> Opt
     T::deserialize(object.data.get("status")?.get(field)?).ok()
 }
 
-/// Reads the spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec
-/// reads as an empty one.
+/// Reads the spec as its API type, dropping null fields as the API server does. An absent spec reads as
+/// empty.
 pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
     let mut spec = object.data.get("spec").cloned().unwrap_or_else(|| Value::Object(Map::new()));
     drop_nulls(&mut spec);
@@ -241,7 +240,7 @@ pub(super) fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnost
     result.map_err(|diagnostic| wrong.push(diagnostic)).ok()
 }
 
-/// Returns the one of the four forms that was used. `path` is the field of the grant, for the message.
+/// Returns the form of a grant. `path` is its field, for error messages.
 fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
     let api::Grant { mut users, mut groups, service_accounts, everyone, nobody, acl } = grant;
     for account in service_accounts {
@@ -259,32 +258,31 @@ fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
         (_, None, None, None) => Ok(Grant::Lists { users, groups }),
         (false, Some(false), None, None) => wrong(
             EVERYONE_FALSE,
-            "`everyone: false` says neither everyone nor nobody",
-            "write `nobody: true` to give the right to nobody",
+            "`everyone: false` does not name anyone and does not mean nobody",
+            "write `nobody: true` to grant the right to no one",
         ),
         (false, None, Some(false), None) => wrong(
             NOBODY_FALSE,
-            "`nobody: false` says neither nobody nor somebody",
-            "write `users`, `groups` or `everyone: true` to give the right to somebody",
+            "`nobody: false` does not name anyone who has the right",
+            "to grant the right, write `users`, `groups` or `everyone: true`",
         ),
         _ => wrong(
             NOT_ONE_OF,
-            "`users` and `groups`, `everyone`, `nobody`, and `acl` exclude each other",
-            "keep the lists, or `everyone: true`, or `nobody: true`, or `acl`",
+            "`users` and `groups`, `everyone`, `nobody`, and `acl` cannot be combined",
+            "keep only the lists, `everyone: true`, `nobody: true` or `acl`",
         ),
     }
 }
 
-/// Rounds to the second, as Kubernetes stores times. This never widens a window: its begin is rounded up, its
-/// end down.
+/// Rounds to the second, as Kubernetes stores times. Rounding never widens a window: its start is rounded up,
+/// its end down.
 fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
-    // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the
-    // year 9999.
+    // Rounding fails only if the result is outside jiff's range, in the last second of the year 9999.
     time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
 }
 
 fn policy_spec(object: &DynamicObject) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
-    // The API's type refuses fields that it does not know. The plan's has the same fields.
+    // The API's type rejects unknown fields. The plan's type has the same fields.
     let _: api::AdmissionPolicySpec = spec(object)?;
     let spec: AdmissionPolicySpec = spec(object)?;
     spec.user_info.as_ref().map_or(Ok(()), template_paths)?;
@@ -297,10 +295,10 @@ fn policy_spec(object: &DynamicObject) -> Result<AdmissionPolicySpec, Vec<Diagno
     Ok(spec)
 }
 
-/// Checks that all paths to pod templates can be read.
+/// Checks that all paths to pod templates are valid.
 fn template_paths(settings: &user_info::Settings) -> Result<(), Vec<Diagnostic>> {
     if settings.templates.len() > user_info::MAX_TEMPLATES {
-        let message = format!("userInfo.templates: at most {} are looked at", user_info::MAX_TEMPLATES);
+        let message = format!("userInfo.templates: more than {} templates", user_info::MAX_TEMPLATES);
         return Err(vec![Diagnostic::error(NO_PATH, message)]);
     }
     let wrong = settings.templates.iter().enumerate().filter_map(|(index, template)| {
@@ -315,13 +313,13 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
         wrong.push(
-            Diagnostic::error(NOT_THE_SINGLETON, format!("the YuniKornConfig `{name}` is not looked at"))
-                .help(format!("name it `{}`: there is one in a cluster", api::SINGLETON)),
+            Diagnostic::error(NOT_THE_SINGLETON, format!("the YuniKornConfig `{name}` is ignored"))
+                .help(format!("name it `{}`: a cluster has only one YuniKornConfig", api::SINGLETON)),
         );
     }
     if spec.base.config_map == spec.output.config_map {
-        let message = format!("base and output are both ConfigMap `{}`", spec.base.config_map);
-        let help = "the base is yours to write, the output is queuewarden's: name two ConfigMaps";
+        let message = format!("base and output are both the ConfigMap `{}`", spec.base.config_map);
+        let help = "use two ConfigMaps: you write the base, and queuewarden writes the output";
         wrong.push(Diagnostic::error(BASE_IS_OUTPUT, message).help(help));
     }
     let (ca_bundle, secret) = (spec.scheduler_ca_bundle.map(|bundle| bundle.0), spec.scheduler_secret);
@@ -352,7 +350,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
 
-/// Reads each field by itself: an unreadable one does not affect the others.
+/// Reads each field separately, so that an unreadable one does not affect the others.
 fn config_status(object: &DynamicObject) -> ConfigStatus {
     ConfigStatus {
         revision: status_field(object, "revision"),
@@ -373,15 +371,15 @@ fn test(spec: api::QueueAccessTestSpec) -> Result<AccessTestSpec, Vec<Diagnostic
     let api::QueueAccessTestSpec { partition, enforcement, cases } = spec;
     let mut wrong = Vec::new();
     if cases.is_empty() {
-        wrong.push(Diagnostic::error(EMPTY_CASE, "spec.cases: there is no case, so nothing is checked"));
+        wrong.push(Diagnostic::error(EMPTY_CASE, "spec.cases: the list is empty, so nothing is checked"));
     }
     let read = |(index, case)| self::case(&format!("spec.cases[{index}]"), case, &mut wrong);
     let cases: Vec<Case> = cases.into_iter().enumerate().map(read).collect();
     let expectations = Expectations { partition, cases };
     let size = expectations.size();
     if size > MAX_CHECKS {
-        let message = format!("spec.cases: {size} checks, and {MAX_CHECKS} are the most of one test");
-        let help = "make several tests of it, or name fewer subjects: one of each group says as much";
+        let message = format!("spec.cases: {size} checks; a test can have at most {MAX_CHECKS}");
+        let help = "split it into several tests, or list fewer subjects: one member of each group is enough";
         wrong.push(Diagnostic::error(TOO_MANY_CHECKS, message).help(help));
     }
     if wrong.is_empty() { Ok(AccessTestSpec { expectations, enforcement }) } else { Err(wrong) }
@@ -392,8 +390,8 @@ fn case(at: &str, case: api::AccessCase, wrong: &mut Vec<Diagnostic>) -> Case {
     for (index, subject) in subjects.iter().enumerate().filter(|(_, subject)| subject.user.is_empty()) {
         let location = format!("{at}.subjects[{index}]");
         let groups = subject.groups.join(", ");
-        let message = format!("{location}: the user is empty, and YuniKorn takes nothing from nobody");
-        let help = format!("name a user, any who is not named otherwise, with groups: [{groups}]");
+        let message = format!("{location}: the user is empty, and YuniKorn accepts nothing without a user");
+        let help = format!("name any user who is not used elsewhere, with groups: [{groups}]");
         wrong.push(Diagnostic::error(NO_USER, message).help(help));
     }
     let mut queues = |field: &str, rights: Option<Queues>| {
@@ -413,7 +411,7 @@ fn case(at: &str, case: api::AccessCase, wrong: &mut Vec<Diagnostic>) -> Case {
     let placements = placed.collect();
     let case = Case { name, subjects: subjects.collect(), allow, deny, placements, dynamic };
     if case.size() == 0 && wrong.is_empty() {
-        let message = format!("{at}: the case checks nothing, so it would pass whatever access is");
+        let message = format!("{at}: the case checks nothing, so it always passes");
         let help = "name subjects, and queues in `allow` or `deny`, or `placements`";
         wrong.push(Diagnostic::error(EMPTY_CASE, message).help(help));
     }
@@ -445,7 +443,7 @@ fn placing(at: &str, placement: api::ExpectedPlacement) -> Result<Placing, Diagn
         }
         (None, Some(true)) => ExpectedPlacement::Nowhere,
         _ => {
-            let message = format!("{at}: exactly one of `runsIn` and `rejected` says what is expected");
+            let message = format!("{at}: set exactly one of `runsIn` and `rejected`");
             let help = "write `runsIn: root.prod`, or `rejected: true`";
             return Err(Diagnostic::error(NO_OUTCOME, message).help(help));
         }
@@ -589,7 +587,7 @@ mod tests {
         }
     }
 
-    /// Inputs that the CRD refuses, and that a file or an older object may still hold.
+    /// Inputs that the CRD refuses, but that may still occur in a file or an older object.
     #[test]
     fn wrong_queue_acls_say_where_and_why() {
         let cases = [
@@ -671,7 +669,7 @@ mod tests {
         let wrong = applied(Value::Null, admin.clone()).unwrap_err();
         assert_eq!(wrong.first().unwrap().code, RIGHT_LEFT_EMPTY);
         let both = json!({"queue": "root", "submit": {"users": ["a"]}, "admin": {"users": ["a"]}});
-        assert!(applied(Value::Null, both).is_ok(), "somebody else has written it since");
+        assert!(applied(Value::Null, both).is_ok(), "another client has written it since");
         assert!(applied(json!({"groups": null}), admin).is_ok());
     }
 
@@ -757,7 +755,7 @@ mod tests {
         assert_eq!(read(json!({"operators": [account]})).unwrap().user_info.unwrap().operators, [account]);
     }
 
-    /// The defaults that the API server fills in are those of the plan's own type, with or without a server.
+    /// The defaults that the API server fills in equal the plan's own.
     #[test]
     fn an_empty_config_is_the_default_one() {
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": {}})));

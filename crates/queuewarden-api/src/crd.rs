@@ -7,8 +7,8 @@ use kube::CustomResourceExt;
 
 use super::v1alpha1::{AdmissionPolicy, QueueAccessTest, QueueAcl, YuniKornConfig};
 
-/// A column of `kubectl get`: name, type, path, whether only with `-o wide`, and description, which may be
-/// empty.
+/// A column of `kubectl get`: name, type, path, whether it is only shown with `-o wide`, and description,
+/// which may be empty.
 type Column = (&'static str, &'static str, &'static str, bool, &'static str);
 
 const READY: Column = ("Ready", "string", ".status.conditions[?(@.type=='Ready')].status", false, "");
@@ -24,7 +24,7 @@ const ADMISSION_POLICY: &[Column] = &[
         "string",
         ".status.conditions[?(@.type=='Programmed')].status",
         false,
-        "Whether its keys, or the ones of its last valid version, are written",
+        "Whether its keys, or those in its last valid version, are written",
     ),
     READY,
     REASON,
@@ -43,8 +43,8 @@ const QUEUE_ACL: &[Column] = &[
     ("Queue", "string", ".spec.queue", false, "The queue's full path"),
     ("Submit", "string", ".status.submit", false, "Who this object lets submit, or asks for"),
     ("Admin", "string", ".status.admin", false, "Who this object makes administrator, or asks for"),
-    ("From", "string", ".spec.notBefore", true, "The time from which it counts"),
-    ("Until", "string", ".spec.expiresAt", false, "The time at which it ends"),
+    ("From", "string", ".spec.notBefore", true, "When it comes into force"),
+    ("Until", "string", ".spec.expiresAt", false, "When it ends"),
     ("In Force", "string", ".status.active", false, "Whether a version of it is in force"),
     READY,
     REASON,
@@ -55,7 +55,7 @@ const YUNIKORN_CONFIG: &[Column] = &[
     ("Mode", "string", ".spec.mode", false, ""),
     ("Applied", "string", ".status.conditions[?(@.type=='Applied')].status", false, ""),
     ("Loaded", "string", ".status.conditions[?(@.type=='Loaded')].status", false, ""),
-    ("Revision", "integer", ".status.revision", false, "Grows with each write"),
+    ("Revision", "integer", ".status.revision", false, "Incremented by each write"),
     READY,
     REASON,
     AGE,
@@ -69,7 +69,7 @@ const YUNIKORN_CONFIG: &[Column] = &[
     MESSAGE,
 ];
 
-/// All definitions, in the order of their names.
+/// All definitions, sorted by name.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     let all = [
         (AdmissionPolicy::crd(), ADMISSION_POLICY),
@@ -80,7 +80,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     all.into_iter().map(|(crd, columns)| finished(crd, columns)).collect()
 }
 
-/// Adds to a derived definition what is not derived.
+/// Adds the parts of a definition that cannot be derived.
 fn finished(mut crd: CustomResourceDefinition, columns: &[Column]) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         version.additional_printer_columns = Some(columns.iter().map(column).collect());
@@ -102,12 +102,12 @@ fn column((name, type_, path, wide, description): &Column) -> CustomResourceColu
     }
 }
 
-/// Shapes a derived schema like those of Kubernetes' own kinds.
+/// Makes a derived schema look like the schemas of Kubernetes' own kinds.
 ///
 /// * Derive marks every `Option` as `nullable`, which keeps a written `null` and makes `has(self.field)` true
-///   for it in CEL. Without the mark the API server drops the `null` and applies the default. An atomic
-///   object keeps the mark: that is a grant, and its `null` is refused by a rule, because it reads as
-///   "nobody" and would count as "left out".
+///   for it in CEL. Without the mark, the API server drops the `null` and applies the default. An atomic
+///   object, which is always a grant, keeps the mark. A rule rejects its `null`, because a reader would take
+///   it for "nobody" while it would be treated as "left out".
 /// * Descriptions keep the line breaks of the doc comments; `kubectl explain` breaks lines itself.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = schema.nullable.filter(|_| schema.x_kubernetes_map_type.as_deref() == Some("atomic"));

@@ -1,8 +1,8 @@
 //! Stores a revision of the history as a `ControllerRevision`, and reads it back.
 //!
-//! All of it is in `data`, which the API server lets nobody change (kubernetes
-//! `pkg/apis/apps/validation/validation.go`, `ValidateControllerRevisionUpdate`). The text is packed as
-//! `YuniKorn`'s ConfigMaps allow it under the same key.
+//! Everything is in `data`, which the API server makes immutable (kubernetes
+//! `pkg/apis/apps/validation/validation.go`, `ValidateControllerRevisionUpdate`). The text is packed in the
+//! same form as `YuniKorn`'s ConfigMaps allow under the same key.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use go_compat::yaml::MAX_TEXT;
 use queuewarden_plan::history::{Revision, Stored, number};
 use yunikorn::config::contains_checksum_marker;
 
-/// The label of each revision, with its number.
+/// The label with the revision's number.
 pub const LABEL: &str = "queuewarden.dev/revision";
-/// The annotation with the size of `data`, for lists of metadata alone.
+/// The annotation with the size of `data`, for metadata-only lists.
 const BYTES: &str = "queuewarden.dev/bytes";
 
 /// The content of `data`.
@@ -59,8 +59,8 @@ pub fn pack(revision: &Revision) -> Result<(ControllerRevision, usize), String> 
     Ok((ControllerRevision { metadata, data: Some(RawExtension(data)), revision }, bytes))
 }
 
-/// Returns what has to be known of a stored revision to make room for another one. A size that is missing
-/// does not count: there is a bound on the number, too.
+/// Returns the facts about a stored revision that are needed to make room for another one. A missing size is
+/// treated as zero, because the number of revisions is bounded too.
 pub fn stored(meta: &ObjectMeta) -> Stored {
     let label = meta.labels.as_ref().and_then(|labels| labels.get(LABEL));
     let bytes = meta.annotations.as_ref().and_then(|annotations| annotations.get(BYTES));
@@ -76,19 +76,19 @@ pub fn stored(meta: &ObjectMeta) -> Stored {
 /// Reads a revision.
 ///
 /// # Errors
-/// The reason why queuewarden cannot have recorded it like this.
+/// Explains why queuewarden cannot have recorded the object in this form.
 pub fn unpack(object: &ControllerRevision) -> Result<Revision, &'static str> {
     let RawExtension(data) = object.data.as_ref().ok_or("it has no data")?;
     let Data { at, causes, access, admission, text } =
         Data::deserialize(data).map_err(|_| "its data is not what queuewarden records")?;
     let text = gunzip(&text.0, MAX_TEXT).ok_or("its text cannot be unpacked")?;
-    let number = number(&text).ok_or("its text has no number of queuewarden's")?;
+    let number = number(&text).ok_or("its text has no revision number")?;
     let revision = Revision { number, at, causes, access, text, admission };
-    // The name names the text and the keys, and `revision` and the text both have the number.
+    // The name is derived from the text and the keys; both `revision` and the text have the number.
     let is_whole = object.metadata.name.as_ref() == Some(&revision.name())
         && u64::try_from(object.revision) == Ok(number)
         && !contains_checksum_marker(&revision.text);
-    if is_whole { Ok(revision) } else { Err("its name, its number and its text do not go together") }
+    if is_whole { Ok(revision) } else { Err("its name, number and text do not match") }
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(object.data.as_ref().unwrap().0.to_string().len(), bytes);
     }
 
-    /// An object that was made, or made again, by somebody else.
+    /// A revision that was created or replaced by another client.
     #[test]
     fn revision_mutilated_is_unreadable() {
         let (whole, _) = pack(&revision()).unwrap();

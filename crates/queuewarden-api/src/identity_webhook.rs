@@ -1,27 +1,27 @@
-//! Decides whether the user-info webhook is registered so that all pods get their aliases, and none keeps
-//! one that is not its own (manifests/user-info).
+//! Checks that the registered user-info webhook gives all pods their aliases and removes aliases that belong
+//! to another user (manifests/user-info).
 
 use k8s_openapi::api::admissionregistration::v1::{MatchCondition, RuleWithOperations, WebhookClientConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The name of the configuration that makes the API server call the webhook which writes aliases.
+/// The configuration that makes the API server call the mutating webhook, which adds aliases.
 pub const MUTATING: &str = "zz-queuewarden-user-info";
-/// The name of the configuration that makes it call the webhook which checks them.
+/// The configuration that makes the API server call the validating webhook, which checks aliases.
 pub const VALIDATING: &str = "queuewarden-user-info";
-/// The name of the configuration of `YuniKorn`'s admission controller (k8shim
-/// `pkg/admission/webhook_manager.go:47`). API servers call it before [`MUTATING`], in the order of names.
+/// The configuration of `YuniKorn`'s admission controller (k8shim `pkg/admission/webhook_manager.go:47`). API
+/// servers call webhooks in the order of their configurations' names, so this one comes before [`MUTATING`].
 pub const YUNIKORN: &str = "yunikorn-admission-controller-mutations";
 
-/// The namespace that both webhooks leave out.
+/// The namespace that both webhooks exclude.
 const LEFT_OUT: &str = "kube-system";
-/// The condition that the shipped webhook which writes has.
+/// The match condition of the shipped mutating webhook.
 const UPDATES: &str = "not-an-update-that-leaves-it";
-/// The conditions that the shipped webhook which checks has.
+/// The match conditions of the shipped validating webhook.
 const CHECKED: [&str; 2] = ["may-have-aliases", UPDATES];
 
-/// A webhook of a configuration, of either kind, as far as it matters here.
+/// The parts of a mutating or validating webhook that matter here.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook {
@@ -39,12 +39,12 @@ pub struct Webhook {
     reinvocation_policy: Option<String>,
 }
 
-/// Returns the webhooks of a configuration; none if it cannot be read.
+/// Returns the webhooks of a configuration; empty if it cannot be parsed.
 pub fn webhooks(configuration: &Value) -> Vec<Webhook> {
     configuration.get("webhooks").and_then(|webhooks| Vec::deserialize(webhooks).ok()).unwrap_or_default()
 }
 
-/// Returns the path of the endpoint, whether a Service or a URL leads there.
+/// Returns the path of the endpoint, from either a Service or a URL.
 fn path(client: &WebhookClientConfig) -> String {
     let of_service = client.service.as_ref().and_then(|service| service.path.clone());
     let of_url = || {
@@ -54,11 +54,11 @@ fn path(client: &WebhookClientConfig) -> String {
     of_service.or_else(of_url).unwrap_or_default()
 }
 
-/// Checks that all pods get their aliases, by the webhooks of [`MUTATING`], [`VALIDATING`] and [`YUNIKORN`];
-/// `None` where there is no such configuration. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
+/// Checks that the webhooks of [`MUTATING`], [`VALIDATING`] and [`YUNIKORN`] give all pods their aliases. A
+/// configuration is `None` if it does not exist. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
 ///
 /// # Errors
-/// The reason why not, and what to do.
+/// Explains what is wrong and how to fix it.
 pub fn check(
     mutating: Option<&[Webhook]>,
     validating: Option<&[Webhook]>,
@@ -75,8 +75,8 @@ pub fn check(
     webhook.covers_pods(&validating_name, "/user-info/check", &[LEFT_OUT], &CHECKED)?;
     if webhook.failure_policy.as_deref() == Some("Ignore") {
         return Err(format!(
-            "webhook {} of {validating_name} lets foreign aliases pass while queuewarden is down: set its \
-             failurePolicy to Fail",
+            "webhook {} of {validating_name} lets pods with another user's alias through while queuewarden \
+             is down: set its failurePolicy to Fail",
             webhook.name
         ));
     }
@@ -87,7 +87,7 @@ pub fn check(
     {
         None => Ok(()),
         Some(webhook) => Err(format!(
-            "webhook {} of MutatingWebhookConfiguration {YUNIKORN} is called again after queuewarden's, and \
+            "webhook {} of MutatingWebhookConfiguration {YUNIKORN} is called again after queuewarden's and \
              refuses the aliases: set its reinvocationPolicy to Never",
             webhook.name
         )),
@@ -100,14 +100,14 @@ fn named<'a>(
     name: &str,
 ) -> Result<&'a Webhook, String> {
     let webhooks =
-        webhooks.ok_or_else(|| format!("there is no {configuration}: install manifests/user-info"))?;
+        webhooks.ok_or_else(|| format!("{configuration} does not exist: install manifests/user-info"))?;
     let found = webhooks.iter().find(|webhook| webhook.name == name);
     found.ok_or_else(|| format!("{configuration} has no webhook {name}: install manifests/user-info again"))
 }
 
 impl Webhook {
-    /// Checks that it is called at this path for each new pod outside of these namespaces, as far as these
-    /// conditions let it be.
+    /// Checks that the webhook is called at this path for every new pod outside the given namespaces, and
+    /// that it has only the given match conditions.
     fn covers_pods(
         &self,
         configuration: &str,
@@ -120,13 +120,13 @@ impl Webhook {
         } else if !self.rules.iter().any(covers_new_pods) {
             "has no rule for CREATE of pods".to_owned()
         } else if !leaves_out_only(&self.namespace_selector, namespaces) {
-            format!("has a namespaceSelector that leaves out more than {}", namespaces.join(", "))
+            format!("has a namespaceSelector that excludes more than {}", namespaces.join(", "))
         } else if self.object_selector != LabelSelector::default() {
             "has an objectSelector".to_owned()
         } else if let Some(other) =
             self.match_conditions.iter().find(|condition| !conditions.contains(&&*condition.name))
         {
-            format!("has a matchCondition of its own, {}", other.name)
+            format!("has the additional matchCondition {}", other.name)
         } else {
             return Ok(());
         };
@@ -145,7 +145,7 @@ fn covers_new_pods(rule: &RuleWithOperations) -> bool {
         && rule.scope.as_deref().is_none_or(|scope| scope != "Cluster")
 }
 
-/// Returns whether a selector leaves out no namespaces but these.
+/// Returns whether a selector excludes no other namespaces.
 fn leaves_out_only(selector: &LabelSelector, namespaces: &[&str]) -> bool {
     let by_labels = selector.match_labels.as_ref().is_some_and(|labels| !labels.is_empty());
     let mut expressions = selector.match_expressions.iter().flatten();
@@ -215,13 +215,13 @@ mod tests {
                 (0, ""),
                 "",
                 Value::Null,
-                "there is no MutatingWebhookConfiguration zz-queuewarden-user-info: install",
+                "MutatingWebhookConfiguration zz-queuewarden-user-info does not exist: install",
             ),
             (
                 (1, ""),
                 "",
                 Value::Null,
-                "there is no ValidatingWebhookConfiguration queuewarden-user-info: install",
+                "ValidatingWebhookConfiguration queuewarden-user-info does not exist: install",
             ),
             ((0, ""), "/webhooks", json!([]), "has no webhook user-info.queuewarden.dev: install"),
             (alias, "/name", "other.dev".into(), "has no webhook alias.user-info.queuewarden.dev: install"),
@@ -245,23 +245,23 @@ mod tests {
                 mutates,
                 "/namespaceSelector/matchExpressions/0/values",
                 json!(["kube-system", "jobs"]),
-                "leaves out more than",
+                "excludes more than",
             ),
             (
                 alias,
                 "/namespaceSelector/matchExpressions/0/values",
                 json!(["yunikorn"]),
-                "leaves out more than kube-system:",
+                "excludes more than kube-system:",
             ),
-            (mutates, "/namespaceSelector", json!({"matchLabels": {"a": "b"}}), "leaves out more than"),
+            (mutates, "/namespaceSelector", json!({"matchLabels": {"a": "b"}}), "excludes more than"),
             (
                 mutates,
                 "/namespaceSelector",
                 json!({"matchExpressions": [{"key": name, "operator": "In", "values": ["yunikorn"]}]}),
-                "leaves out more than",
+                "excludes more than",
             ),
             (alias, "/objectSelector", json!({"matchLabels": {"a": "b"}}), "has an objectSelector"),
-            (mutates, "/matchConditions/0/name", "mine".into(), "has a matchCondition of its own, mine"),
+            (mutates, "/matchConditions/0/name", "mine".into(), "has the additional matchCondition mine"),
         ] {
             let mut changed = shipped();
             let target = &mut changed[configuration];

@@ -1,5 +1,5 @@
-//! Checks the size limits of the CRDs, which are read from their schemas. No API server has checked the
-//! objects of a made-up review.
+//! Checks objects against the size limits in the CRDs' schemas. The objects in a hand-written review have not
+//! been checked by an API server.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,13 +15,14 @@ use super::crd::crds;
 use super::review::codes::TOO_LARGE;
 use go_compat::diag::Diagnostic;
 
-/// Bytes of all annotations (Kubernetes, `TotalAnnotationSizeLimitB` of
+/// Maximum total size of annotations, in bytes (Kubernetes, `TotalAnnotationSizeLimitB` of
 /// `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`).
 const ANNOTATIONS: usize = 256 * 1024;
-/// Bytes of a text without a limit in the definition, such as an ACL in a status: 512 of the longest names.
+/// Limit in bytes for a text without a limit in the definition, such as an ACL in a status: 512 of the
+/// longest names.
 const TEXT: usize = 256 * 1024;
 
-/// The schemas of all kinds, by their names.
+/// The schemas of all kinds, by name.
 static SCHEMAS: LazyLock<BTreeMap<String, JSONSchemaProps>> = LazyLock::new(|| {
     let versions = crds().into_iter().flat_map(|crd| {
         let kind = crd.spec.names.kind;
@@ -52,7 +53,7 @@ pub fn annotations(metadata: &ObjectMeta) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Checks a value and everything in it. `path` is its path, which an error ends with.
+/// Checks a value recursively. `path` is its path, for error messages.
 fn within(schema: Option<&JSONSchemaProps>, value: &Value, path: &mut String) -> Result<(), Diagnostic> {
     let limit = |limit: fn(&JSONSchemaProps) -> Option<i64>| {
         schema.and_then(limit).and_then(|limit| usize::try_from(limit).ok())
@@ -63,7 +64,7 @@ fn within(schema: Option<&JSONSchemaProps>, value: &Value, path: &mut String) ->
     };
     match value {
         Value::String(text) => match limit(|schema| schema.max_length) {
-            // Characters are at most as many as bytes.
+            // A text never has more characters than bytes.
             Some(limit) if text.len() > limit => {
                 checked(text.chars().count(), Some(limit), "characters", path)
             }

@@ -19,7 +19,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// The kind of the owner.
 const OWNER: &str = "YuniKornConfig";
 
-/// Builds a role with these rules. `version`: the `resourceVersion` of the role that it replaces.
+/// Builds a role with these rules. `version` is the `resourceVersion` of the role that it replaces.
 pub fn role(name: &str, rules: &[MirrorRule], owner: &str, version: Option<&str>) -> ClusterRole {
     let rules = rules.iter().map(|rule| PolicyRule {
         api_groups: Some(rule.groups.clone()),
@@ -35,7 +35,7 @@ pub fn role(name: &str, rules: &[MirrorRule], owner: &str, version: Option<&str>
     }
 }
 
-/// Builds a binding of the role of the same name. `version`: as for [`role`].
+/// Builds a binding for the role of the same name. `version` is used as in [`role`].
 pub fn binding(
     name: &str,
     subjects: &BTreeSet<MirrorSubject>,
@@ -97,7 +97,7 @@ pub fn current_binding(binding: ClusterRoleBinding) -> MirrorObject {
     current_object(binding.metadata, subjects.map_or(MirrorContent::Other, MirrorContent::Binding))
 }
 
-/// Returns whether the mirror may change an object: those without its label belong to somebody else.
+/// Returns whether the mirror may change an object. Objects without its label belong to someone else.
 pub fn is_labelled(metadata: &ObjectMeta) -> bool {
     metadata.labels.iter().any(|labels| labels.get(MIRROR_LABEL).is_some_and(|value| value == MIRROR_VALUE))
 }

@@ -1,6 +1,7 @@
 //! Converts a pod into the evaluator's plain data ([`yunikorn_access::running`]).
 //!
-//! What is kept of a pod is bounded: everyone who may create pods decides how much they hold.
+//! The amount of data kept for a pod is bounded, because anyone who may create pods controls how much they
+//! contain.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +20,20 @@ use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::Naming;
 use yunikorn_access::running::{Pod, id_of};
 
-/// The labels and annotations that describe an application; the others are not read.
+/// The labels and annotations that describe an application. No others are read.
 const RETAINED: [&str; 9] =
     [QUEUE, OLD_QUEUE, APP_ID, APPLICATION_ID, SPARK_APP_SELECTOR, USER_INFO, USERNAME, VIEW_ACL, MODIFY_ACL];
 /// The volume of a Spark driver's configuration (spark-kubernetes 3.5 `Constants.SPARK_CONF_VOLUME_DRIVER`).
 const SPARK_VOLUME: &str = "spark-conf-volume-driver";
-/// The most bytes of one text that is kept.
+/// Maximum bytes kept of one text.
 pub const MAX_TEXT: usize = 16 << 10;
-/// The most bytes of a name of Kubernetes.
+/// Maximum bytes of a Kubernetes name.
 const MAX_NAME: usize = 253;
-/// The most pods among the owners of a pod that are kept: an executor has one.
+/// Maximum number of owner pods kept for a pod: an executor has one.
 const MAX_OWNERS: usize = 16;
 
-/// A pod with the fields that are read. The others are not decoded: everyone who may create pods decides how
-/// large they are.
+/// A pod with the fields that are read. The other fields are not decoded, because anyone who may create pods
+/// controls how large they are.
 #[derive(Debug, Clone, Default, Deserialize, Resource)]
 #[resource(inherit = "core::Pod")]
 pub struct Decoded {
@@ -43,8 +44,8 @@ pub struct Decoded {
     status: Option<Status>,
 }
 
-/// The part of `metadata` that is read here, or by kube's watcher. Without `managedFields`: an API server
-/// stores a megabyte that a client writes there, and decoded it takes fifteen times as much.
+/// The part of `metadata` that is read here or by kube's watcher. It excludes `managedFields`: an API server
+/// stores up to a megabyte that a client writes there, which takes fifteen times as much memory when decoded.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
@@ -97,7 +98,7 @@ pub struct Status {
     phase: Option<String>,
 }
 
-/// Returns what a pod reveals of its application.
+/// Reads the metadata that identifies a pod's application.
 pub fn read(object: &Decoded) -> Pod {
     let metadata = &object.metadata;
     let kept = |texts: &Option<BTreeMap<String, String>>| {
@@ -117,7 +118,7 @@ pub fn read(object: &Decoded) -> Pod {
         },
         ..Workload::default()
     };
-    // Of the whole text, because a part of it is another ID.
+    // The ID is computed from the whole text, because a part of it would be another ID.
     let whole = metadata.annotations.as_ref().and_then(|annotations| annotations.get(APP_ID));
     let id = match whole.filter(|id| id.len() > MAX_TEXT && workload.pod.label(APP_ID).is_empty()) {
         Some(id) => id_of(id).into_owned(),
@@ -134,8 +135,8 @@ pub fn read(object: &Decoded) -> Pod {
     }
 }
 
-/// Returns the kept form of a text. If it is too long, an ACL admits nobody, a `user.info` names the user
-/// without groups, and everything else names nothing that exists.
+/// Returns the form in which a text is kept. If the text is too long, an ACL admits nobody, a `user.info`
+/// names the user without groups, and anything else refers to nothing that exists.
 fn bounded(key: &str, text: &str) -> Option<String> {
     if text.len() <= MAX_TEXT {
         return Some(text.to_owned());
@@ -144,7 +145,7 @@ fn bounded(key: &str, text: &str) -> Option<String> {
         VIEW_ACL | MODIFY_ACL => None,
         USER_INFO => {
             let user = UserInfo::read(text).ok().map(|info| info.user).filter(|user| user.len() <= MAX_NAME);
-            // No JSON: then it names nobody, and the label does not count.
+            // Invalid JSON names no user, and the label is ignored.
             Some(user.map_or_else(|| "{".to_owned(), |user| UserInfo { user, groups: Vec::new() }.write()))
         }
         _ => Some(text.chars().take(MAX_NAME + 1).collect()),
@@ -228,7 +229,7 @@ mod tests {
         for nobodys in [long.clone(), json!({"user": long}).to_string()] {
             assert_eq!(pod(json!({USER_INFO: nobodys})).workload.pod.annotation(USER_INFO), "{");
         }
-        // What fits is kept as it is.
+        // A text within the limit does not change.
         let fits = "a".repeat(MAX_TEXT);
         assert_eq!(pod(json!({VIEW_ACL: fits})).workload.pod.annotation(VIEW_ACL), fits);
     }

@@ -1,5 +1,5 @@
-//! The objects that make the API server call the endpoints. Their names are fixed, so that the permission to
-//! write them can be given by name.
+//! The objects that make the API server call the endpoints. Their names are fixed, so that RBAC can grant
+//! write permission by name.
 
 use super::identity_webhook;
 

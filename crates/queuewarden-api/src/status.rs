@@ -1,10 +1,10 @@
 //! Converts the plan's output into `status` of the objects.
 //!
-//! Conditions are the same in all kinds, and most of what is written. So the rest is built without them, and
-//! [`whole`] joins both.
+//! All kinds share the same conditions, which are also most of the data. The rest is built separately, and
+//! [`whole`] joins the two.
 //!
-//! The types derive nothing on their own: the status is exactly the plan's output, so that reading it back
-//! ([`super::convert`]) gives the plan the same memory.
+//! The types compute nothing themselves: the status is exactly the plan's output, so that the plan gets the
+//! same state back when it is read again ([`super::convert`]).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde::Serialize;
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use queuewarden_plan::conditions::Condition;
 
-/// Name of the field of conditions.
+/// Name of the field that holds conditions.
 pub const CONDITIONS: &str = "conditions";
 
-/// A status without conditions, of an object whose spec was read at a generation.
+/// A status without conditions, and the generation of the spec that it was computed from.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reported<'a, S> {
@@ -34,7 +34,7 @@ pub fn whole(mut rest: Value, conditions: &[Condition]) -> Value {
     rest
 }
 
-/// Returns conditions as JSON; `None` when there are none, because then the field is left out.
+/// Returns conditions as JSON, or `None` to leave the field out if there are no conditions.
 pub fn conditions(conditions: &[Condition]) -> Option<Value> {
     let conditions: Vec<_> = conditions
         .iter()

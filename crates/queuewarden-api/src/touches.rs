@@ -1,7 +1,7 @@
-//! Finds the last writers of an object and their fields, by `metadata.managedFields`.
+//! Finds the last writers of an object and their fields in `metadata.managedFields`.
 //!
-//! The API server keeps one entry for each program and way to write, with the time of its last change, and no
-//! earlier ones. An entry of the status is no change of the object: controllers write it.
+//! For each program and operation, the API server keeps one entry with the time of its last change. Status
+//! entries are left out, because controllers write them and they do not change the object.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use queuewarden_plan::snapshot::Touch;
 
-/// Most entries that are reported; API servers keep few
+/// Maximum number of entries reported; API servers keep few
 /// (`k8s.io/apimachinery/pkg/util/managedfields/internal/buildmanagerinfo.go`).
 const MAX_ENTRIES: usize = 32;
-/// Most fields of one entry that are reported.
+/// Maximum number of fields reported for one entry.
 const MAX_FIELDS: usize = 16;
 
-/// Returns every entry except those of the status, in their order.
+/// Returns all entries except status entries, in their order.
 pub fn touches(meta: &ObjectMeta) -> Vec<Touch> {
     let entries = meta.managed_fields.iter().flatten();
     let of_object = entries.filter(|entry| entry.subresource.as_deref().is_none_or(str::is_empty));
@@ -32,7 +32,7 @@ fn touch(entry: &ManagedFieldsEntry) -> Touch {
     }
 }
 
-/// Returns fields two levels deep: `{"f:spec": {"f:submit": {"f:users": {}}}}` is `spec.submit`.
+/// Returns field paths two levels deep: `{"f:spec": {"f:submit": {"f:users": {}}}}` becomes `spec.submit`.
 fn fields(FieldsV1(fields): &FieldsV1) -> Vec<String> {
     let mut found = BTreeSet::new();
     for (section, inner) in named(fields) {
@@ -48,7 +48,7 @@ fn fields(FieldsV1(fields): &FieldsV1) -> Vec<String> {
     found.into_iter().take(MAX_FIELDS).collect()
 }
 
-/// Returns the fields in a set that have a name; `.`, `k:…` and `v:…` belong to elements of lists.
+/// Returns the named fields in a set; `.`, `k:…` and `v:…` belong to list elements.
 pub(super) fn named(set: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let fields = set.as_object().into_iter().flatten();
     fields.filter_map(|(key, inner)| Some((key.strip_prefix("f:")?, inner)))

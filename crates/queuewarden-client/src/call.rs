@@ -1,18 +1,18 @@
-//! Sends one request to the API server with a limit on time. The texts of errors go into conditions, so the
-//! same situation always gives the same text.
+//! Sends one request to the API server with a time limit. Error messages appear in conditions, so the same
+//! situation always produces the same text.
 
 use std::time::Duration;
 
 use tokio::time::timeout;
 
-/// Longest wait for a response. kube's client repeats requests by itself for much longer.
+/// Maximum wait for a response. On its own, kube's client retries requests for much longer.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait for writes of ConfigMaps. `YuniKorn`'s webhook `validate-conf` waits for the scheduler for up
-/// to 10 s, after which the API server continues without it. Giving up earlier would mean that no write
-/// succeeds while the scheduler hangs.
+/// Maximum wait for writes of ConfigMaps. `YuniKorn`'s webhook `validate-conf` waits up to 10 s for the
+/// scheduler, after which the API server continues without it. With a shorter timeout, no write would succeed
+/// while the scheduler hangs.
 pub const WRITE: Duration = Duration::from_secs(35);
 
-/// The reasons why a request did not succeed.
+/// Why a request did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// No response in time.
@@ -38,24 +38,24 @@ impl CallError {
         matches!(self, Self::Refused { code: 404, .. })
     }
 
-    /// Returns whether the object differs from the precondition, or exists already.
+    /// Returns whether the object does not match the precondition or already exists.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused { code: 409, .. })
     }
 
-    /// Returns whether the operator has no right to the request.
+    /// Returns whether the operator is not allowed to make the request.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Refused { code: 403, .. })
     }
 
-    /// Returns whether the request was certainly not carried out. Otherwise that is unknown: a status of 500
-    /// or more may come from a server that no longer knows what it stored.
+    /// Returns whether the request was certainly not carried out. A status of 500 or more leaves it unknown,
+    /// because it may come from a server that no longer knows what it stored.
     pub fn is_definite(&self) -> bool {
         matches!(self, Self::Refused { code: 400..=407 | 409..=499, .. })
     }
 }
 
-/// Waits for the response to one request for at most 10 s.
+/// Waits at most 10 s for the response to one request.
 ///
 /// # Errors
 /// When there is no response, or it is an error.
@@ -63,7 +63,7 @@ pub async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> R
     call_within(TIMEOUT, request).await
 }
 
-/// Waits for the response to one request for at most `span`.
+/// Waits at most `span` for the response to one request.
 ///
 /// # Errors
 /// When there is no response, or it is an error.

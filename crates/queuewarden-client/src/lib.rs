@@ -2,7 +2,7 @@
 //!
 //! * [`call`] sends one request to the API server, with a time limit.
 //! * [`objects`] reads the objects of queuewarden's kinds.
-//! * [`scheduler`] talks to the scheduler's REST service.
+//! * [`scheduler`] communicates with the scheduler's REST service.
 
 pub mod call;
 pub mod objects;

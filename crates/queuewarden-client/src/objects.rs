@@ -13,12 +13,12 @@ pub fn api(kind: ResourceKind, client: Client) -> Api<DynamicObject> {
     Api::all_with(client, &ApiResource::from_gvk_with_plural(&names, kind.plural()))
 }
 
-/// Returns the parameters of requests of the operator that create or replace an object.
+/// Returns the parameters of the operator's requests that create or replace an object.
 pub fn post_params() -> PostParams {
     PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
-/// Returns the parameters of patches of the operator.
+/// Returns the parameters of the operator's patches.
 pub fn patch_params() -> PatchParams {
     PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }

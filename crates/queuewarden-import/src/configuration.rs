@@ -1,10 +1,10 @@
-//! Reads Hadoop's configuration files as `org.apache.hadoop.conf.Configuration` 3.4.1 does (`Parser`,
+//! Parses Hadoop's configuration files as `org.apache.hadoop.conf.Configuration` 3.4.1 does (`Parser`,
 //! `loadProperty`, `substituteVars`).
 //!
-//! A property has its name and its value in elements or in attributes; the name is trimmed, the value is not,
-//! and an empty element changes nothing: a property without a value is not set. The last of several counts,
-//! unless an earlier one is final. `${x}` is replaced, up to twenty times, by the value of Java's system
-//! property or of the other setting; an unknown variable stays.
+//! A property has its name and value in elements or attributes. The name is trimmed, the value is not, and an
+//! empty element changes nothing: a property without a value is not set. The last of several properties with
+//! the same name applies, unless an earlier one is final. `${x}` is replaced, up to twenty times, by the
+//! value of a Java system property or another setting. Unknown variables stay as they are.
 
 use std::collections::HashMap;
 
@@ -16,9 +16,9 @@ use go_compat::diag::{Diagnostic, Span, quoted};
 use yunikorn::application::properties;
 use yunikorn::application::yarn_acl::trim;
 
-/// Most replacements of variables in one value (`MAX_SUBST`).
+/// Maximum number of variable replacements in one value (`MAX_SUBST`).
 const MAX_SUBSTITUTIONS: usize = 20;
-/// Longest value that variables may produce, in bytes.
+/// Maximum length of a value after replacing variables, in bytes.
 const MAX_VALUE: usize = 1 << 20;
 
 /// The settings of several files.
@@ -32,7 +32,7 @@ pub struct Configuration {
 /// A setting as written.
 #[derive(Debug, Clone)]
 struct Written {
-    /// `None` where it is not set.
+    /// `None` if it is not set.
     value: Option<Text>,
     file: usize,
     is_final: bool,
@@ -45,11 +45,11 @@ pub struct Value {
     pub text: String,
     /// The location of the property's value.
     pub location: Location,
-    /// True when the file has it byte for byte.
+    /// True if the text is in the file byte for byte.
     pub verbatim: bool,
-    /// An unknown variable in it, which stays as written or is replaced by its default.
+    /// An unknown variable in the value, which stays as written or is replaced by its default.
     pub unbound: Option<String>,
-    /// True when its variables have no end: Hadoop throws instead of returning it.
+    /// True if replacing its variables does not terminate: Hadoop then throws an exception.
     pub endless: bool,
 }
 
@@ -57,15 +57,16 @@ impl Value {
     /// Checks that Hadoop does not refuse the value.
     ///
     /// # Errors
-    /// When its variables lead to others without end.
+    /// Fails if replacing its variables does not terminate.
     pub fn check(&self) -> Result<(), Box<FileDiagnostic>> {
         if !self.endless {
             return Ok(());
         }
         let message = format!(
-            "variables are replaced {MAX_SUBSTITUTIONS} times, and these lead on: Hadoop refuses that"
+            "the value needs more than {MAX_SUBSTITUTIONS} variable replacements, which Hadoop refuses"
         );
-        let diagnostic = Diagnostic::error(codes::HADOOP_REFUSES, message).help("write the value itself");
+        let diagnostic =
+            Diagnostic::error(codes::HADOOP_REFUSES, message).help("write the value without variables");
         Err(Box::new(FileDiagnostic::at(self.location, diagnostic)))
     }
 }
@@ -79,8 +80,8 @@ struct Property {
 }
 
 impl Configuration {
-    /// Defines values that settings may refer to: Java's system properties (`NAME`) and the environment
-    /// (`env.NAME`) of Hadoop's process.
+    /// Defines values for variables: Java system properties (`NAME`) and environment variables (`env.NAME`)
+    /// of Hadoop's process.
     pub fn defining(defined: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { defined: defined.into_iter().collect(), ..Self::default() }
     }
@@ -111,14 +112,14 @@ impl Configuration {
                 format!("the outermost element is {}, not `<configuration>`", quoted(root.tag_name().name()));
             return Err(Diagnostic::error(codes::NOT_THIS_FILE, message)
                 .at(xml::tag_span(root))
-                .help("give Hadoop's configuration file"));
+                .help("pass a Hadoop configuration file"));
         }
         if let Some(include) =
             document.descendants().find(|node| node.is_element() && node.tag_name().name() == "include")
         {
-            return Err(Diagnostic::error(codes::EXTERNAL, "an inclusion is not followed")
+            return Err(Diagnostic::error(codes::EXTERNAL, "inclusions are not supported")
                 .at(xml::tag_span(include))
-                .help("write what it includes into the file"));
+                .help("write the included text into the file"));
         }
         for property in properties(root) {
             self.take(file, property, findings);
@@ -132,8 +133,8 @@ impl Configuration {
         let known = self.settings.get(&name);
         if known.is_some_and(|known| known.is_final) {
             if let (Some(value), true) = (&property.value, known.is_some_and(|known| known.value.is_some())) {
-                let message = format!("{} is final above, so that this value does not count", quoted(&name));
-                let finding = Diagnostic::warning(codes::FINAL, message).help("leave one of them out");
+                let message = format!("{} is final above, so this value is ignored", quoted(&name));
+                let finding = Diagnostic::warning(codes::FINAL, message).help("remove one of them");
                 findings.push(FileDiagnostic::at(Location { file, span: value.span }, finding));
             }
             return;
@@ -165,12 +166,12 @@ impl Configuration {
         Some(value)
     }
 
-    /// Returns the names of all settings, in the order in which they are first written.
+    /// Returns the names of all settings, in the order of their first occurrence.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.order.iter().map(String::as_str)
     }
 
-    /// `substituteVars`: also sets the variable that it stops at, or whose default is taken.
+    /// `substituteVars`: also records the variable that it stops at, or whose default it uses.
     fn substitute(&self, value: &mut Value) {
         let written = value.text.clone();
         for _ in 0..MAX_SUBSTITUTIONS {
@@ -192,12 +193,12 @@ impl Configuration {
                 break;
             }
         }
-        // Hadoop does not check whether the last time was enough.
+        // Hadoop does not check whether the last replacement finished the value.
         (value.text, value.endless) = (written, true);
     }
 
-    /// Returns the value of a variable. If that is its default because the variable is unknown, its name as
-    /// well.
+    /// Returns the value of a variable. If this is its default because the variable is unknown, also returns
+    /// its name.
     fn variable(&self, name: &str) -> Option<(String, Option<String>)> {
         if let Some(variable) = name.strip_prefix("env.").filter(|variable| !variable.is_empty()) {
             return self.environment(variable).or_else(|| Some((self.raw(name)?, None)));
@@ -246,11 +247,11 @@ fn variable(text: &str) -> Option<Span> {
     }
 }
 
-/// Returns the properties as a parser that goes from tag to tag assembles them: wherever the elements are,
-/// and whatever is inside them.
+/// Returns the properties as a streaming parser collects them, regardless of where the elements are and what
+/// they contain.
 fn properties(root: Node<'_, '_>) -> Vec<Property> {
     let mut reader = Reader::default();
-    // Not recursive, because a file may be deep.
+    // Iterative rather than recursive, because a file may be deeply nested.
     let mut next = Some((root, false));
     while let Some((node, left)) = next {
         if left {
@@ -276,7 +277,7 @@ fn properties(root: Node<'_, '_>) -> Vec<Property> {
 #[derive(Debug, Default)]
 struct Reader {
     property: Property,
-    /// The text since the last start of an element that has one; none before the first.
+    /// The text since the last start tag of an element with text; `None` before the first one.
     text: Option<Text>,
     properties: Vec<Property>,
 }

@@ -1,8 +1,8 @@
-//! Reads Hadoop's settings from exports that are not XML: JSON, as from Ambari and from the
+//! Reads Hadoop's settings from exports that are not XML: JSON, as produced by Ambari and the
 //! `ResourceManager`, and lines of `key=value`.
 //!
-//! Such an export may hold the settings of several of Hadoop's files. They are read as one configuration,
-//! because no two of these files share a setting; a setting with two values is refused.
+//! Such an export may hold the settings of several Hadoop files. They are read as one configuration, because
+//! no two of these files share a setting. A setting with two values is refused.
 
 use std::collections::HashMap;
 
@@ -14,17 +14,17 @@ use go_compat::diag::{Diagnostic, Span};
 use yunikorn::application::properties::Property;
 use yunikorn::application::yarn_acl::trim;
 
-/// A switch of Ambari's without a dot in its name: Ranger decides about access.
+/// An Ambari switch without a dot in its name. If it is on, Ranger makes access decisions.
 pub const RANGER_SWITCH: &str = "ranger-yarn-plugin-enabled";
-/// A setting of Ambari's that may hold all settings of the capacity scheduler, as lines.
+/// An Ambari setting that may hold all settings of the capacity scheduler, as lines.
 const CAPACITY_SCHEDULER: &str = "capacity-scheduler";
-/// A member with the same keys as the settings, but other values.
+/// A member whose keys are settings, but whose values are not.
 const ATTRIBUTES: &str = "properties_attributes";
 
-/// The form of a file.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// XML, or a text in no form that is known.
+    /// XML, or a text in no known format.
     Xml,
     /// A JSON object or array.
     Json,
@@ -33,7 +33,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns the form that a text begins in.
+    /// Detects the format from the beginning of a text.
     pub fn of(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if text.starts_with(['{', '[']) {
@@ -46,7 +46,7 @@ impl Form {
     }
 }
 
-/// Reads the settings of an export; `None` for a file that is not an export.
+/// Reads the settings of an export. Returns `None` if the file is not an export.
 ///
 /// # Errors
 /// [`codes::EXPORT`] when they cannot be read as one configuration.
@@ -68,8 +68,8 @@ pub fn read(text: &str) -> Result<Option<Vec<Property>>, Diagnostic> {
         }
     }
     if settings.is_empty() {
-        return Err(unreadable("this JSON has no settings of Hadoop".to_owned())
-            .help("export the configuration with its properties, or give Hadoop's XML file"));
+        return Err(unreadable("this JSON contains no Hadoop settings".to_owned())
+            .help("export the configuration with its properties, or pass Hadoop's XML file"));
     }
     Ok(Some(settings))
 }
@@ -83,7 +83,7 @@ fn is_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with(['#', '!'])
 }
 
-/// Reads lines of `key=value`, which begin at a byte of the file.
+/// Parses lines of `key=value`, starting at the given byte of the file.
 fn lines(text: &str, from: usize) -> Result<Vec<Property>, Diagnostic> {
     let (mut settings, mut at) = (Vec::new(), from);
     for piece in text.split_inclusive('\n') {
@@ -98,16 +98,16 @@ fn lines(text: &str, from: usize) -> Result<Vec<Property>, Diagnostic> {
         let Some((key, written)) = line.split_once('=') else {
             return Err(unreadable("this line is not `key=value`".to_owned())
                 .at(whole)
-                .help("write one setting per line, or give Hadoop's XML file"));
+                .help("write one setting per line, or pass Hadoop's XML file"));
         };
         let key = key.trim_start();
-        // A space after the sign is a part of an ACL, so it cannot be ignored.
+        // A space after the `=` is part of an ACL, so spaces cannot simply be ignored.
         if key.ends_with(char::is_whitespace) {
             return Err(unreadable("there is a space before the `=`".to_owned())
                 .at(whole)
-                .help("write `key=value`: a space after the `=` is a part of the ACL"));
+                .help("write `key=value`: a space after the `=` is part of the ACL"));
         }
-        // Java's `Properties` write a leading space so.
+        // Java's `Properties` escape a leading space like this.
         let value = written.strip_prefix('\\').filter(|rest| rest.starts_with(' ')).unwrap_or(written);
         let span = Span::new(whole.end.saturating_sub(value.len()), whole.end);
         settings.push(Property { key: key.to_owned(), value: value.to_owned(), span });
@@ -115,18 +115,18 @@ fn lines(text: &str, from: usize) -> Result<Vec<Property>, Diagnostic> {
     Ok(settings)
 }
 
-/// Reads the settings of a JSON text, wherever they are in it.
+/// Finds the settings anywhere in a JSON text.
 fn json(text: &str) -> Result<Vec<Property>, Diagnostic> {
     let begin = text.len().saturating_sub(text.trim_start_matches('\u{feff}').len());
     let whole: Value = serde_json::from_str(text.get(begin..).unwrap_or_default())
-        .map_err(|error| unreadable(format!("this is not JSON that can be read: {error}")))?;
+        .map_err(|error| unreadable(format!("cannot parse the JSON: {error}")))?;
     let locations = strings(text);
     let mut settings = Vec::new();
     collect(&whole, &locations, &mut settings)?;
     Ok(settings)
 }
 
-/// Adds the settings in a value. The parser bounds its depth.
+/// Adds the settings in a value. The parser limits its depth.
 fn collect(
     value: &Value,
     locations: &HashMap<&str, Span>,
@@ -168,7 +168,7 @@ fn exported(key: &str, value: String, locations: &HashMap<&str, Span>) -> Proper
     Property { key: trim(key).to_owned(), value, span }
 }
 
-/// Returns the text of a value that is not made of others; `None` also for null, which sets nothing.
+/// Returns the text of a scalar value; `None` for null, which sets nothing.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -177,7 +177,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the first location of each string in a JSON text, as it is written between its quotation marks.
+/// Returns the first location of each string in a JSON text, keyed by the text between its quotation marks.
 fn strings(text: &str) -> HashMap<&str, Span> {
     let mut found = HashMap::new();
     let mut open: Option<usize> = None;
@@ -217,16 +217,16 @@ mod tests {
     #[test]
     fn every_form_of_an_export_has_the_same_settings() {
         let forms = [
-            // The properties alone, with their attributes.
+            // Only the properties, with their attributes.
             r#"{"properties":{"@Q":"a,b","@A":" ops"},"properties_attributes":{"final":{"@A":"true"}}}"#,
             // A blueprint, new and old.
             r#"{"configurations":[{"capacity-scheduler":{"properties":{"@Q":"a,b","@A":" ops"}}}],"host_groups":[]}"#,
             r#"{"configurations":[{"capacity-scheduler":{"@Q":"a,b","@A":" ops"}}]}"#,
-            // A configuration of Ambari's REST API.
+            // A configuration from Ambari's REST API.
             r#"{"href":"http://ambari.example.org/x","items":[{"type":"capacity-scheduler","tag":"v.1","version":2,"properties":{"@Q":"a,b","@A":" ops"}}]}"#,
-            // All settings in one, as Ambari's editor keeps them.
+            // All settings in one value, as in Ambari's editor.
             r#"{"properties":{"capacity-scheduler":"@Q=a,b\n@A= ops\n"}}"#,
-            // What a daemon of Hadoop has in memory, and the configuration of its scheduler.
+            // The in-memory settings of a Hadoop daemon, and the configuration of its scheduler.
             r#"{"properties":[{"key":"@Q","value":"a,b","isFinal":false,"resource":"capacity-scheduler.xml"},{"key":"@A","value":" ops","isFinal":false,"resource":"x.xml"}]}"#,
             r#"{"property":[{"name":"@Q","value":"a,b"},{"name":"@A","value":" ops"}]}"#,
             // Lines.

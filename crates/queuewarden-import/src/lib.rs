@@ -1,7 +1,7 @@
-//! Imports access rules from other systems: reads them as their own system does, writes them for `YuniKorn`,
+//! Imports access rules from other systems: reads them as the source system does, writes them for `YuniKorn`,
 //! and compares the two.
 //!
-//! * [`xml`]: XML without document types, entities and inclusions, of a bounded size.
+//! * [`xml`]: XML without document types, entities and inclusions, of bounded size.
 //! * [`configuration`]: Hadoop's configuration files, as its `Configuration` reads them.
 //! * [`export`]: the same settings in JSON and in lines.
 //! * [`yarn`]: the queues of YARN's two schedulers, with their ACLs and locations.
@@ -10,7 +10,7 @@
 //! * [`proof`]: the users and groups that gain or lose access.
 //! * [`spark`]: the same for the lists of Spark's applications.
 //!
-//! Nothing is widened in silence: a rule that gives somebody new access is an error until it is acknowledged.
+//! Nothing is widened silently: a rule that gives someone new access is an error until it is acknowledged.
 
 pub mod codes;
 pub mod configuration;
@@ -31,31 +31,31 @@ pub use yarn::{Files, Source};
 use go_compat::diag::{Diagnostic, Span};
 use yunikorn::queue::nearest;
 
-/// Most queues that are read.
+/// Maximum number of queues.
 pub const MAX_QUEUES: usize = 50_000;
-/// Deepest level of a queue that is read, counted from the root.
+/// Maximum depth of a queue, counted from the root.
 pub const MAX_DEPTH: usize = 100;
 
-/// A part of one of the files.
+/// A range in one of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// The number of the file, in the order in which the files were given.
+    /// The index of the file, in the order in which the files were given.
     pub file: usize,
-    /// The location in its text, in bytes.
+    /// The range in its text, in bytes.
     pub span: Span,
 }
 
 /// A finding about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiagnostic {
-    /// The number of the file; the span of the diagnostic is in its text.
+    /// The index of the file that the diagnostic's span refers to.
     pub file: Option<usize>,
     /// The diagnostic itself.
     pub diagnostic: Diagnostic,
 }
 
 impl FileDiagnostic {
-    /// Creates a finding about a part of a file, if that is known.
+    /// Creates a finding about a part of a file, if the location is known.
     pub fn at(location: impl Into<Option<Location>>, diagnostic: Diagnostic) -> Self {
         match location.into() {
             Some(Location { file, span }) => Self { file: Some(file), diagnostic: diagnostic.at(span) },
@@ -64,7 +64,7 @@ impl FileDiagnostic {
     }
 }
 
-/// Returns the remedy for an unknown name: the known one that it resembles, or else `others`.
+/// Returns the remedy for an unknown name: the most similar known name, or else `others`.
 fn did_you_mean<'n>(known: impl IntoIterator<Item = &'n str>, name: &str, others: String) -> String {
     nearest(known, name).map_or(others, |near| format!("did you mean `{near}`?"))
 }

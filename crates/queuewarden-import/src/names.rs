@@ -1,7 +1,7 @@
 //! Maps the names of users and groups in the source to those in Kubernetes.
 //!
-//! A map is a template, such as `oidc:{u}`, and pairs from a file, which come first. Without either a name
-//! stays as it is.
+//! A map consists of a template, such as `oidc:{u}`, and of pairs from a file, which take precedence. Without
+//! either, a name stays as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,60 +9,60 @@ use go_compat::diag::quoted;
 use yunikorn::acl::List;
 use yunikorn_access::subject::Subject;
 
-/// Most lines of a file that are read.
+/// Maximum number of lines in a file.
 const MAX_PAIRS: usize = 1_000_000;
 
 /// Names of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameMap {
     template: Option<(String, String)>,
-    /// `None` for a name that is left out.
+    /// The new name, or `None` to omit the name.
     pairs: BTreeMap<String, Option<String>>,
 }
 
 /// The maps of both kinds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Of users.
+    /// The map for users.
     pub users: NameMap,
-    /// Of groups.
+    /// The map for groups.
     pub groups: NameMap,
 }
 
 /// The result of mapping a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mapped {
-    /// A pair maps it.
+    /// The name in a pair.
     Pair(String),
-    /// A pair leaves it out.
+    /// A pair omits the name.
     LeftOut,
-    /// The template makes it.
+    /// The name that the template produces.
     Made(String),
-    /// It stays as it is.
+    /// The name does not change.
     Same,
 }
 
 impl NameMap {
-    /// Adds a template, which has `placeholder` in it once.
+    /// Adds a template, which must contain `placeholder` exactly once.
     ///
     /// # Errors
-    /// Fails when it has not, or when there is a template already.
+    /// Fails if it does not, or if there is already a template.
     pub fn with_template(self, text: &str, placeholder: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(placeholder).collect();
         let [before, behind] = parts.as_slice() else {
             return Err(format!("write {placeholder} once in {}", quoted(text)));
         };
         if self.template.is_some() {
-            return Err(format!("there is a template already: {} is a second one", quoted(text)));
+            return Err(format!("{} is a second template; only one is allowed", quoted(text)));
         }
         Ok(Self { template: Some(((*before).to_owned(), (*behind).to_owned())), ..self })
     }
 
-    /// Adds the pairs of a file: `FROM=TO` on each line, cut at the last `=`; without a TO the name is left
-    /// out. Empty lines and those that begin with `#` are ignored.
+    /// Adds the pairs in a file: `FROM=TO` on each line, split at the last `=`. If TO is empty, the name is
+    /// omitted. Empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// Fails when a line is no pair, or contradicts another.
+    /// Fails when a line is not a pair, or contradicts another.
     pub fn with_pairs(mut self, text: &str) -> Result<Self, String> {
         for (at, line) in text.lines().enumerate().take(MAX_PAIRS) {
             let number = at.saturating_add(1);
@@ -75,12 +75,15 @@ impl NameMap {
                 .map(|(from, to)| (from.trim(), to.trim()))
                 .filter(|(from, _)| !from.is_empty())
             else {
-                return Err(format!("line {number} is no pair: write FROM=TO"));
+                return Err(format!("line {number} is not a pair: write FROM=TO"));
             };
             let to = Some(to.to_owned()).filter(|to| !to.is_empty());
             let before = self.pairs.insert(from.to_owned(), to.clone());
             if before.is_some_and(|before| before != to) {
-                return Err(format!("line {number} maps {} to another name than before", quoted(from)));
+                return Err(format!(
+                    "line {number} maps {} to a different name than an earlier line",
+                    quoted(from)
+                ));
             }
         }
         Ok(self)
@@ -96,7 +99,7 @@ impl NameMap {
         }
     }
 
-    /// Returns the name in Kubernetes; `None` for a name that is left out, which is nobody's there.
+    /// Returns the name in Kubernetes, or `None` if it is omitted and no one there has it.
     pub fn identity(&self, name: &str) -> Option<String> {
         match self.map(name) {
             Mapped::Pair(to) | Mapped::Made(to) => Some(to),
@@ -105,8 +108,8 @@ impl NameMap {
         }
     }
 
-    /// Returns all names of the source that become one of these in Kubernetes, as far as they can be derived:
-    /// by a pair, or because no pair overrides the template. They need not appear in the source.
+    /// Returns all source names that map to one of these Kubernetes names and can be derived: through a pair,
+    /// or because no pair overrides the template. They need not appear in the source.
     fn called<'a>(&'a self, names: &'a BTreeSet<String>) -> impl Iterator<Item = String> + 'a {
         let by_pair = self
             .pairs
@@ -116,7 +119,7 @@ impl NameMap {
         by_pair.chain(names.iter().filter_map(|name| self.unmapped(name)))
     }
 
-    /// Returns the name of the source that becomes this one because no pair overrides it.
+    /// Returns the source name that maps to this one because no pair overrides it.
     fn unmapped(&self, name: &str) -> Option<String> {
         let from = match &self.template {
             Some((before, behind)) => name.strip_prefix(before.as_str())?.strip_suffix(behind.as_str())?,
@@ -126,7 +129,7 @@ impl NameMap {
     }
 }
 
-/// Returns the subject that a name in a list of users or groups means.
+/// Returns the subject for a name in a list of users or groups.
 pub(crate) fn subject(list: List, name: &str) -> Subject {
     match list {
         List::Users => Subject::User(name.to_owned()),
@@ -135,7 +138,7 @@ pub(crate) fn subject(list: List, name: &str) -> Subject {
 }
 
 impl Names {
-    /// Returns the names of users, or of groups.
+    /// Returns the map for users or for groups.
     pub(crate) fn of(&self, list: List) -> &NameMap {
         match list {
             List::Users => &self.users,
@@ -143,7 +146,8 @@ impl Names {
         }
     }
 
-    /// Returns the subject in Kubernetes; one that is left out is like everyone else there.
+    /// Returns the subject in Kubernetes. An omitted one becomes everyone, because it has no more access than
+    /// others.
     pub fn identity(&self, subject: &Subject) -> Subject {
         let identity = match subject {
             Subject::Everyone => None,
@@ -153,8 +157,8 @@ impl Names {
         identity.unwrap_or(Subject::Everyone)
     }
 
-    /// Returns all subjects to compare: those named, those that might be confused with them, and everyone
-    /// else.
+    /// Returns all subjects to compare: the named ones, others that might be confused with them, and
+    /// everyone.
     pub fn requested(&self, named: &BTreeSet<Subject>) -> BTreeSet<Subject> {
         let (mut users, mut groups) = (BTreeSet::new(), BTreeSet::new());
         for subject in named {
@@ -218,7 +222,11 @@ mod tests {
         assert_eq!(requested, expected.into());
         let users = NameMap::default().with_pairs("alice=bob\nbob=").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
-        assert_eq!(names.requested(&[Subject::User("alice".into())].into()).len(), 2, "bob is nobody there");
+        assert_eq!(
+            names.requested(&[Subject::User("alice".into())].into()).len(),
+            2,
+            "bob has no name there"
+        );
         let users = NameMap::default().with_pairs("eve=alice").expect("pairs");
         let names = Names { users, groups: NameMap::default() };
         let requested = names.requested(&[Subject::User("alice".into())].into());

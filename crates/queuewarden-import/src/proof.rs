@@ -1,11 +1,11 @@
-//! Compares access before and after: for everyone who is named, on every queue, for each right, by the
-//! source's rules and by `YuniKorn`'s.
+//! Compares access before and after the import: for every subject, queue and right, by the source's rules and
+//! by `YuniKorn`'s.
 //!
-//! The comparison reads the text that would be written, as `YuniKorn` reads it, with the evaluator that
-//! answers every other question; and it reads the source with [`Holders`]. Neither knows of the translation.
-//! Users are checked without groups and groups without their members, because grants only add up: a user in a
-//! group has the rights of both. An unnamed user represents everyone else, and so does a user who could be
-//! confused with a named one.
+//! The comparison parses the text that would be written, as `YuniKorn` does, and uses the same evaluator as
+//! all other questions. For the source it uses [`Holders`]. Neither depends on the translation. Users are
+//! checked without groups and groups without their members, because grants only add up: a user in a group has
+//! the rights of both. An unnamed user represents everyone else, including any user who could be confused
+//! with a named one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use yunikorn_access::{GrantingEntry, QueueId, Tree};
 
 use super::names::Names;
 
-/// Most comparisons that are made.
+/// Maximum number of comparisons.
 const MAX_DECISIONS: usize = 2_000_000_000;
 
 /// The result of a comparison, of queues or of Spark's applications.
@@ -40,9 +40,9 @@ pub struct Proof {
 pub struct Compared {
     /// The number of queues; null for Spark.
     pub queues: Option<usize>,
-    /// The number of users and groups, with everyone else.
+    /// The number of users and groups, including everyone else.
     pub names: usize,
-    /// The number of questions that were evaluated on either side.
+    /// The number of questions evaluated for each side.
     pub questions: usize,
 }
 
@@ -56,12 +56,12 @@ pub enum Direction {
     Narrower,
 }
 
-/// The difference for one subject, by one action, for one reason.
+/// A difference for one subject and action, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Wider or narrower.
     pub direction: Direction,
-    /// The subject, as the source calls it.
+    /// The subject, as named in the source.
     pub subject: Subject,
     /// The same subject in Kubernetes.
     pub identity: Subject,
@@ -69,26 +69,26 @@ pub struct Difference {
     pub verb: &'static str,
     /// The code of the reason.
     pub code: Code,
-    /// The paths of the topmost queues in the source; none for Spark.
+    /// The paths of the topmost queues in the source; empty for Spark.
     pub queues: Vec<String>,
-    /// The number of queues, with those below; 0 for Spark.
+    /// The number of queues, including the queues below; 0 for Spark.
     pub count: usize,
     /// The location of the entry that grants access, if the source has one.
     pub location: Option<Location>,
 }
 
 impl Proof {
-    /// Puts the differences, which come by subject, action and code, into their order.
+    /// Sorts the differences, which arrive by subject, action and code.
     pub(super) fn new(compared: Compared, mut differences: Vec<Difference>) -> Self {
         differences.sort_by_key(|difference| difference.direction);
         Self { compared, differences }
     }
 }
 
-/// Compares, and reports from time to time how many of how many subjects are done.
+/// Runs the comparison, and periodically reports how many of how many subjects are done.
 ///
 /// # Errors
-/// Fails when `YuniKorn` would not accept the text, or when there is too much of it.
+/// Fails when `YuniKorn` would refuse the text, or when there is too much to compare.
 pub fn prove(
     source: &Source,
     imported: &Imported,
@@ -102,7 +102,7 @@ pub fn prove(
     let (queues, names_count) = (source.queues.len(), subjects.len());
     let questions = queues.saturating_mul(names_count).saturating_mul(Right::ALL.len());
     if questions > MAX_DECISIONS {
-        let message = format!("{queues} queues times {names_count} names are too many to be compared");
+        let message = format!("too many comparisons: {queues} queues times {names_count} names");
         return Err(Diagnostic::error(codes::TOO_MANY, message).help("import a part of the tree at a time"));
     }
     let ids: Vec<Option<QueueId>> = imported
@@ -123,15 +123,15 @@ pub fn prove(
     Ok(Proof::new(Compared { queues: Some(queues), names: names_count, questions }, differences))
 }
 
-/// Returns the tree that `YuniKorn` builds of the text.
+/// Returns the tree that `YuniKorn` builds from the text.
 pub(super) fn tree_of(text: &str) -> Result<Tree, Diagnostic> {
     let verdict = verdict(text, &[], Version::Unknown);
     let refusal = verdict.refusal();
     let partition = verdict.config.as_ref().and_then(|config| config.partition("default"));
     partition.and_then(|partition| Tree::new(partition).ok()).ok_or_else(|| {
-        let why = refusal.unwrap_or_else(|| "it would not start with it".to_owned());
-        Diagnostic::error(codes::UNEXPLAINED, format!("YuniKorn would not take the queues: {why}"))
-            .help("please report it, with the files")
+        let why = refusal.unwrap_or_else(|| "it would not start".to_owned());
+        Diagnostic::error(codes::UNEXPLAINED, format!("YuniKorn would refuse the queues: {why}"))
+            .help("please report this, with the files")
     })
 }
 
@@ -192,7 +192,7 @@ impl Comparison<'_> {
         GrantingEntry::of_name(self.tree, right, id, identity.entry()).is_some()
     }
 
-    /// Returns the reason why a subject has lost access.
+    /// Explains why a subject has lost access.
     fn lost(&self, at: usize, granting: Granting, subject: &Subject) -> Code {
         if let Some(Err(code)) = self.imported.of_source.get(at) {
             return *code;
@@ -206,7 +206,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Returns the reason why a subject has gained access.
+    /// Explains why a subject has gained access.
     fn gained(&self, right: Right, at: usize, subject: &Subject, identity: &Subject) -> Code {
         let first = self.imported.of_source.get(at).and_then(|target| (*target).ok());
         let above = |queue: &usize| self.imported.queues.get(*queue).and_then(|queue| queue.parent);

@@ -1,7 +1,8 @@
-//! Translates the queues of the source for `YuniKorn`, with the ACLs that it can hold, and reports the rest.
+//! Translates the source's queues for `YuniKorn`, with the parts of their ACLs that it can represent, and
+//! reports the rest.
 //!
-//! Nothing is added: each name of an ACL is mapped, or left out with the reason. Omissions are recorded, so
-//! that a difference can be explained.
+//! Nothing is added: each name in an ACL is mapped, or omitted for a reason. The reasons are recorded to
+//! explain differences.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,9 +22,9 @@ use yunikorn_access::subject::Subject;
 /// The result of a translation.
 #[derive(Debug, Clone, Default)]
 pub struct Imported {
-    /// The queues, each after the one above it; the first is the root.
+    /// The queues, parents before children; the first is the root.
     pub queues: Vec<Target>,
-    /// For each queue of the source its number here, or the reason why it is left out.
+    /// For each queue of the source, its index here, or why it was skipped.
     pub of_source: Vec<Result<usize, Code>>,
     pub(super) lost: HashMap<(usize, Right, Subject), Code>,
     pub(super) came: HashMap<(usize, Right, Subject), Vec<Came>>,
@@ -34,25 +35,25 @@ pub struct Imported {
 pub struct Target {
     /// Its path.
     pub path: QueuePath,
-    /// Its name as the source has it.
+    /// Its name in the source.
     pub name: String,
-    /// The queue above it.
+    /// The parent queue.
     pub parent: Option<usize>,
-    /// True when it has, or may have, queues below it.
+    /// True if it has, or may have, child queues.
     pub is_parent: bool,
     /// Its ACLs.
     pub acls: ByRight<Acl>,
 }
 
-/// The origin of an entry.
+/// Where an entry comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Came {
     pub(super) from: Subject,
-    /// True when it comes from the list of the cluster's administrators.
+    /// True if it comes from the list of cluster administrators.
     pub(super) cluster: bool,
 }
 
-/// A name for `YuniKorn`, and the one that it comes from.
+/// A name for `YuniKorn`, and its name in the source.
 type Carried = (Subject, Subject);
 
 /// Options of the translation.
@@ -90,19 +91,19 @@ impl Translator<'_> {
         }
     }
 
-    /// Returns the number of the queue in `YuniKorn`, or the reason why there is none.
+    /// Returns the index of the queue in `YuniKorn`, or why it was skipped.
     fn queue(&mut self, at: usize, queue: &Queue) -> Result<usize, Code> {
         let above = |above| self.imported.of_source.get(above).copied().unwrap_or(Err(codes::UNEXPLAINED));
         let parent = queue.parent.map(above).transpose()?;
         let above = parent.and_then(|parent| self.imported.queues.get(parent));
         let path = above.map_or(Some(QueuePath::root()), |above| above.path.child(&queue.name));
         let Some(path) = path.filter(|path| !path.is_recovery()) else {
-            let message = format!("no queue of YuniKorn can be named {}", quoted(&queue.name));
+            let message = format!("{} is not a valid queue name in YuniKorn", quoted(&queue.name));
             return Err(self.left_out(queue, codes::QUEUE_NAME, message));
         };
         if let Some(other) = self.taken.get(&path).and_then(|other| self.source.queues.get(*other)) {
             let message = format!(
-                "{} and {} differ in case only, and are one queue to YuniKorn",
+                "{} and {} differ only in case, and are the same queue in YuniKorn",
                 quoted(&other.path),
                 quoted(&queue.path)
             );
@@ -118,12 +119,12 @@ impl Translator<'_> {
 
     fn left_out(&mut self, queue: &Queue, code: Code, message: String) -> Code {
         let finding = Diagnostic::error(code, message)
-            .help(format!("rename it; --accept {code} leaves it out, with all below it"));
+            .help(format!("rename it; --accept {code} skips it and all queues below it"));
         self.findings.push(FileDiagnostic::at(queue.location, finding));
         code
     }
 
-    /// Returns the part of an ACL that `YuniKorn` can hold.
+    /// Returns the part of an ACL that `YuniKorn` can represent.
     fn acl(&mut self, at: usize, here: usize, right: Right, setting: &Setting) -> Acl {
         self.report_text(setting);
         let (carried, lost) = self.names(setting);
@@ -149,8 +150,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Reports groups in capitals that nobody is in, because Active Directory sends groups in lower case. A
-    /// group that the map names has been checked by a person.
+    /// Reports groups in capital letters, which have no members because Active Directory sends groups in
+    /// lower case. Groups in the name map are exempt, because a person has checked them.
     fn report_case(&mut self, setting: &Setting) {
         let Some(key) = &self.source.active_directory else { return };
         let groups = yarn_acl::named(&setting.text, self.source.reading).into_iter().filter_map(
@@ -162,7 +163,7 @@ impl Translator<'_> {
         );
         for (span, name) in groups.take(MAX_FINDINGS) {
             let message = format!(
-                "nobody is in the group {}: groups come from Active Directory, by `{key}`, and arrive in lower \
+                "the group {} has no members: by `{key}`, groups come from Active Directory and arrive in lower \
                  case",
                 quoted(name)
             );
@@ -194,10 +195,10 @@ impl Translator<'_> {
         (carried, lost)
     }
 
-    /// Returns the name in `YuniKorn`, or the reason why there is none.
+    /// Returns the name in `YuniKorn`, or why it has none.
     fn name(&self, list: List, name: &str) -> Result<String, Diagnostic> {
         let unheld = |to: &str, how: &str| {
-            let why = || format!("no ACL of YuniKorn can hold {}, which {how}", quoted(to));
+            let why = || format!("{how} {}, which YuniKorn's ACLs cannot hold", quoted(to));
             (!list.accepts(to)).then(|| unmapped(name, &why()))
         };
         let (to, objection) = match self.options.names.of(list).map(name) {
@@ -205,20 +206,21 @@ impl Translator<'_> {
                 let objection = unheld(&to, "it is mapped to");
                 (to, objection)
             }
-            Mapped::LeftOut => (String::new(), Some(unmapped(name, "the map of names leaves it out"))),
+            Mapped::LeftOut => (String::new(), Some(unmapped(name, "the name map omits it"))),
             Mapped::Same => (name.to_owned(), yarn_acl::objection(list, name)),
             Mapped::Made(to) => {
-                // The template makes a name of it, whatever YuniKorn says of the name itself.
+                // The template changes the name, so YuniKorn's objection to the original name does not
+                // matter.
                 let objection = yarn_acl::objection(list, name);
                 let objection = objection.filter(|why| why.code != application_codes::DROPPED);
-                let objection = objection.or_else(|| unheld(&to, "the template makes of it"));
+                let objection = objection.or_else(|| unheld(&to, "the template maps it to"));
                 (to, objection)
             }
         };
         objection.map_or(Ok(to), |objection| Err(acknowledgeable(objection)))
     }
 
-    /// Reports the ACLs of jobs, which belong to no queue and cannot be written for one.
+    /// Reports the ACLs of jobs, which belong to no queue and cannot be imported.
     fn jobs(&mut self) {
         for OfJobs { key, annotation, setting } in &self.source.of_jobs {
             if setting.acl.is_nobody() {
@@ -226,7 +228,7 @@ impl Translator<'_> {
             }
             self.report_text(setting);
             let (carried, _) = self.names(setting);
-            let message = format!("`{key}` goes with each job, and is no ACL of a queue");
+            let message = format!("`{key}` applies to each job, not to a queue");
             let finding = Diagnostic::warning(codes::APPLICATION_ACL, message).help(format!(
                 "write the annotation `{annotation}: {}` on the pods of each application",
                 acl_of(&carried).yaml()
@@ -243,7 +245,7 @@ impl Translator<'_> {
         };
         if !self.options.administrators_to_root {
             let who = if setting.set {
-                format!("`{YARN_ADMIN}` names administrators of the cluster, {}", quoted(&setting.text))
+                format!("`{YARN_ADMIN}` names cluster administrators, {}", quoted(&setting.text))
             } else {
                 format!("`{YARN_ADMIN}` is not set, so everyone administers the cluster")
             };
@@ -267,19 +269,19 @@ impl Translator<'_> {
     }
 }
 
-/// Makes an error about a single name one that can be acknowledged, by leaving the name out.
+/// Makes an error about a single name acknowledgeable: the name is then omitted.
 fn acknowledgeable(finding: Diagnostic) -> Diagnostic {
     if !finding.is_error() {
         return finding;
     }
     let help = finding.help.clone().unwrap_or_default();
     let code = finding.code;
-    finding.help(format!("{help}; map it with --group-map, or leave it out with --accept {code}"))
+    finding.help(format!("{help}; map it with --group-map, or omit it with --accept {code}"))
 }
 
-/// Returns the finding about a name that is not imported.
+/// Returns the finding for a name that is not imported.
 pub(super) fn unmapped(name: &str, why: &str) -> Diagnostic {
-    Diagnostic::warning(codes::UNMAPPED, format!("{} is not carried over: {why}", quoted(name)))
+    Diagnostic::warning(codes::UNMAPPED, format!("{} is not imported: {why}", quoted(name)))
         .help("map it to the name that the API server sends")
 }
 
@@ -292,8 +294,8 @@ fn acl_of(carried: &[Carried]) -> Acl {
             Subject::Group(name) => groups.push(name.as_str()),
         }
     }
-    // All of them have been checked. If one were refused, nobody would have access, and the comparison would
-    // show it.
+    // All names have been checked. If one were refused, no one would have access, and the comparison would
+    // reveal it.
     Acl::named(&users, &groups).unwrap_or_default()
 }
 
@@ -321,7 +323,8 @@ impl Imported {
     fn queue(&self, at: usize, level: usize, has_children: bool, text: &mut String) {
         let Some(queue) = self.queues.get(at) else { return };
         let pad = "  ".repeat(level);
-        // Characters of a queue's name need no escape between double quotes. Writing to a text does not fail.
+        // Queue names contain no characters that need escaping in double quotes. Writing to a string cannot
+        // fail.
         let _ = writeln!(text, "{pad}- name: \"{}\"", queue.name);
         for right in Right::ALL {
             let acl = queue.acls.get(right);

@@ -1,33 +1,34 @@
-//! Reads XML configuration files: no document type, so no custom entities; a bounded size; every node with
-//! its location.
+//! Parses XML configuration files without document types, and so without custom entities, of bounded size,
+//! with the location of every node.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::codes;
 use go_compat::diag::{Diagnostic, Span};
 
-/// Largest text that is read, in bytes.
+/// Maximum length of a text, in bytes.
 pub const MAX_TEXT: usize = 8 << 20;
-/// Most elements, texts and attributes that are read.
+/// Maximum number of elements, texts and attributes.
 const MAX_NODES: u32 = 2_000_000;
-/// Most attributes of an element. The parser compares each with all others.
+/// Maximum number of attributes of an element. The parser compares each with all others.
 const MAX_ATTRIBUTES: usize = 256;
-/// Most declarations of namespaces in a file. The parser copies all declarations in scope for each new one.
+/// Maximum number of namespace declarations in a file. The parser copies all declarations in scope for each
+/// new one.
 const MAX_NAMESPACES: usize = 256;
 
-/// Reads a text.
+/// Parses a text.
 ///
 /// # Errors
-/// [`codes::XML`] when it is none or too large, [`codes::EXTERNAL`] when it has a document type; both with
-/// the location.
+/// [`codes::XML`] if it is not XML or too large, [`codes::EXTERNAL`] if it has a document type; both with the
+/// location.
 pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
     if text.len() > MAX_TEXT {
         return Err(Diagnostic::error(codes::XML, format!("the file has more than {MAX_TEXT} bytes")));
     }
     if let Some(at) = document_type(text) {
-        return Err(Diagnostic::error(codes::EXTERNAL, "a document type is not read")
+        return Err(Diagnostic::error(codes::EXTERNAL, "document types are not supported")
             .at(Span::new(at, at.saturating_add("<!DOCTYPE".len())))
-            .help("leave it out, and write what its entities stand for"));
+            .help("remove it, and write the text of its entities instead"));
     }
     if let Some((at, message)) = excess(text) {
         return Err(Diagnostic::error(codes::XML, message).at(Span::new(at, at)));
@@ -36,14 +37,14 @@ pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
     Document::parse_with_options(text, options).map_err(|error| {
         let at = offset(text, error.pos());
         let error = whole_character(&error.to_string(), text.get(at..).unwrap_or_default());
-        Diagnostic::error(codes::XML, format!("this is not XML that can be read: {error}"))
+        Diagnostic::error(codes::XML, format!("cannot parse the XML: {error}"))
             .at(Span::new(at, at))
-            .help("write well-formed XML; `xmllint --noout FILE` tells more")
+            .help("write well-formed XML; for details, run `xmllint --noout FILE`")
     })
 }
 
-/// Returns the start of a document type, before the outermost element. An empty one is no error to the
-/// parser.
+/// Returns the start of a document type before the outermost element. The parser does not report an empty
+/// one.
 fn document_type(text: &str) -> Option<usize> {
     let mut at = 0_usize;
     loop {
@@ -62,8 +63,8 @@ fn document_type(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns the location of the first tag that has more than is read, and what that is. In a text that is no
-/// XML this may find less than there is, but then the parser refuses it at the same location.
+/// Returns the location of the first tag that exceeds a limit, and which limit. In a text that is not XML
+/// this may miss some, but then the parser refuses the text at the same location.
 fn excess(text: &str) -> Option<(usize, String)> {
     let (mut at, mut namespaces) = (0_usize, 0_usize);
     loop {
@@ -94,7 +95,7 @@ struct Tag {
     namespaces: usize,
 }
 
-/// Measures the start tag at the start of a text.
+/// Measures the start tag at the beginning of a text.
 fn tag(markup: &str) -> Tag {
     let mut tag = Tag { length: markup.len(), ..Tag::default() };
     let (mut quote, mut name, mut is_name) = (None, 0_usize, false);
@@ -122,7 +123,7 @@ fn tag(markup: &str) -> Tag {
     tag
 }
 
-/// Shows the character in a message of the parser, which knows only its first byte.
+/// Shows the whole character in an error message of the parser, which only knows its first byte.
 fn whole_character(message: &str, rest: &str) -> String {
     match (rest.as_bytes().first(), rest.chars().next()) {
         (Some(byte), Some(character)) if !character.is_ascii() => {
@@ -147,14 +148,14 @@ pub fn span(node: Node<'_, '_>) -> Span {
     Span::new(range.start, range.end)
 }
 
-/// Returns the location of an element's start tag, as far as its name.
+/// Returns the location of an element's start tag, up to the end of its name.
 pub fn tag_span(node: Node<'_, '_>) -> Span {
     let start = node.range().start;
     Span::new(start, start.saturating_add(1).saturating_add(qualified(node).len()))
 }
 
-/// Returns the name of an element as written, with its prefix: a parser that knows no namespaces sees this
-/// one.
+/// Returns the name of an element as written, with its prefix, which is the name that a parser without
+/// namespaces sees.
 pub fn qualified<'t>(node: Node<'_, 't>) -> &'t str {
     let written = node.document().input_text().get(node.range()).unwrap_or_default();
     let name = written.strip_prefix('<').unwrap_or_default();
@@ -162,7 +163,7 @@ pub fn qualified<'t>(node: Node<'_, 't>) -> &'t str {
     name.get(..end).unwrap_or_default()
 }
 
-/// Returns the elements inside an element.
+/// Returns the child elements of an element.
 pub fn elements<'a, 't: 'a>(node: Node<'a, 't>) -> impl Iterator<Item = Node<'a, 't>> {
     node.children().filter(Node::is_element)
 }
@@ -174,24 +175,24 @@ pub struct Text {
     pub text: String,
     /// The location.
     pub span: Span,
-    /// True when the file has it byte for byte, so that a location in the text is one in the file.
+    /// True if the text is in the file byte for byte, so that locations in the text map to the file.
     pub verbatim: bool,
 }
 
-/// The first child of an element, to a parser that leaves out comments and keeps `<![CDATA[` apart from other
-/// text, as Java's does.
+/// The first child of an element for a parser that, like Java's, drops comments and keeps `<![CDATA[`
+/// separate from other text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
-    /// There is none.
+    /// No child.
     Nothing,
-    /// A text; `cut` when more of it follows.
+    /// Text.
     Text {
-        /// The first piece.
+        /// The first piece of text.
         text: Text,
         /// True when more text follows.
         cut: bool,
     },
-    /// Something else.
+    /// Another kind of node.
     Other,
 }
 
@@ -233,7 +234,7 @@ pub fn first(node: Node<'_, '_>) -> First {
     First::Text { text: Text { text, span: Span::new(start, last), verbatim }, cut: at < end }
 }
 
-/// Returns the location between the tags of an element; `None` when there is nothing.
+/// Returns the location between the tags of an element, or `None` if it is empty.
 fn inside(node: Node<'_, '_>) -> Option<Span> {
     let start = node.first_child()?.range().start;
     let end = node.document().input_text().get(start..node.range().end)?.rfind("</")?;
@@ -247,7 +248,7 @@ fn after(rest: &str, end: &str, at: usize) -> usize {
     )
 }
 
-/// Returns character data without markup, as the parser reads it: references replaced, line ends unified.
+/// Returns character data without markup as the parser does: references replaced, line endings normalized.
 fn unescaped(data: &str) -> String {
     let wrapped = format!("<a>{data}</a>");
     let read = Document::parse(&wrapped).ok();

@@ -1,7 +1,7 @@
 //! Builds the report as JSON, for the page and for `report -o json`.
 //!
-//! It is written for programs that show thousands of queues: names, locations and queues appear once and are
-//! referred to by their number in the lists, from 0.
+//! The format is meant for programs that show thousands of queues: names, locations and queues appear once,
+//! and are referred to by their index in the lists, from 0.
 
 use std::collections::HashMap;
 
@@ -29,27 +29,30 @@ pub struct Report {
     /// The origin of the report.
     #[serde(flatten)]
     pub made: Made,
-    /// All subjects that are named anywhere: users, groups, each by name, and everyone at the end.
+    /// All subjects that are named anywhere: users, then groups, each sorted by name, and everyone at the
+    /// end.
     pub subjects: Vec<Subject>,
-    /// The queues, each in front of those below it; the first is the root.
+    /// The queues, parents before children; the first is the root.
     pub queues: Vec<ReportQueue>,
-    /// The locations of entries: objects, and lines of texts.
+    /// The places where entries are written: objects, and lines of texts.
     pub origins: Vec<Origin>,
-    /// Rights, by the queues at which they begin. A subject has a right on a queue when one of its own
-    /// `starts`, or of everyone's, reaches the queue. It comes to it by the start with the highest number of
-    /// those, and of two of the same number by its own. Subjects without a start are not listed.
+    /// Rights, by the queues where they start. A subject has a right on a queue if one of its own `starts`,
+    /// or one of everyone's, reaches the queue. The start that applies is the one with the highest queue
+    /// number; if the subject's own and everyone's have the same number, the subject's own. Subjects without
+    /// starts are not listed.
     pub rights: Vec<ReportRight>,
     /// Errors, and entries without effect: errors first, then in the order of the queues.
     pub findings: Vec<Finding>,
-    /// The settings of the admission controller that say who may submit as others, as far as they are set.
+    /// The admission controller's settings for who may submit as someone else. Settings that are not set are
+    /// left out.
     pub admission: Vec<ReportSetting>,
     /// The last change that each program made to each object, the latest first; empty for files, which do not
-    /// record it.
+    /// record changes.
     pub changes: Vec<ReportChange>,
-    /// The QueueAcls that grant nothing now because of their time: planned ones first, each by its time.
+    /// The QueueAcls that grant nothing now because of their time, planned ones first, then by time.
     pub outside: Vec<ReportOutside>,
-    /// The QueueAcls and AdmissionPolicy objects that change nothing: refused, planned, expired, and
-    /// redundant ones, and objects for nobody that close nothing.
+    /// The QueueAcls and AdmissionPolicy objects that change nothing: refused, planned, expired and redundant
+    /// ones, and objects for nobody that close nothing.
     pub without_effect: Vec<ReportWithoutEffect>,
 }
 
@@ -57,17 +60,17 @@ pub struct Report {
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Made {
-    /// The time at which it was made, in RFC 3339, UTC.
+    /// When it was created, in RFC 3339, UTC.
     pub made: String,
-    /// The program that made it, with its version.
+    /// The program that created it, with its version.
     pub program: String,
     /// The cluster; null for files.
     pub cluster: Option<ReportCluster>,
-    /// Whether the scheduler is verified to run this configuration; null when that is not known.
+    /// Whether the scheduler is verified to run this configuration; null if unknown.
     pub scheduler_runs: Option<bool>,
-    /// The reason for that, in one sentence.
+    /// Explains `schedulerRuns`, in one sentence.
     pub scheduler: String,
-    /// Parts of the configuration that are missing here, and what could not be read.
+    /// Parts of the configuration that are missing here, and parts that could not be read.
     pub notes: Vec<String>,
 }
 
@@ -90,18 +93,18 @@ pub struct ReportCluster {
 pub struct ReportQueue {
     /// The full path.
     pub path: String,
-    /// The number of the queue above; null for the root.
+    /// The number of the parent queue; null for the root.
     pub parent: Option<usize>,
-    /// The number after those of all queues below it.
+    /// One more than the highest number of a queue below it.
     pub end: usize,
     /// True when applications run in it.
     pub leaf: bool,
-    /// True for the recovery queue: nobody may submit to it, and what is written in it or above does not let
-    /// anyone submit below.
+    /// True for the recovery queue: no one may submit to it, and its ACLs, like inherited ones, do not let
+    /// anyone submit below it.
     pub recovery: bool,
-    /// Its own `submitacl`; null when there is none.
+    /// Its own `submitacl`; null if it has no such ACL.
     pub submit: Option<ReportAcl>,
-    /// Its own `adminacl`; null when there is none.
+    /// Its own `adminacl`; null if it has no such ACL.
     pub admin: Option<ReportAcl>,
 }
 
@@ -111,7 +114,7 @@ pub struct ReportQueue {
 pub struct ReportAcl {
     /// The text as written.
     pub text: String,
-    /// The subjects that it names.
+    /// The subjects that the ACL names.
     pub entries: Vec<ReportEntry>,
 }
 
@@ -121,7 +124,7 @@ pub struct ReportAcl {
 pub struct ReportEntry {
     /// The number of the subject.
     pub subject: usize,
-    /// The numbers of the origins; more than one object may grant the same.
+    /// The numbers of the origins; several objects may make the same grant.
     pub origins: Vec<usize>,
 }
 
@@ -133,20 +136,20 @@ pub struct ReportRight {
     pub subject: usize,
     /// The right.
     pub verb: Right,
-    /// The queues at which it begins, in the order of the queues.
+    /// The queues where it starts, in the order of the queues.
     pub starts: Vec<ReportStart>,
 }
 
-/// A queue at which a right begins.
+/// A queue where a right starts.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "StartAnswer")]
 pub struct ReportStart {
     /// The number of the queue.
     pub queue: usize,
-    /// The ACL that grants it: `adminacl` lets submit, too.
+    /// The ACL that grants it. `adminacl` also grants the right to submit.
     pub acl: AclKey,
-    /// The queues that it reaches, as ranges of numbers, each with its first and the one behind its last;
-    /// null for the queue with all below it.
+    /// The queues that it reaches, as ranges of numbers, each with its first number and the number after its
+    /// last; null if it reaches the queue and everything below it.
     pub reach: Option<Vec<[u32; 2]>>,
 }
 
@@ -159,11 +162,11 @@ pub struct ReportSetting {
     pub key: &'static str,
     /// Its value, as written.
     pub value: String,
-    /// The object that sets it; null when that is not known.
+    /// The object that sets it; null if unknown.
     pub written_in: Option<Origin>,
 }
 
-/// Numbers origins as they come.
+/// Numbers origins in the order of their first use.
 #[derive(Default)]
 struct Origins<'t> {
     numbers: HashMap<&'t Origin, usize>,
@@ -242,7 +245,7 @@ fn rights(tree: &Tree, subjects: &[Subject]) -> Vec<ReportRight> {
     all.filter(|right| !right.starts.is_empty()).collect()
 }
 
-/// Returns the queues that a right from this queue on reaches, if they are not simply all below it.
+/// Returns the queues that a right on this queue reaches, or `None` if it reaches the whole subtree.
 fn reach(tree: &Tree, right: Right, queue: QueueId) -> Option<Vec<[u32; 2]>> {
     let reach = granted_on(tree, right, queue);
     let whole = reach == QueueSet::from(tree.subtree(queue));
@@ -259,7 +262,7 @@ fn acl<'t>(
         return None;
     }
     let entries = grants.acl.entries().filter_map(|entry| {
-        // Beside a wildcard there is no other entry, so in every part that has this entry it is in force.
+        // An entry is in force in every part that contains it: a part with a wildcard has no other entries.
         let written = grants.parts.iter().filter(|(_, part)| part.has(entry));
         let origins = written.map(|(origin, _)| origins.number(origin)).collect();
         Some(ReportEntry { subject: *numbers.get(&tree.real(entry))?, origins })
@@ -276,7 +279,7 @@ mod tests {
     use yunikorn_access::GrantingEntry;
     use yunikorn_access::testing::{any_tree, tree};
 
-    /// Returns the report as programs read it.
+    /// Returns the report as JSON.
     fn read(tree: &Tree, beside: Beside<'_>) -> Value {
         let about = Answers { source: "queues.yaml", tree }.about();
         serde_json::to_value(Report::new(about, Made::default(), tree, beside)).unwrap()
@@ -290,9 +293,9 @@ mod tests {
         value.as_array().unwrap()
     }
 
-    /// Returns the start by which a subject has a right on a queue, derived from the schema's description
-    /// alone: of the starts of the subject and of everyone that reach the queue the one with the highest
-    /// number, of two the subject's own. Also returns the subject of that start.
+    /// Returns the start that gives a subject a right on a queue, and the subject of that start. It is
+    /// derived only from the schema's description: of the starts of the subject and of everyone that reach
+    /// the queue, the one with the highest number, and if both have the same number, the subject's own.
     fn held<'v>(report: &'v Value, subject: usize, verb: &str, queue: usize) -> Option<(usize, &'v Value)> {
         let everyone = list(&report["subjects"]).len() - 1;
         let below = |from: usize| json!([[from, report["queues"][from]["end"]]]);
@@ -316,7 +319,7 @@ mod tests {
         found.pop()
     }
 
-    /// Checks that a reader of the report reaches the evaluator's decision for every cell.
+    /// Checks that a reader of the report gets the evaluator's decision for every cell.
     fn agree(tree: &Tree) -> Result<(), String> {
         let report = read(tree, Beside::default());
         for (subject, name) in all_named(tree).iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Draws the tree for Mermaid (which GitHub, GitLab and many wikis show) and for Graphviz: each queue with
-//! its own ACLs, and the queues below it.
+//! its own ACLs, and its child queues.
 //!
-//! A queue's box shows only its own grants; inherited ones are in the boxes above. Long lists are cut,
-//! because a drawing with hundreds of names in a box shows nothing; CSV and JSON have them all.
+//! A queue's box shows only its own grants; inherited ones are in the boxes above. Long lists are truncated,
+//! because a box with hundreds of names is unreadable. CSV and JSON contain all names.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use yunikorn::acl::{Acl, Match};
 use yunikorn::right::Right;
 use yunikorn_access::tree::{Node, QueueId, Tree};
 
-/// Most names of one ACL that are shown; the rest is counted.
+/// Maximum number of names shown for one ACL; the rest are only counted.
 const MAX_NAMES: usize = 8;
 
-/// Returns the lines of a queue's box: its name and its grants.
+/// Returns the lines of a queue's box: its name and grants.
 fn lines(tree: &Tree, node: &Node) -> Vec<String> {
     let name = if node.parent.is_some() { node.path.leaf() } else { node.path.as_str() };
     let grants = Right::ALL.into_iter().filter_map(|right| {
@@ -35,7 +35,7 @@ fn subjects(tree: &Tree, acl: &Acl) -> String {
     listed(&shown, MAX_NAMES, acl.entries().count())
 }
 
-/// Returns the style of a box: open to everyone by its own ACL, the recovery queue, or neither.
+/// Returns the style of a box for a queue whose own ACL is open to everyone, and for the recovery queue.
 fn class(node: &Node) -> Option<&'static str> {
     if node.path.is_recovery() {
         Some("recovery")
@@ -50,14 +50,13 @@ fn each(tree: &Tree) -> impl Iterator<Item = (usize, Option<usize>, &Node)> {
     tree.queues().map(|(id, node)| (id.index(), node.parent.map(QueueId::index), node))
 }
 
-/// Draws for Mermaid. Viewers limit a drawing to 50,000 characters and 500 edges, unless configured
-/// otherwise.
+/// Draws the tree for Mermaid. Viewers limit a drawing to 50,000 characters and 500 edges by default.
 pub fn mermaid(tree: &Tree) -> String {
     let mut text = String::from("flowchart LR\n");
     for (number, above, node) in each(tree) {
         let label = lines(tree, node).iter().map(|line| mermaid_text(line)).collect::<Vec<_>>().join("<br/>");
         let class = class(node).map(|class| format!(":::{class}")).unwrap_or_default();
-        // Writing into a text does not fail.
+        // Writing to a string cannot fail.
         _ = writeln!(text, "  q{number}[\"{label}\"]{class}");
         if let Some(above) = above {
             _ = writeln!(text, "  q{above} --> q{number}");
@@ -83,7 +82,7 @@ fn mermaid_text(text: &str) -> String {
     shown
 }
 
-/// Draws for Graphviz.
+/// Draws the tree for Graphviz.
 pub fn dot(tree: &Tree) -> String {
     let mut text = String::from(
         "digraph queues {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [arrowhead=none];\n",

@@ -1,11 +1,11 @@
-//! Collects what a report shows besides queues and rights: the findings, the last changes, the admission
-//! settings, and the objects without effect.
+//! Collects what a report shows in addition to queues and rights: the findings, the last changes, the
+//! admission settings, and the objects without effect.
 //!
-//! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
-//! validators.
+//! The report decides nothing itself: rights come from [`yunikorn_access`], and findings from its linter and
+//! the validators.
 //!
-//! * [`objects`]: the last changes and their authors, the objects outside their time, and those that change
-//!   nothing.
+//! * [`objects`]: the last changes and their authors, the objects outside their time, and the objects that
+//!   change nothing.
 //! * [`data`]: the report as JSON.
 //! * [`page`](mod@page): the page.
 //! * [`diagram`]: the tree as a drawing.
@@ -30,20 +30,20 @@ use yunikorn::right::Right;
 use yunikorn_access::lint::{Finding, Known, lint, trusted_names};
 use yunikorn_access::tree::{Origin, QueueId, Tree};
 
-/// The information beside the queues.
+/// Information in addition to the queues.
 #[derive(Debug, Clone, Default)]
 pub struct Beside<'p> {
-    /// The partition as its text has it; `None` when the text is not at hand.
+    /// The parsed partition; `None` if its text is not available.
     pub partition: Option<&'p Partition>,
     /// The validators' findings about that text, with their locations.
     pub diagnostics: Vec<(Option<Origin>, Diagnostic)>,
-    /// The findings about the admission settings, with what they are written in.
+    /// The findings about the admission settings, with the places where the settings are written.
     pub risks: Vec<(Origin, Diagnostic)>,
-    /// The admission settings: keys and values, with what they are written in.
+    /// The admission settings: keys and values, with the places where they are written.
     pub admission: Vec<(&'static str, String, Origin)>,
     /// The last changes and their authors.
     pub changes: Vec<ReportChange>,
-    /// The objects outside their time.
+    /// The objects outside their time window.
     pub outside: Vec<ReportOutside>,
     /// The objects that change nothing.
     pub without_effect: Vec<ReportWithoutEffect>,
@@ -54,13 +54,13 @@ fn is_here(tree: &Tree, (partition, _): &(String, QueuePath)) -> bool {
     partition.eq_ignore_ascii_case(tree.partition())
 }
 
-/// Returns the number of a queue; `None` for one that the tree does not have.
+/// Returns the number of a queue, or `None` if it is not in the tree.
 fn number(tree: &Tree, target: &(String, QueuePath)) -> Option<usize> {
     tree.find(&target.1).filter(|_| is_here(tree, target)).map(QueueId::index)
 }
 
-/// Returns the findings, errors first, then by the queues: those about the text, the linter's, those about
-/// the admission settings, and the names of the tree that these settings trust.
+/// Returns the findings, errors first, then by queue: from the validators, from the linter, about the
+/// admission settings, and about names in the tree that these settings trust.
 pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     let acl_spans = acl_spans(text.partition);
     let of_text = text.diagnostics.iter().map(|(origin, diagnostic)| {
@@ -77,12 +77,12 @@ pub fn findings(tree: &Tree, text: &Beside<'_>) -> Vec<Finding> {
     let of_settings = text.risks.iter().cloned().chain(trusted(tree, &text.admission)).map(about_settings);
     let of_tree = lint(tree, &Known::default());
     let mut all: Vec<Finding> = of_text.chain(of_tree).chain(of_settings).collect();
-    // The sort is stable: the findings about one queue stay in their order.
+    // The sort is stable, so the findings about one queue stay in order.
     all.sort_by_key(|finding| (!finding.diagnostic.is_error(), finding.queue));
     all
 }
 
-/// Returns the findings about names of the tree that the admission settings trust.
+/// Returns the findings about names in the tree that the admission settings trust.
 pub fn trusted(tree: &Tree, admission: &[(&'static str, String, Origin)]) -> Vec<(Origin, Diagnostic)> {
     let is_true =
         |(key, text, _): &(&str, String, Origin)| *key == BYPASS_AUTH && go_bool(text) == Some(true);
@@ -97,7 +97,7 @@ pub fn trusted(tree: &Tree, admission: &[(&'static str, String, Origin)]) -> Vec
     found
 }
 
-/// Returns the locations of the ACLs in the text, in its order.
+/// Returns the locations of the ACLs in the text, in text order.
 fn acl_spans(partition: Option<&Partition>) -> Vec<(Span, &QueuePath, Right)> {
     let queues = partition.into_iter().flat_map(Partition::queues);
     let acls = queues.flat_map(|queue| {

@@ -1,5 +1,5 @@
-//! Lists objects of a snapshot: with the last change that each program made to them, outside their time, and
-//! without effect.
+//! Lists objects of a snapshot: the last change that each program made to them, the objects outside their
+//! time window, and the objects without effect.
 
 use std::cmp::Reverse;
 
@@ -18,10 +18,10 @@ use yunikorn::config::{Config, verdict};
 use yunikorn::right::Right;
 use yunikorn_access::Tree;
 
-/// Most changes that are reported: a cluster has a few for each object.
+/// Maximum number of changes reported: a cluster has a few for each object.
 pub const MAX_CHANGES: usize = 20_000;
 
-/// The last change that a program made to an object, by its `metadata.managedFields`.
+/// The last change that a program made to an object, from its `metadata.managedFields`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "ChangeAnswer")]
 pub struct ReportChange {
@@ -30,7 +30,7 @@ pub struct ReportChange {
     pub time: Option<Timestamp>,
     /// The object's kind.
     pub kind: &'static str,
-    /// Its namespace; null where the kind has none.
+    /// Its namespace; null for cluster-scoped kinds.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
@@ -40,13 +40,13 @@ pub struct ReportChange {
     pub operation: String,
     /// The fields of the object that this program manages: `spec.submit`, `data.queues.yaml`.
     pub fields: Vec<String>,
-    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that
-    /// there is.
+    /// The number of the queue whose ACLs the object sets; null if it affects several queues or none that
+    /// exists.
     pub queue: Option<usize>,
 }
 
-/// Returns all known changes of a snapshot's objects, the latest first. Objects from files have none, unless
-/// they were printed with their `managedFields`.
+/// Returns all known changes to a snapshot's objects, the latest first. Objects from files have no changes
+/// unless they include `managedFields`.
 pub fn changes(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportChange> {
     let acls = snapshot.queue_acls.iter().flat_map(|entry| {
         let target = entry.spec.as_ref().ok().and_then(QueueAclSpec::target);
@@ -62,13 +62,13 @@ pub fn changes(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportChange> {
         .chain(config)
         .flat_map(|(kind, meta)| changes_to(kind, &meta.name, &meta.touches));
     let mut changes: Vec<ReportChange> = acls.chain(others).chain(of_maps(snapshot)).collect();
-    // Programs that wrote in the same second stay in the order of their objects.
+    // Changes made in the same second stay in the order of their objects.
     changes.sort_by(|left, right| order(left).cmp(&order(right)));
     changes.truncate(MAX_CHANGES);
     changes
 }
 
-/// Returns the key to sort changes by.
+/// Returns the sort key of a change.
 fn order(change: &ReportChange) -> impl Ord {
     let ReportChange { time, kind, namespace, name, manager, operation, fields, .. } = change;
     (Reverse(*time), *kind, namespace, name, manager, operation, fields)
@@ -92,14 +92,14 @@ fn of_maps(snapshot: &Snapshot) -> Vec<ReportChange> {
     let namespace = spec.map_or_else(|| ConfigSpec::default().namespace, |spec| spec.namespace.clone());
     let maps = [&snapshot.defaults, &snapshot.base, &snapshot.output];
     let mut maps: Vec<&ConfigMapState> = maps.into_iter().filter_map(Option::as_deref).collect();
-    // The base is the defaults, unless something else is configured.
+    // By default, the base is the defaults ConfigMap.
     maps.sort_by(|left, right| left.name.cmp(&right.name));
     maps.dedup_by(|left, right| left.name == right.name);
     let changes = maps.into_iter().flat_map(|map| changes_to("ConfigMap", &map.name, &map.touches));
     changes.map(|change| ReportChange { namespace: Some(namespace.clone()), ..change }).collect()
 }
 
-/// The reason for an object that gives its rights to nobody, and replaces no ACL of the base.
+/// The reason for an object that gives its rights to no one and replaces no ACL of the base.
 const GRANTS_NOBODY: &str = "GrantsNobody";
 
 /// An object that changes nothing.
@@ -110,17 +110,17 @@ pub struct ReportWithoutEffect {
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// The number of its queue; null when there is none.
+    /// The number of its queue; null if the queue does not exist.
     pub queue: Option<usize>,
     /// The reason, as in its conditions: `Expired`, `QueueNotFound`, `AncestorAllowsEveryone`; or
     /// `GrantsNobody`.
     pub reason: String,
-    /// The same in a sentence.
+    /// The reason in a sentence.
     pub message: String,
 }
 
-/// Returns these objects of a snapshot, by their conditions and by what the base has on their queues, without
-/// those about another partition than the tree's.
+/// Returns the objects of a snapshot that change nothing, judging by their conditions and by the base's ACLs
+/// of their queues. Objects of other partitions are left out.
 pub fn without_effect(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportWithoutEffect> {
     let base = base(snapshot);
     let acls = snapshot.queue_acls.iter().filter_map(|entry| {
@@ -138,7 +138,7 @@ pub fn without_effect(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportWithoutEffe
                     queue,
                     reason: GRANTS_NOBODY.to_owned(),
                     message:
-                        "it gives its rights to nobody, and the base has no ACL of the queue that it replaces"
+                        "it gives its rights to no one, and there is no ACL in the base that it replaces"
                             .to_owned(),
                 })
         })
@@ -156,8 +156,8 @@ fn base(snapshot: &Snapshot) -> Option<Config> {
     verdict(&text, &[], snapshot.version()).config
 }
 
-/// Returns whether an object gives each of its rights to nobody and leaves the base's ACLs of its queue as
-/// they are, because they are empty or because it extends them.
+/// Returns whether an object gives each of its rights to no one and leaves the base's ACLs of its queue
+/// unchanged, because they are empty or because it extends them.
 fn is_empty(spec: &QueueAclSpec, base: Option<&Config>) -> bool {
     let Some(queue) = base.and_then(|base| {
         let (partition, path) = spec.target()?;
@@ -197,20 +197,20 @@ fn object(kind: &'static str, meta: &Meta, queue: Option<usize>) -> Option<Repor
 pub struct ReportOutside {
     /// Its name.
     pub name: String,
-    /// The number of its queue; null when there is none.
+    /// The number of its queue; null if the queue does not exist.
     pub queue: Option<usize>,
     /// True if its end has passed.
     pub expired: bool,
-    /// True if it is suspended. If it is neither, its beginning lies ahead.
+    /// True if it is suspended. If it is neither expired nor suspended, it has not started yet.
     pub suspended: bool,
-    /// The time at which it begins; null when it has none.
+    /// When it begins; null if it has no start time.
     pub not_before: Option<Timestamp>,
-    /// The time at which it ends; null when it has none.
+    /// When it ends; null if it has no end time.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Returns the objects of a snapshot that are about the tree's partition, those that are planned first, each
-/// by its time.
+/// Returns the objects of a snapshot that belong to the tree's partition and are outside their time window,
+/// planned ones first, then by time.
 pub fn outside(snapshot: &Snapshot, tree: &Tree) -> Vec<ReportOutside> {
     let specs = snapshot.queue_acls.iter().filter_map(|entry| Some((entry, entry.spec.as_ref().ok()?)));
     let all = specs.filter_map(|(entry, spec)| {

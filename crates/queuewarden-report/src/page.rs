@@ -1,9 +1,8 @@
-//! Builds the page: one file with everything in it, which makes no network request.
+//! Builds the page: a single file that makes no network requests.
 //!
-//! `page/` holds its parts as they are edited; `index.html` has a placeholder for each. The data is JSON in a
-//! script element that no browser runs, and nothing in it can end that element: `<`, `>` and `&` are escaped
-//! as JSON allows. A policy with the hashes of our own script and style says what may run, so a browser does
-//! not run anything else.
+//! `page/` holds the parts; `index.html` has a placeholder for each. The data is JSON in a script element
+//! that browsers do not run. Nothing in the data can end that element, because `<`, `>` and `&` are escaped
+//! as JSON allows. A policy lists the hashes of our own script and style, so a browser runs nothing else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 const INDEX: &str = include_str!("page/index.html");
 const STYLE: &str = include_str!("page/style.css");
-/// The scripts, in the order that they need each other.
+/// The scripts, in dependency order.
 const SCRIPTS: &[&str] = &[
     include_str!("page/dom.js"),
     include_str!("page/model.js"),
@@ -30,13 +29,13 @@ const PLACEHOLDERS: [&str; 4] = ["{{policy}}", "{{style}}", "{{report}}", "{{scr
 /// Returns the page with a report in JSON.
 pub fn page(report: &str) -> String {
     let script = SCRIPTS.concat();
-    // Escaped, the report can neither end the script element nor begin a comment there
+    // Because the report is escaped, it cannot end the script element or begin a comment there
     // (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>).
     let parts = [&policy(), STYLE, &escaped_json(report, is_of_html), &script];
     let mut page = String::with_capacity(INDEX.len() + parts.iter().map(|part| part.len()).sum::<usize>());
     let mut rest = INDEX;
     for (place, part) in PLACEHOLDERS.iter().zip(parts) {
-        // The placeholders are in this order; a test checks it.
+        // The placeholders appear in this order in the page; a test checks it.
         let (before, behind) = rest.split_once(place).unwrap_or((rest, ""));
         page.push_str(before);
         page.push_str(part);
@@ -46,7 +45,7 @@ pub fn page(report: &str) -> String {
     page
 }
 
-/// Returns the page's `Content-Security-Policy`: it may run its own script and style.
+/// Returns the page's `Content-Security-Policy`, which allows only its own script and style.
 fn policy() -> String {
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
@@ -56,7 +55,7 @@ fn policy() -> String {
     )
 }
 
-/// Returns the hash of an element's text as policies name it.
+/// Returns the hash of an element's text in the form used in policies.
 fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
 }

@@ -48,7 +48,7 @@ fn findings_of_texts_and_of_trees_stand_at_their_queues() {
     let granted = reported.iter().find(|(title, ..)| title == "granted-above").unwrap();
     assert_eq!(granted.1.as_deref(), Some("root.b.c"));
     assert_eq!(granted.2, Some(Right::Submit));
-    // A finding about a text is about the ACL that contains it: YuniKorn drops this name.
+    // A finding about a text is attributed to the ACL that contains it: YuniKorn drops this name.
     let (_, queue, right) = reported.iter().find(|(title, ..)| title == "submit-only-name").unwrap();
     assert_eq!((queue.as_deref(), *right), (Some("root.d"), Some(Right::Admin)));
 }
@@ -82,7 +82,7 @@ fn snapshot() -> Snapshot {
     Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
 }
 
-/// Returns the queues of the partition that most objects are about.
+/// Returns the queues of the partition that most of the objects belong to.
 fn prod() -> Tree {
     yunikorn_access::testing::tree(&[("root", "", ""), ("root.prod", "", "")])
 }
@@ -235,7 +235,7 @@ fn the_latest_change_comes_first_and_each_once() {
     };
     let unreadable = Entry { meta: meta.clone(), spec: Err(Vec::new()), in_force: None };
     let snapshot = Snapshot {
-        // The base is the defaults.
+        // By default, the base is the defaults ConfigMap.
         defaults: Some(Arc::new(map.clone())),
         base: Some(Arc::new(map)),
         queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec()), in_force: None }), Arc::new(unreadable)],
@@ -245,7 +245,7 @@ fn the_latest_change_comes_first_and_each_once() {
     let managers: Vec<&str> = reported.iter().map(|change| change.manager.as_str()).collect();
     assert_eq!(managers, ["new", "new", "helm", "old", "old", "unknown"]);
     let queues: Vec<_> = reported.iter().filter_map(|change| change.queue).collect();
-    assert_eq!(queues, [1, 1], "of an object that cannot be read nobody knows the queue");
+    assert_eq!(queues, [1, 1], "the queue of an unreadable object is unknown");
     assert_eq!(reported[2].namespace.as_deref(), Some("yunikorn"));
     let time = serde_json::to_value(reported[0].time).unwrap();
     assert_eq!(time, "2026-05-01T00:00:00Z");

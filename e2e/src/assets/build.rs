@@ -1,7 +1,7 @@
 //! Builds a Go module, a Maven project or a Node project, once for all test processes.
 //!
 //! A directory is named after a hash of everything that decides its content, so that a changed version is
-//! built anew and an unchanged one is not.
+//! rebuilt and an unchanged one is not.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -15,14 +15,12 @@ use crate::network;
 use crate::session::announce;
 use crate::yunikorn::checksum;
 
-const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
-                         1.25 or newer (https://go.dev/dl) and put it into PATH, or set \
-                         QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
-const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 \
-                            or newer (Debian's packages maven and default-jdk-headless)";
-const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm: install \
-                          Node.js 18 or newer with npm (Debian's packages nodejs and npm) and put them into \
-                          PATH";
+const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source. .ci/tools \
+                         installs Go, or set QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
+const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes. .ci/tools installs Maven and \
+                            a JDK";
+const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm. .ci/tools \
+                          installs Node.js with npm";
 
 /// Builds a Go module with `GOBIN` set.
 pub(super) fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {

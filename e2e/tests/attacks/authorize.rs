@@ -246,12 +246,12 @@ fn questions() -> Vec<Attack> {
         asked(
             "another kind of review",
             merged(own(&json!({})), &json!({"kind": "SelfSubjectRulesReview"})),
-            &["is no review that can be answered", "what-can"],
+            &["is not a supported review", "what-can"],
         ),
         asked(
             "another version",
             merged(own(&json!({})), &json!({"apiVersion": "authorization.k8s.io/v2"})),
-            &["is no review that can be answered"],
+            &["is not a supported review"],
         ),
         asked(
             "a review for others at the place for oneself",

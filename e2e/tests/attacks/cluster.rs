@@ -591,7 +591,7 @@ fn delegates() -> Vec<Attack> {
             "a line break in a name that is granted",
             Who::Delegate,
             api("POST", &acls, &grant(json!({"submit": {"users": ["ann\n    adminacl: '*'"]}}))),
-            Refused(422, &["this is the name of no user"]),
+            Refused(422, &["not a valid user name"]),
         ),
         made(
             "administration for everybody of a queue below",

@@ -63,7 +63,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         denied(
             "labels that are a list",
             &pod(&json!({"labels": ["queue"]})),
-            &["a list where an object is due"],
+            &["a list in place of an object"],
         ),
         denied("a label that is a number", &pod(&json!({"labels": {"queue": 7}})), &["7"]),
         denied(

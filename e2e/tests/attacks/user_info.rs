@@ -309,7 +309,7 @@ fn unreadable() -> Vec<Attack> {
         added(
             "a version of which nothing is known",
             &with(thing, &json!({"resource": {"version": "v1alpha1"}})),
-            &["no template says where version `v1alpha1` of things.example.com has its pods"],
+            &["no template describes the pods of version `v1alpha1` of things.example.com"],
         ),
         Attack::by_stranger("an object as deep as it likes", post(ADD, deep), Denied(&[BOSS])),
         Attack::by_stranger(

@@ -2,9 +2,12 @@
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
+use queuewarden_e2e::assets;
 use queuewarden_e2e::helm::{CHART, Helm, RELEASE, Version, objects};
-use queuewarden_e2e::{Capability, TestCluster, own_tls};
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Capability, TestCluster, eventually, own_tls};
 use serde_json::{Value, json};
+use tokio::process::Command;
 
 use super::{NAMESPACE, clean, identity, values};
 
@@ -15,7 +18,9 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
         cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
         for case in ["default", "https", "cert-manager", "collector", "elsewhere"] {
-            let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
+            let set = "yunikornConfig.enabled=true";
+            let args = ["--namespace", NAMESPACE, "--values", &values(case), "--set", set];
+            let text = helm.template(&args).await?;
             for pod in pods(&text)? {
                 try_out(cluster, &pod).await.with_context(|| case.to_owned())?;
                 for (pointer, hole) in [
@@ -44,10 +49,10 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
     .await
 }
 
-/// Returns a pod of each Deployment in a chart's text.
+/// Returns a pod of each Deployment and Job in a chart's text.
 fn pods(text: &str) -> Result<Vec<Value>> {
     let all = objects(text)?;
-    let deployments = all.iter().filter(|object| object.get("kind").is_some_and(|kind| kind == "Deployment"));
+    let deployments = all.iter().filter(|object| object.pointer("/spec/template").is_some());
     let pods: Vec<Value> = deployments
         .map(|deployment| {
             let template = deployment.pointer("/spec/template").context("no template")?;
@@ -99,27 +104,107 @@ async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
     life_of_a_release(Version::Four).await
 }
 
-/// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that excludes
-/// itself.
+/// `YuniKorn`'s admission controller makes `YuniKorn` the scheduler of pods, but not of these, whatever the
+/// namespace.
 #[tokio::test]
-async fn who_installs_where_yunikorn_may_schedule_it_is_warned() -> Result<()> {
+async fn yunikorn_leaves_the_pods_to_the_default_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
-        cluster.apply_file("manifests/namespace.yaml").await?;
-        for version in Version::ALL {
-            let helm = Helm::get(version).await?;
-            // Helm would create the last of them itself.
-            for (namespace, warned) in [(NAMESPACE, false), ("default", true), ("not-made-yet", true)] {
-                let args = ["install", "reported", CHART, "--dry-run=server", "--take-ownership"];
-                let said = cluster.helm(&helm, &[&args[..], &["--namespace", namespace]].concat()).await?;
-                let (_, notes) = said.split_once("Nothing is written until").context("no notes")?;
-                let command = format!("kubectl annotate --overwrite namespace {namespace} ");
-                ensure!(notes.contains(&command) == warned, "{version:?}: {namespace}: {notes}");
-            }
+        if !cluster.can_run(&[Capability::AdmissionProcess])? {
+            return Ok(());
         }
-        Ok(())
+        cluster.start_admission_controller().await?;
+        let helm = Helm::get(Version::Three).await?;
+        let set = "yunikornConfig.enabled=true";
+        let args = ["--namespace", NAMESPACE, "--values", &values("https"), "--set", set];
+        let namespace = "not-prepared";
+        cluster.kubectl(&["create", "namespace", namespace]).await?;
+        for mut pod in pods(&helm.template(&args).await?)? {
+            let account = pod.pointer("/spec/serviceAccountName").and_then(Value::as_str);
+            let account = account.context("no account")?.to_owned();
+            cluster.kubectl(&["create", "serviceaccount", &account, "-n", namespace]).await?;
+            *pod.pointer_mut("/metadata/namespace").context("no namespace")? = json!(namespace);
+            ensure!(scheduler(cluster, &pod).await? == "default-scheduler", "{pod:#}");
+            let labels = pod.pointer_mut("/metadata/labels").and_then(Value::as_object_mut);
+            labels.context("no labels")?.remove("app");
+            ensure!(scheduler(cluster, &pod).await? == "yunikorn", "{pod:#}");
+        }
+        cluster.kubectl(&["delete", "namespace", namespace, "--wait=false"]).await.map(drop)
     })
     .await
 }
+
+/// Returns the scheduler that a pod would have.
+async fn scheduler(cluster: &TestCluster, pod: &Value) -> Result<String> {
+    let args = ["create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.schedulerName}"];
+    cluster.kubectl_with_input(&args, &pod.to_string()).await
+}
+
+/// One command installs everything: the hook applies the YuniKornConfig when a replica answers its webhook.
+#[tokio::test]
+async fn one_command_is_enough() -> Result<()> {
+    TestCluster::with(async |cluster| {
+        if !cluster.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        for version in Version::ALL {
+            let helm = Helm::get(version).await?;
+            clean(cluster).await?;
+            cluster
+                .kubectl(&[
+                    "delete",
+                    "clusterrole,clusterrolebinding",
+                    "queuewarden-config",
+                    "--ignore-not-found",
+                ])
+                .await?;
+            let set = "yunikornConfig.enabled=true,yunikornConfig.spec.mode=Observe";
+            for (verb, mode) in [("install", "Observe"), ("upgrade", "Enforce")] {
+                let set = set.replace("Observe", mode);
+                let args = [verb, RELEASE, CHART, "--namespace", NAMESPACE, "--set", &set];
+                let (helm, job) = tokio::join!(cluster.helm(&helm, &args), runs_the_hook(cluster));
+                job.with_context(|| format!("{version:?}: {verb}"))?;
+                helm?;
+                let stored = ["get", "yunikornconfig", "default", "-o", "jsonpath={.spec.mode}"];
+                ensure!(cluster.kubectl(&stored).await? == mode, "{version:?}: {verb}");
+                let rights =
+                    ["get", "clusterroles", "queuewarden-config", "--ignore-not-found", "-o", "name"];
+                ensure!(
+                    cluster.kubectl(&rights).await?.is_empty(),
+                    "{version:?}: the rights of the hook stay"
+                );
+            }
+        }
+        clean(cluster).await
+    })
+    .await
+}
+
+/// Runs the Job of the hook as a kubelet would.
+async fn runs_the_hook(cluster: &TestCluster) -> Result<()> {
+    let get = ["get", "job", HOOK, "-n", NAMESPACE, "-o", "json"];
+    let job = eventually("the Job of the hook", PATIENCE, || async {
+        Ok(Some(serde_json::from_str::<Value>(&cluster.kubectl(&get).await?)?))
+    })
+    .await?;
+    let args = job.pointer("/spec/template/spec/containers/0/args").context("no arguments")?;
+    let args: Vec<String> = serde_json::from_value(args.clone())?;
+    let account = cluster.sa_kubeconfig(NAMESPACE, HOOK).await?;
+    let program = tokio::task::spawn_blocking(assets::operator).await??;
+    let output = Command::new(program).args(args).env("KUBECONFIG", account).output().await?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let now = "2026-01-01T00:00:00Z";
+    let condition =
+        |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": now, "lastTransitionTime": now});
+    let status = json!({"status": {
+        "startTime": now, "completionTime": now, "succeeded": 1,
+        "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
+    }});
+    let patch = ["patch", "job", HOOK, "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p"];
+    cluster.kubectl(&[&patch[..], &[&status.to_string()]].concat()).await.map(drop)
+}
+
+/// The name of the hook's objects.
+const HOOK: &str = "queuewarden-config";
 
 async fn life_of_a_release(version: Version) -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -235,7 +320,8 @@ async fn the_commands_of_the_page_do_what_it_says() -> Result<()> {
             let helm = Helm::get(version).await?;
             clean(cluster).await?;
             for section in SECTIONS.into_iter().chain(["Uninstalling"]) {
-                let commands = commands(section)?;
+                // Nothing runs pods here.
+                let commands = commands(section)?.replace(" --wait", "");
                 cluster
                     .shell_with_helm(&helm, &commands)
                     .await

@@ -118,7 +118,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         for folder in folders {
             expected.extend(by_identity(kustomized(folder).await?)?);
         }
-        // With Helm, --create-namespace creates it, and labels are added by hand.
+        // With Helm, --create-namespace creates it.
         expected.remove("Namespace /queuewarden-system").context("manifests/ has no namespace")?;
         // Flags that each of these tells users to add, or that it adds itself if it is a component.
         let deployment = "Deployment queuewarden-system/queuewarden";
@@ -213,7 +213,9 @@ async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let text = helm.template(&["--namespace", "warden", "--values", &values("elsewhere")]).await?;
     for object in objects(&text)? {
-        let text = object.to_string();
+        let label = object.pointer("/spec/template/metadata/labels/app");
+        ensure!(object.pointer("/spec/template").is_none() || label == Some(&json!("yunikorn")), "{object:#}");
+        let text = object.to_string().replace("\"app\":\"yunikorn\"", "");
         ensure!(
             !text.contains("queuewarden-system") && !text.contains("\"yunikorn\"") || is_crd(&object),
             "{text}"
@@ -232,18 +234,97 @@ fn is_crd(object: &Value) -> bool {
     object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition")
 }
 
-/// A user who names another output need not name it twice.
+/// The ConfigMaps and the Secret that the YuniKornConfig names need not be named twice, also when the release
+/// does not apply it.
 #[tokio::test]
-async fn what_is_written_can_be_read() -> Result<()> {
+async fn rights_follow_from_the_configuration() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
-    let text = helm.template(&["--namespace", NAMESPACE, "--set", "yunikorn.writes=queues"]).await?;
+    let spec =
+        r#"{"base": {"configMap": "tree"}, "output": {"configMap": "queues"}, "schedulerSecret": "login"}"#;
+    let set = format!("yunikornConfig.spec={spec}");
+    let text = helm.template(&["--namespace", NAMESPACE, "--set-json", &set]).await?;
     let printed = by_identity(objects(&text)?)?;
     let role = printed.get("Role yunikorn/queuewarden").context("no Role")?;
-    for (rule, names) in [
-        ("/rules/0", json!(["yunikorn-defaults", "yunikorn-configs", "yunikorn-queues", "queues"])),
-        ("/rules/1", json!(["queues"])),
-    ] {
-        ensure!(role.pointer(&format!("{rule}/resourceNames")) == Some(&names), "{role:#}");
+    let reads = json!(["yunikorn-defaults", "yunikorn-configs", "yunikorn-queues", "tree", "queues"]);
+    for (rule, names) in [(0, &reads), (1, &json!(["queues"])), (3, &json!(["login"]))] {
+        ensure!(role.pointer(&format!("/rules/{rule}/resourceNames")) == Some(names), "{role:#}");
+    }
+    let role = printed.get("ClusterRole /queuewarden-checker").context("no ClusterRole")?;
+    ensure!(role.pointer("/rules/1/resourceNames") == Some(&reads), "{role:#}");
+    Ok(())
+}
+
+/// The hook applies what `manifests/config` has.
+#[tokio::test]
+async fn the_hook_applies_the_configuration_of_the_manifests() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    let text = helm.template(&["--namespace", NAMESPACE, "--set", "yunikornConfig.enabled=true"]).await?;
+    let printed = by_identity(objects(&text)?)?;
+    let job = printed.get("Job queuewarden-system/queuewarden-config").context("no Job")?;
+    let applied = job.pointer("/spec/template/spec/containers/0/args/1").and_then(Value::as_str);
+    let applied: Value = serde_json::from_str(applied.context("no object")?)?;
+    ensure!(kustomized("manifests/config").await? == [applied.clone()], "{applied:#}");
+    Ok(())
+}
+
+/// With `YuniKorn` in another namespace, one value and one kustomize replacement have the same effect.
+#[tokio::test]
+async fn chart_and_manifests_name_another_namespace_of_yunikorn() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    let set = "yunikorn.namespace=scheduling,yunikornConfig.spec.schedulerSecret=queuewarden-scheduler";
+    let args = ["--namespace", NAMESPACE, "--values", &values("https"), "--set", set];
+    let chart = by_identity(objects(&helm.template(&args).await?)?)?;
+    let kustomized = by_identity(kustomized("e2e/tests/chart/elsewhere").await?)?;
+    let config = kustomized.get("YuniKornConfig /default").context("no YuniKornConfig")?;
+    ensure!(config.pointer("/spec/schedulerUrl") == Some(&json!("http://yunikorn-service.scheduling.svc:9080")));
+    let mut compared = 0;
+    for (name, object) in &kustomized {
+        let text = object.to_string();
+        ensure!(is_crd(object) || !text.contains("yunikorn\",\"queuewarden-system"), "{text}");
+        ensure!(!name.contains(" yunikorn/"), "{name}");
+        // The Role that reads the Secret is a rule of another Role in the chart.
+        let Some(theirs) = chart.get(name) else { continue };
+        for pointer in ["/webhooks", "/spec/matchConstraints", "/spec/egress"] {
+            let [ours, theirs] = [object, theirs].map(|object| object.pointer(pointer));
+            ensure!(ours == theirs, "{name}: {pointer}");
+            compared += usize::from(ours.is_some_and(|part| part.to_string().contains("\"scheduling\"")));
+        }
+    }
+    ensure!(compared == 6, "{compared}");
+    Ok(())
+}
+
+/// `OpenShift`'s `restricted-v2` sets user, groups and `SELinux` labels, and refuses pods that set others. It
+/// lets a pod mount what these volumes are made of.
+#[tokio::test]
+async fn openshift_takes_the_pods() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    for case in ["default", "https", "cert-manager", "collector"] {
+        let set = "yunikornConfig.enabled=true";
+        let args = ["--namespace", NAMESPACE, "--values", &values(case), "--set", set];
+        let mut pods = 0;
+        for object in objects(&helm.template(&args).await?)? {
+            let Some(pod) = object.pointer("/spec/template/spec") else { continue };
+            let context = pod.get("securityContext");
+            ensure!(
+                context == Some(&json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}})),
+                "{case}: {context:?}"
+            );
+            let container = pod.pointer("/containers/0/securityContext").context("no security context")?;
+            ensure!(container.get("runAsUser").is_none() && container.get("runAsGroup").is_none());
+            ensure!(
+                pod.get("hostNetwork").is_none() && pod.get("initContainers").is_none(),
+                "{case}: {pod:#}"
+            );
+            for volume in pod.get("volumes").and_then(Value::as_array).into_iter().flatten() {
+                ensure!(
+                    volume.get("secret").or_else(|| volume.get("configMap")).is_some(),
+                    "{case}: {volume}"
+                );
+            }
+            pods += 1;
+        }
+        ensure!(pods >= 2, "{case}: {pods}");
     }
     Ok(())
 }
@@ -255,17 +336,21 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     for (set, named) in [
         ("replica=2", "replica"),
-        ("replicas=0", "replicas"),
-        ("replicas=two", "replicas"),
+        ("replicaCount=0", "replicaCount"),
+        ("replicaCount=two", "replicaCount"),
+        ("imagePullSecrets[0]=registry", "imagePullSecrets"),
         ("image.digest=latest", "digest"),
         ("yunikorn.namespace=Yunikorn", "namespace"),
-        ("yunikorn.reads=null", "reads"),
+        ("yunikornConfig.spec.base=null", "base"),
+        ("yunikornConfig.spec.namespace=batch", "yunikornConfig.spec.namespace is batch"),
+        ("livenessProbe.httpGet.path=/", "livenessProbe"),
         ("log.format=xml", "format"),
         ("webhooks.userInfo=maybe", "userInfo"),
         ("webhooks.certificate=letsencrypt", "certificate"),
         ("webhooks.certManager.issuerRef.kind=ClusterIssuer", "issuerRef"),
-        ("env[0].value=name", "env"),
-        ("env[0].name=POD_NAME", "env"),
+        ("webhooks.userInfo=on", "userInfo"),
+        ("extraEnv[0].value=name", "extraEnv"),
+        ("extraEnv[0].name=POD_NAME", "extraEnv"),
         ("volumes[0].name=tls", "volumes"),
         ("volumeMounts[0].name=files", "volumeMounts"),
         ("networkPolicy.schedulerPort=0", "schedulerPort"),

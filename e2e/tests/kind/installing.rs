@@ -4,11 +4,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::helm::RELEASE;
 use queuewarden_e2e::test_cluster::BASE;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{TestCluster, assets, operator, yunikorn};
-use serde_json::{Value, json};
+use queuewarden_e2e::{Kind, TestCluster, assets, operator, yunikorn};
+use serde_json::json;
 
 use super::load::Load;
 use super::{
@@ -73,16 +74,35 @@ async fn plugin(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// The replicas run under Pod Security `restricted`, which refuses what is not.
+/// New replicas run under Pod Security `restricted`, which refuses what is not.
 async fn restricted(cluster: &TestCluster) -> Result<()> {
-    let args = ["get", "namespace", operator::NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
-    let labels: Value = serde_json::from_str(&cluster.kubectl(&args).await?)?;
-    let level = labels.get("pod-security.kubernetes.io/enforce");
-    ensure!(level == Some(&json!("restricted")), "{labels}");
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    cluster.kubectl(&["label", "--overwrite", "namespace", operator::NAMESPACE, level]).await?;
+    cluster.kubectl(&["rollout", "restart", "deployment/queuewarden", "-n", operator::NAMESPACE]).await?;
+    rolled_out(cluster).await?;
     let args = ["run", "root", "--image", IMAGE, "-n", operator::NAMESPACE, "--dry-run=server"];
     let refused = cluster.kubectl(&args).await.err().context("a pod that may be root was accepted")?;
     ensure!(refused.to_string().contains("violates PodSecurity \"restricted"), "{refused}");
     Ok(())
+}
+
+/// `OpenShift` gives the pods of a namespace such a user. The hook runs as it, too.
+#[tokio::test]
+#[ignore = "needs nodes: just kind"]
+async fn pods_run_as_the_user_that_they_are_given() -> Result<()> {
+    TestCluster::with_installed(async |cluster| {
+        let user = "podSecurityContext.runAsUser=1000680000";
+        helm(cluster, &["webhooks.enabled=true", "webhooks.validating=true", "yunikornConfig.enabled=true", user])
+            .await?;
+        cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        grant(cluster, "prod", json!({"users": ["alice"]})).await?;
+        let users = "jsonpath={.items[*].spec.securityContext.runAsUser}";
+        let users = cluster.kubectl(&["get", "pods", "-n", operator::NAMESPACE, "-o", users]).await?;
+        ensure!(users == ["1000680000"; 3].join(" "), "{users}");
+        cluster.kubectl(&["delete", "yunikornconfig", "default"]).await?;
+        helm(cluster, &[]).await
+    })
+    .await
 }
 
 /// An upgrade, the way back and the end cost no request. Without queuewarden YuniKorn goes on with the last
@@ -100,7 +120,7 @@ async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
             &[
                 "webhooks.enabled=true",
                 "webhooks.validating=true",
-                "webhooks.userInfo=on",
+                "webhooks.userInfo=true",
                 "log.level=debug",
                 "resources.limits.memory=200Mi",
             ],

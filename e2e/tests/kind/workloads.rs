@@ -13,7 +13,7 @@ use super::{create_as, grant, helm, phase, pod, switch_on};
 async fn pods_of_workloads_run_as_who_applied_them() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         helm(cluster, &["webhooks.enabled=true"]).await?;
-        helm(cluster, &["webhooks.enabled=true", "webhooks.userInfo=on"]).await?;
+        helm(cluster, &["webhooks.enabled=true", "webhooks.userInfo=true"]).await?;
         switch_on(cluster).await?;
         grant(cluster, "prod", json!({"users": ["sue"]})).await?;
         let job = |name: &str| json!({"template": pod("prod", name, false), "backoffLimit": 0});

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::usage::machine;
+use queuewarden_e2e::wait::eventually;
 use queuewarden_e2e::{Kind, Operator, TestCluster};
 
 use super::calls::Calls;
@@ -21,6 +22,8 @@ const CHANGES: usize = 20;
 const LONGEST: Duration = Duration::from_mins(5);
 /// Duration of the observation without changes.
 const IDLE: Duration = Duration::from_mins(1);
+/// How long nothing is written after the last event.
+const QUIET: Duration = Duration::from_secs(2);
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -139,6 +142,14 @@ async fn changes(cluster: &TestCluster, followed: &Followed, table: &mut Table) 
 }
 
 async fn idle(cluster: &TestCluster, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
+    // Events of earlier changes are still published, at a limited rate.
+    eventually("the last events to be published", LONGEST, || async {
+        let mark = cluster.audit()?.mark()?;
+        tokio::time::sleep(QUIET).await;
+        ensure!(Calls::since(cluster, mark)?.nothing_written(), "writes");
+        Ok(Some(()))
+    })
+    .await?;
     let (mark, before, begin) = (cluster.audit()?.mark()?, operator.usage()?, Instant::now());
     // The measurement is about a time in which nothing happens.
     tokio::time::sleep(IDLE).await;

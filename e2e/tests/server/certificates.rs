@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
 use queuewarden_api::registration;
 use queuewarden_e2e::faults::{Call, Fault};
-use queuewarden_e2e::own_tls::{ASKED, KEEPER, KEEPER_USER, WEBHOOK};
+use queuewarden_e2e::own_tls::{ASKED, KEEPER, KEEPER_USER, SECRET, WEBHOOK};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Endpoints, FaultProxy, Kind, Operator, TestCluster, eventually, operator};
 use queuewarden_operator::controller::clock;
@@ -334,6 +334,12 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
             })
             .await?;
         }
+        // It is deleted: the one right to create it is by name.
+        cluster.kubectl(&["delete", "secret", SECRET, "-n", operator::NAMESPACE]).await?;
+        eventually("the Secret to be there again", PATIENCE, || async {
+            Ok((cluster.tls_secret().await?.get("ca.crt") == Some(&endpoints.authority)).then_some(()))
+        })
+        .await?;
         // A certificate of somebody else is not touched, even without the authority that signed it.
         let foreign = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), endpoints.authority.clone()));
         let data = foreign.clone().map(|(key, value)| (key, ByteString(value.into_bytes())));

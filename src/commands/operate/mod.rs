@@ -2,6 +2,7 @@
 
 pub mod authorizer_config;
 pub mod check;
+pub mod configure;
 pub mod crds;
 pub mod describe;
 pub mod history;

@@ -1,16 +1,16 @@
-//! Builds the documents by which API servers and clients discover resources.
+//! Builds the discovery documents of the aggregated API.
 //!
-//! They are the same for everyone and change with the program only. The API server requests `/apis` as a list
-//! of groups with all their resources (aggregated discovery, `apidiscovery.k8s.io/v2`). Older ones request
-//! each version by itself.
+//! They are the same for every caller and change only with the program. Current API servers request `/apis`
+//! as a list of groups with all their resources (aggregated discovery, `apidiscovery.k8s.io/v2`). Older ones
+//! request each version separately.
 
 use serde_json::{Value, json};
 
 use super::{API_VERSION, GROUP, VERSION, queue};
 use crate::extended;
 
-/// All resources: plural, singular, kind and verbs. None of them is in a namespace. No category: `kubectl get
-/// yunikorn` would fail with this server.
+/// All resources: plural, singular, kind and verbs. They are cluster-scoped and in no category, because
+/// `kubectl get yunikorn` would then fail against this server.
 const RESOURCES: [(&str, &str, &str, &[&str]); 3] = [
     ("queues", "queue", queue::KIND, &["get", "list"]),
     ("queueaccessreviews", "queueaccessreview", "QueueAccessReview", &["create"]),

@@ -1,18 +1,17 @@
-//! Reads `--field-selector` for queues (`k8s.io/apimachinery/pkg/fields/selector.go`): terms joined by
-//! commas, each a field, `=`, `==` or `!=`, and a value in which `\`, `,` and `=` are written with a `\` in
-//! front.
+//! Parses `--field-selector` for queues (`k8s.io/apimachinery/pkg/fields/selector.go`): comma-separated
+//! terms, each a field, `=`, `==` or `!=`, and a value in which `\`, `,` and `=` are escaped with a `\`.
 
 use super::queue::Queue;
 use go_compat::diag::quoted;
 use yunikorn::queue::nearest;
 
-/// The fields that a selector may name.
+/// Fields that a selector may use.
 const FIELDS: [&str; 5] =
     ["metadata.name", "status.partition", "status.parent", "status.leaf", "status.dynamic"];
-/// Most terms in one selector.
+/// Maximum number of terms in a selector.
 const MAX_TERMS: usize = 16;
 
-/// The conditions that queues must meet. The default has none.
+/// The conditions a queue must meet. By default there are no conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Term>);
 
@@ -24,10 +23,10 @@ struct Term {
 }
 
 impl Selector {
-    /// Reads a selector.
+    /// Parses a selector.
     ///
     /// # Errors
-    /// Returns what is wrong with the text.
+    /// Returns a description of the syntax error.
     pub fn parse(text: &str) -> Result<Self, String> {
         let terms: Vec<String> = split(text).into_iter().filter(|term| !term.is_empty()).collect();
         if terms.len() > MAX_TERMS {
@@ -36,7 +35,7 @@ impl Selector {
         terms.iter().map(|term| Term::parse(term)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns the partition that is selected; none means the default one.
+    /// Returns the selected partition, or `None` for the default one.
     pub fn partition(&self) -> Option<&str> {
         self.only("status.partition")
     }
@@ -67,7 +66,7 @@ impl Term {
             operator.map(|(value, equal)| (field, equal, value))
         });
         let Some((field, equal, value)) = found else {
-            return Err(format!("{} is no term of a field selector: write field=value", quoted(text)));
+            return Err(format!("{} is not a valid field selector term: write field=value", quoted(text)));
         };
         let known = FIELDS.iter().find(|known| **known == field.trim());
         let Some(field) = known else {
@@ -94,7 +93,7 @@ impl Term {
     }
 }
 
-/// Splits a text into its terms, at commas that have no `\` in front.
+/// Splits a text at every comma that is not escaped.
 fn split(text: &str) -> Vec<String> {
     let (mut terms, mut escaped) = (vec![String::new()], false);
     for c in text.chars() {

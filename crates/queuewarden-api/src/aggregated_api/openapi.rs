@@ -1,9 +1,9 @@
-//! Describes the resources as `OpenAPI` 2 and 3, for `kubectl explain` and for clients that check what they
-//! send.
+//! Describes the resources as `OpenAPI` 2 and 3, for `kubectl explain` and for clients that validate what
+//! they send.
 //!
-//! Both are made of the types. The API server merges version 2 into one document for the whole cluster, and
-//! older clients reject all of it because of one keyword they do not know, so the schemas use only what both
-//! versions have: no `nullable`, `anyOf`, `oneOf` or `const`.
+//! Both documents are generated from the types. The API server merges version 2 into one document for the
+//! whole cluster, and older clients reject that document if it contains a single keyword they do not know.
+//! The schemas therefore use only what both versions support: no `nullable`, `anyOf`, `oneOf` or `const`.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -17,7 +17,7 @@ use crate::extended;
 /// The path of version 3, below `/openapi/v3/`.
 pub const PATH: &str = "apis/access.queuewarden.dev/v1alpha1";
 
-/// Keywords of JSON Schema that stay. A field of the same name is in `properties` and is no keyword.
+/// Keywords of JSON Schema to keep. A field with the same name is in `properties` and is not a keyword.
 const RETAINED: [&str; 9] = [
     "type",
     "format",
@@ -39,13 +39,13 @@ enum Dialect {
 
 /// The operations: action, path, kind and description.
 ///
-/// Two operations that do not exist are described as well, with 405 as their answer: kubectl reads only from
-/// `patch` whether the server checks fields itself
-/// (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). If it does not find a kind there, it lists
-/// all CRDs, which most callers may not, and creates nothing.
+/// Two operations that do not exist are described as well, with the response 405. kubectl uses `patch`, and
+/// only `patch`, to find out whether the server validates fields
+/// (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). If the kind has no `patch`, kubectl lists
+/// all CRDs, which most callers are not allowed to do, and creates nothing.
 const OPERATIONS: [(&str, &str, &str, &str); 6] = [
-    ("list", "/queues", "Queue", "The queues of a partition with everyone who may."),
-    ("get", "/queues/{name}", "Queue", "A queue with everyone who may."),
+    ("list", "/queues", "Queue", "The queues of a partition with everyone who has access."),
+    ("get", "/queues/{name}", "Queue", "A queue with everyone who has access."),
     ("post", "/queueaccessreviews", "QueueAccessReview", "May a user submit to a queue, or administer it?"),
     (
         "post",
@@ -56,9 +56,9 @@ const OPERATIONS: [(&str, &str, &str, &str); 6] = [
     ("patch", "/queueaccessreviews/{name}", "QueueAccessReview", NOTHING_STORED),
     ("patch", "/selfqueueaccessreviews/{name}", "SelfQueueAccessReview", NOTHING_STORED),
 ];
-const NOTHING_STORED: &str = "Not allowed: nothing is stored that could be changed.";
+const NOTHING_STORED: &str = "Not allowed: the resource is not stored and cannot be changed.";
 
-/// `/openapi/v3`; `hash` is that of [`v3`], and changes with it.
+/// `/openapi/v3`; `hash` is the hash of [`v3`] and changes with it.
 pub fn root(hash: &str) -> Value {
     json!({"paths": {PATH: {"serverRelativeURL": format!("/openapi/v3/{PATH}?hash={hash}")}}})
 }
@@ -104,7 +104,7 @@ fn schema<T: JsonSchema>(kind: &str) -> Value {
     extended(schema, json!({"x-kubernetes-group-version-kind": kind}))
 }
 
-/// Leaves only the keywords that both versions know.
+/// Removes every keyword that one of the versions does not know.
 fn tidy(schema: &mut Value) {
     let Value::Object(fields) = schema else {
         // `true` means anything.
@@ -129,8 +129,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Merges a choice between something and null into that something, and one between words into a list of
-/// words.
+/// Replaces a choice between a type and null with that type, and a choice between words with a list of words.
 fn merge(fields: &mut Map<String, Value>, cases: &[Value]) {
     let words = |case: &Value| case.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
     let real: Vec<&Value> = cases.iter().filter(|case| words(case) != [Value::Null]).collect();
@@ -175,15 +174,15 @@ fn operation(dialect: Dialect, action: &str, kind: &str, about: &str) -> Value {
         extended(text, json!({"name": name, "in": place, "description": about}))
     };
     let validation =
-        || text("fieldValidation", "query", "What becomes of unknown fields: Ignore, Warn or Strict.");
+        || text("fieldValidation", "query", "How to handle unknown fields: Ignore, Warn or Strict.");
     let mut parameters = match action {
         "list" => {
-            let about = "Which queues, by name, partition, parent, leaf or dynamic.";
+            let about = "Selects queues by name, partition, parent, leaf or dynamic.";
             vec![text("fieldSelector", "query", about)]
         }
         "get" => vec![required(text("name", "path", "The queue's full path."))],
         "patch" => vec![required(text("name", "path", "The name.")), validation()],
-        _ => vec![text("dryRun", "query", "Makes no difference: nothing is stored."), validation()],
+        _ => vec![text("dryRun", "query", "Has no effect, because nothing is stored."), validation()],
     };
     let mut more = json!({});
     if dialect == Dialect::V2 {

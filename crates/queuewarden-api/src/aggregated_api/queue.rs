@@ -1,4 +1,4 @@
-//! Serves `queues`: the effective rights in each, their holders, and the locations that grant them.
+//! Serves `queues`: the effective rights on each queue, who holds them, and where they are granted.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use yunikorn_access::who_can::Grantee;
 
 /// The kind.
 pub const KIND: &str = "Queue";
-/// Most holders of a right that are listed. The rest is counted: a root that names thousands would repeat
-/// them in each queue below.
+/// Maximum number of holders listed for a right. The rest are only counted: a root that names thousands would
+/// otherwise repeat them in every queue below it.
 const MAX_SUBJECTS: usize = 256;
-/// The same limit for a whole list, which is built in memory. Every queue has room for a few, whatever the
-/// others have.
+/// The same limit for a whole list, which is built in memory. Each queue may still list a few holders when
+/// the other queues have used up the limit.
 const MAX_LISTED: usize = 20_000;
 const FEW: usize = 4;
 
@@ -52,18 +52,18 @@ pub struct QueueList {
     pub items: Vec<Queue>,
 }
 
-/// The description of a queue, and the rights in it.
+/// A queue and the rights on it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct QueueStatus {
     /// The partition.
     pub partition: String,
-    /// The queue above; none for the root.
+    /// The parent queue. The root has no parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// True when applications run in it; otherwise other queues are below it.
     pub leaf: bool,
-    /// True when a placement rule created it; otherwise the configuration has it. The ACLs of a dynamic queue
-    /// are those above it.
+    /// True when a placement rule created it, false when it is in the configuration. A dynamic queue has the
+    /// ACLs of its parent.
     pub dynamic: bool,
     /// The right to submit.
     pub submit: Effective,
@@ -74,14 +74,14 @@ pub struct QueueStatus {
 /// Everyone who has a right on a queue.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Effective {
-    /// The queue's own ACL as written; empty when it has none.
+    /// The queue's own ACL as written; empty if it has no ACL.
     pub acl: String,
     /// Everyone who has the right, the nearest grant first.
     pub subjects: Vec<Grantee>,
     /// The number of further subjects.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
-    /// The reason why nobody has the right, whatever the ACLs say.
+    /// Why no one has the right, regardless of the ACLs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denial: Option<Denial>,
 }
@@ -91,12 +91,12 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// A current queue.
+/// A queue that exists now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CurrentQueue<'a> {
     /// Its full path.
     pub path: &'a str,
-    /// The configured queue that decides: itself, or the nearest above it.
+    /// The configured queue whose ACLs apply: the queue itself, or its nearest configured ancestor.
     pub decides: QueueId,
     /// True when applications run in it.
     pub leaf: bool,
@@ -104,9 +104,9 @@ pub struct CurrentQueue<'a> {
     pub dynamic: bool,
 }
 
-/// Returns all current queues of a partition, each before those below it: those of the configuration, and
-/// those that placement rules have created. A queue that was removed from the configuration is not among
-/// them, because its former ACLs are no longer known.
+/// Returns all current queues of a partition, parents before children: queues in the configuration and queues
+/// created by placement rules. A queue removed from the configuration is left out, because its former ACLs
+/// are no longer known.
 pub fn live_queues<'a>(tree: &'a Tree, live: &'a Live) -> Vec<CurrentQueue<'a>> {
     let configured = tree.queues().map(|(decides, node)| CurrentQueue {
         path: node.path.as_str(),
@@ -119,19 +119,20 @@ pub fn live_queues<'a>(tree: &'a Tree, live: &'a Live) -> Vec<CurrentQueue<'a>> 
         Some(CurrentQueue { path, decides, leaf: queue.leaf, dynamic: true })
     });
     let mut all: Vec<CurrentQueue<'a>> = configured.chain(dynamic).collect();
-    // Sorted by the queue that decides, that queue first, so those of the configuration keep their order.
+    // The sort groups dynamic queues below the configured queue that decides for them, and keeps the order of
+    // the configuration.
     all.sort_by_key(|queue| (queue.decides, queue.dynamic, queue.path));
     all
 }
 
-/// Returns these queues as they are served.
+/// Converts queues to their served form.
 pub fn queues(tree: &Tree, standing: &[CurrentQueue<'_>]) -> Vec<Queue> {
     let rights = standing.len().saturating_mul(Right::ALL.len()).max(1);
     let room = (MAX_LISTED / rights).clamp(FEW, MAX_SUBJECTS);
     standing.iter().map(|one| queue(tree, one, room)).collect()
 }
 
-/// Returns a queue with at most so many names for each right.
+/// Converts a queue, listing at most `room` holders of each right.
 fn queue(tree: &Tree, standing: &CurrentQueue<'_>, room: usize) -> Queue {
     Queue {
         api_version: API_VERSION,
@@ -153,7 +154,8 @@ fn effective(tree: &Tree, standing: &CurrentQueue<'_>, right: Right, room: usize
     let found = who_can(tree, right, tree.path(standing.decides).as_str());
     let more = found.grantees.len().saturating_sub(room);
     let mut subjects = found.grantees;
-    // Beside everyone no name has an effect, and a queue far above may name everyone.
+    // `everyone`, which makes all other names redundant, is listed even if it comes late because a distant
+    // ancestor grants it.
     let everyone = subjects.iter().skip(room).find(|grantee| grantee.subject == Subject::Everyone).cloned();
     subjects.truncate(room);
     if let (Some(last), Some(everyone)) = (subjects.last_mut(), everyone) {
@@ -260,8 +262,8 @@ mod tests {
     }
 
     proptest! {
-        /// Everyone whom a queue lists has the right, and everyone with the right is listed: by name, by a
-        /// group or as everyone.
+        /// Everyone listed for a queue has the right, and everyone with the right is listed: by name, through
+        /// a group or as everyone.
         #[test]
         fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
             let live = Live::default();

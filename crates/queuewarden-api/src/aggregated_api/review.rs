@@ -1,5 +1,5 @@
-//! Serves `queueaccessreviews` and `selfqueueaccessreviews`: may somebody submit to a queue, or administer
-//! it, and why.
+//! Serves `queueaccessreviews` and `selfqueueaccessreviews`: whether a user may submit to a queue or
+//! administer it, and why.
 //!
 //! ```yaml
 //! apiVersion: access.queuewarden.dev/v1alpha1
@@ -7,8 +7,8 @@
 //! spec: {verb: submit, queue: root.prod}
 //! ```
 //!
-//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the
-//! queue gets a [brief](QueueAccessReviewStatus::brief) one.
+//! The answer is in `status`, with the fields of `queuewarden explain -o yaml`. Callers who may not read the
+//! queue get a [brief](QueueAccessReviewStatus::brief) answer.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ use yunikorn_access::subject::Subject;
 
 /// The partition to use when none is named.
 pub const DEFAULT_PARTITION: &str = "default";
-/// Longest queue path; longer ones do not exist.
+/// Maximum length of a queue path; longer paths do not exist.
 const MAX_QUEUE: usize = 4096;
 
 /// The subject of a review.
@@ -42,8 +42,8 @@ pub enum QueueAccessReviewKind {
     Own,
 }
 
-/// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what
-/// create returns.
+/// May a user submit to a queue, or administer it? Nothing is stored: the response to create has the answer
+/// in its status.
 #[derive(Debug, Clone, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAccessReview {
@@ -51,7 +51,7 @@ pub struct QueueAccessReview {
     pub api_version: String,
     /// `QueueAccessReview`
     pub kind: String,
-    /// May be left out.
+    /// Optional.
     pub metadata: Option<Map<String, Value>>,
     /// The question: a user, a verb and a queue.
     pub spec: QueueAccessReviewSpec,
@@ -59,8 +59,8 @@ pub struct QueueAccessReview {
     pub status: Option<QueueAccessReviewStatus>,
 }
 
-/// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create
-/// returns.
+/// May I submit to a queue, or administer it? Nothing is stored: the response to create has the answer in its
+/// status.
 #[derive(Debug, Clone, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SelfQueueAccessReview {
@@ -68,7 +68,7 @@ pub struct SelfQueueAccessReview {
     pub api_version: String,
     /// `SelfQueueAccessReview`
     pub kind: String,
-    /// May be left out.
+    /// Optional.
     pub metadata: Option<Map<String, Value>>,
     /// The question: a verb and a queue.
     pub spec: SelfQueueAccessReviewSpec,
@@ -76,35 +76,35 @@ pub struct SelfQueueAccessReview {
     pub status: Option<QueueAccessReviewStatus>,
 }
 
-/// The question about a user.
+/// A question about a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueueAccessReviewSpec {
     /// The user.
     #[serde(deserialize_with = "nullable")]
     pub user: String,
-    /// The user's groups. Without any, `YuniKorn` resolves them.
+    /// The user's groups. If none are listed, `YuniKorn` resolves them.
     #[serde(deserialize_with = "nullable")]
     pub groups: Vec<String>,
     /// The verb: submit (also written use) or administer.
     #[serde(deserialize_with = "nullable")]
     pub verb: String,
-    /// The queue's full path, in any case: root.prod
+    /// The queue's full path, in upper or lower case, e.g. root.prod
     #[serde(deserialize_with = "nullable")]
     pub queue: String,
-    /// The partition, "default" when it is left out.
+    /// The partition. Default: "default".
     #[serde(deserialize_with = "nullable")]
     pub partition: String,
 }
 
-/// The question about oneself.
+/// A question about the caller.
 #[derive(Debug, Clone, JsonSchema)]
 pub struct SelfQueueAccessReviewSpec {
     /// The verb: submit (also written use) or administer.
     pub verb: String,
-    /// The queue's full path, in any case: root.prod
+    /// The queue's full path, in upper or lower case, e.g. root.prod
     pub queue: String,
-    /// The partition, "default" when it is left out.
+    /// The partition. Default: "default".
     #[serde(default)]
     pub partition: String,
 }
@@ -114,7 +114,7 @@ pub struct SelfQueueAccessReviewSpec {
 pub struct QueueAccessReviewStatus {
     /// The answer in short.
     pub answer: Answer,
-    /// The decision with its trace; `None` for an answer without a look at the ACLs.
+    /// The decision with its trace; `None` if the ACLs were not consulted.
     pub decision: Option<Box<DecisionAnswer>>,
 }
 
@@ -129,21 +129,21 @@ pub struct ReviewRequest {
     pub queue: String,
     /// The partition.
     pub partition: String,
-    /// Unknown fields, by their paths.
+    /// Paths of unknown fields.
     pub unknown: Vec<String>,
 }
 
-/// The reason why a review cannot be answered.
+/// Why a review cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InvalidReview {
-    /// It cannot be read.
+    /// The review cannot be parsed.
     Malformed(String),
-    /// It can be read but makes no sense: the field, and the reason.
+    /// The review can be parsed but makes no sense: the field, and why.
     Invalid(&'static str, String),
 }
 
 impl QueueAccessReviewKind {
-    /// Returns the name as in `kind:`.
+    /// Returns the name used in `kind:`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Named => "QueueAccessReview",
@@ -151,7 +151,7 @@ impl QueueAccessReviewKind {
         }
     }
 
-    /// Returns the name as in paths and in RBAC.
+    /// Returns the name used in paths and in RBAC.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Named => "queueaccessreviews",
@@ -167,28 +167,29 @@ impl QueueAccessReviewKind {
     }
 }
 
-/// Reads a review.
+/// Parses a review.
 ///
 /// # Errors
 /// Fails when the review cannot be answered.
 pub fn read(kind: QueueAccessReviewKind, document: &Value) -> Result<ReviewRequest, InvalidReview> {
     let Value::Object(fields) = document else {
-        return Err(InvalidReview::Malformed(format!("a {} is an object", kind.name())));
+        return Err(InvalidReview::Malformed(format!("a {} must be an object", kind.name())));
     };
     for (field, expected) in [("apiVersion", API_VERSION), ("kind", kind.name())] {
         let found = fields.get(field);
         if found.and_then(Value::as_str) != Some(expected) {
             let found = found.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-            return Err(InvalidReview::Malformed(format!("{field} is {found}, and here it is {expected}")));
+            return Err(InvalidReview::Malformed(format!("{field} must be {expected}, not {found}")));
         }
     }
     let Some(Value::Object(spec)) = fields.get("spec").cloned() else {
         return Err(InvalidReview::Invalid(
             "spec",
-            "is the question: {verb: submit, queue: root.prod}".to_owned(),
+            "must hold the question: {verb: submit, queue: root.prod}".to_owned(),
         ));
     };
-    // Also the user in a review of one's own, because its creator is its subject.
+    // A SelfQueueAccessReview has no user field, because its creator is its subject. A user in one is
+    // unknown.
     let (known, strange): (Map<_, _>, Map<_, _>) =
         spec.into_iter().partition(|(name, _)| kind.fields().contains(&name.as_str()));
     let unknown = unknown(fields, &strange);
@@ -199,7 +200,7 @@ pub fn read(kind: QueueAccessReviewKind, document: &Value) -> Result<ReviewReque
     request(kind, spec, unknown)
 }
 
-/// Returns the paths of unknown fields, which may be misspelt; a status is ignored, as in all reviews.
+/// Returns the paths of unknown fields, which may be misspelled. A status is ignored, as in all reviews.
 fn unknown(fields: &Map<String, Value>, strange: &Map<String, Value>) -> Vec<String> {
     const MOST: usize = 16;
     let own = ["apiVersion", "kind", "metadata", "spec", "status"];
@@ -219,15 +220,17 @@ fn request(
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(InvalidReview::Invalid(
             "spec.verb",
-            format!("is submit, use or administer, not {}{hint}", quoted(&verb)),
+            format!("must be submit, use or administer, not {}{hint}", quoted(&verb)),
         ));
     };
     if kind == QueueAccessReviewKind::Named && user.is_empty() {
-        let help = "names the user whom it is about; about yourself ask with a SelfQueueAccessReview";
+        let help = "must name the user to check; to check your own access, create a SelfQueueAccessReview";
         return Err(InvalidReview::Invalid("spec.user", help.to_owned()));
     }
     if queue.is_empty() || queue.len() > MAX_QUEUE {
-        let why = format!("is the full path of a queue, such as root.prod, of at most {MAX_QUEUE} bytes");
+        let why = format!(
+            "must be the full path of a queue, such as root.prod, and at most {MAX_QUEUE} bytes long"
+        );
         return Err(InvalidReview::Invalid("spec.queue", why));
     }
     let partition = if partition.is_empty() { DEFAULT_PARTITION.to_owned() } else { partition };
@@ -290,7 +293,7 @@ impl From<Answer> for QueueAccessReviewStatus {
     }
 }
 
-/// Describes all possible fields, none of which is required.
+/// Describes all possible fields. All of them are optional.
 impl JsonSchema for QueueAccessReviewStatus {
     fn schema_name() -> Cow<'static, str> {
         "Status".into()
@@ -303,7 +306,7 @@ impl JsonSchema for QueueAccessReviewStatus {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = DecisionAnswer::json_schema(generator);
         schema.remove("required");
-        let error = json!({"type": "string", "description": "What keeps it from being decided."});
+        let error = json!({"type": "string", "description": "Why there is no decision."});
         let mut entry = generator.subschema_for::<Subject>();
         let described =
             "The entry that grants it, for a caller who may not read the queue and gets no trace.";
@@ -368,7 +371,7 @@ mod tests {
         assert_eq!((own.right, own.partition.as_str(), own.user), (Right::Submit, "default", None));
     }
 
-    /// Nobody becomes somebody else by a field that only the server fills in.
+    /// A caller cannot ask as someone else by setting a field that only the server fills in.
     #[test]
     fn of_ones_own_review_the_user_is_not_read() {
         let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
@@ -381,9 +384,9 @@ mod tests {
     fn what_is_no_question_is_reported() {
         let named = |spec: Value| document(QueueAccessReviewKind::Named, &spec);
         let cases = [
-            (json!([]), "a QueueAccessReview is an object"),
-            (json!({"kind": "QueueAccessReview"}), "apiVersion is nothing, and here it is"),
-            (document(QueueAccessReviewKind::Own, &json!({})), "kind is \"SelfQueueAccessReview\", and here"),
+            (json!([]), "a QueueAccessReview must be an object"),
+            (json!({"kind": "QueueAccessReview"}), "apiVersion must be"),
+            (document(QueueAccessReviewKind::Own, &json!({})), "kind must be \"QueueAccessReview\""),
             (json!({"apiVersion": API_VERSION, "kind": "QueueAccessReview"}), "spec"),
             (named(json!("x")), "spec"),
             (named(json!({"user": "a", "verb": "sumbit", "queue": "root"})), "did you mean `submit`?"),
@@ -510,7 +513,7 @@ mod tests {
     }
 
     proptest! {
-        /// The answers of two configurations that decide alike are equal.
+        /// Two configurations with the same decision give the same brief answer.
         #[test]
         fn brief_answer_depends_on_the_decision_alone(
             one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),

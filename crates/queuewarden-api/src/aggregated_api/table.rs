@@ -1,4 +1,4 @@
-//! Prints queues as `kubectl get` shows them (`Table`, `meta.k8s.io`): one line for each, with everyone who
+//! Prints queues as `kubectl get` shows them (`Table`, `meta.k8s.io`): a line per queue, with everyone who
 //! has a right.
 //!
 //! ```text
@@ -36,14 +36,20 @@ pub enum Include {
 /// The columns: name, type, format, whether only with `-o wide`, and description.
 const COLUMNS: [(&str, &str, &str, bool, &str); 9] = [
     ("Queue", "string", "name", false, "The queue's full path."),
-    ("Submit", "string", "", false, "Everyone who may submit; where a queue above grants it, it is named."),
+    (
+        "Submit",
+        "string",
+        "",
+        false,
+        "Everyone who may submit, with the queue that grants it if access is inherited.",
+    ),
     ("Admin", "string", "", false, "Everyone who administers the queue."),
     ("Leaf", "boolean", "", false, "Whether applications run in it."),
-    ("Dynamic", "boolean", "", false, "Whether a placement rule made it."),
+    ("Dynamic", "boolean", "", false, "Whether a placement rule created it."),
     ("Partition", "string", "", true, "The partition."),
     ("Own submitacl", "string", "", true, "The queue's own submitacl as written."),
     ("Own adminacl", "string", "", true, "The queue's own adminacl as written."),
-    ("Written in", "string", "", true, "The objects and texts that the nearest grants are written in."),
+    ("Written in", "string", "", true, "The objects and texts that hold the nearest grants."),
 ];
 
 /// Builds the table of these queues; `version` is `v1` or `v1beta1`.

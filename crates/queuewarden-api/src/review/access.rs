@@ -13,7 +13,7 @@ use yunikorn::identity::Identity;
 use yunikorn_access::review::request::{PathAttributes, ResourceAttributes};
 use yunikorn_access::review::{AccessAction, Answer};
 
-/// A review as its sender writes it.
+/// A review as sent by its author.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Document {
@@ -34,8 +34,8 @@ struct Metadata {
     namespace: String,
 }
 
-/// `spec`; in v1beta1 the groups are in `group`. No rule uses `uid` and `extra`: they are read because
-/// the API server refuses wrong types in them.
+/// `spec`; in v1beta1 the groups are in `group`. `uid` and `extra` affect no rule, but are parsed because the
+/// API server refuses wrong types in them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Spec {
@@ -93,9 +93,9 @@ impl SubjectAccessReview {
         decode(document)
     }
 
-    /// Reads JSON without a tree of values between; `None` for what [`Self::read`] has to look at.
+    /// Parses JSON without an intermediate value tree. Returns `None` if [`Self::read`] has to parse it.
     pub fn read_json(json: &[u8]) -> Option<Self> {
-        // A list would be taken for the fields.
+        // serde would also accept a list in place of the struct.
         json.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(json).ok()).flatten()
     }
 
@@ -123,7 +123,7 @@ impl SubjectAccessReview {
         match (kind, caller) {
             (ReviewKind::Own, Some(caller)) => Ok(caller),
             (ReviewKind::Own, None) => {
-                let message = "a SelfSubjectAccessReview asks about whoever sends it, and nobody is said to";
+                let message = "a SelfSubjectAccessReview is about its sender, and no sender is known";
                 Err(Diagnostic::error(codes::REVIEW_BY_NOBODY, message)
                     .help("name the user: --as USER [--as-group GROUP]..."))
             }
@@ -143,14 +143,14 @@ impl SubjectAccessReview {
     /// `pkg/apis/authorization/validation`).
     fn check_namespace(&self) -> Result<(), Diagnostic> {
         let Some(resource) = &self.resource else {
-            let message = "a LocalSubjectAccessReview asks about a resource: it has no resourceAttributes";
+            let message = "a LocalSubjectAccessReview must have resourceAttributes";
             return Err(malformed(message));
         };
         if resource.namespace == self.namespace {
             return Ok(());
         }
         let message = format!(
-            "metadata.namespace is {} and spec.resourceAttributes.namespace {}",
+            "metadata.namespace is {}, but spec.resourceAttributes.namespace is {}",
             quoted(&self.namespace),
             quoted(&resource.namespace)
         );
@@ -164,7 +164,7 @@ pub fn filled(review: Value, answer: &Answer) -> Value {
     extended(review, Value::from_iter([("status", status(answer))]))
 }
 
-/// A review with its status and nothing else.
+/// A review that contains only its status.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answered<'a> {
@@ -173,7 +173,7 @@ struct Answered<'a> {
     status: Status<'a>,
 }
 
-/// `status`, as API servers write it: what is false or empty is left out, but for `allowed`.
+/// `status` as API servers write it: false and empty fields are left out, except `allowed`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Status<'a> {
@@ -197,7 +197,7 @@ impl<'a> From<&'a Answer> for Status<'a> {
     }
 }
 
-/// A review of this version and kind with its status and nothing else.
+/// A review of this version and kind that contains only its status.
 pub fn only_status<'a>(api_version: &'a str, kind: ReviewKind, answer: &'a Answer) -> impl Serialize {
     Answered { api_version, kind: kind.as_str(), status: answer.into() }
 }

@@ -1,4 +1,4 @@
-//! Reads an `AdmissionReview` as the admission controller of `YuniKorn` does, and writes its response.
+//! Parses an `AdmissionReview` as `YuniKorn`'s admission controller does, and writes its response.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ use go_compat::go_json::{self, nullable};
 use yunikorn::admission::request::{Kind, Operation, Patch, Pod, Request, Workload};
 use yunikorn::admission::{Evaluation, Outcome};
 
-/// A pod, or a template of pods.
+/// A pod or a pod template.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Template<'p> {
@@ -43,7 +43,7 @@ struct Spec {
     scheduler_name: String,
 }
 
-/// Reads a request as far as the admission controller reads it.
+/// Parses the parts of a request that the admission controller reads.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::DECIDED_ELSEWHERE`].
@@ -51,7 +51,7 @@ pub fn read(request: &AdmissionRequest) -> Result<Request, Diagnostic> {
     let kind = Kind::parse(&request.group, &request.kind);
     if request.group.is_empty() && request.kind == "ConfigMap" {
         let message = "the admission controller asks the scheduler about ConfigMaps";
-        let help = "`queuewarden validate -f FILE` says what it answers";
+        let help = "`queuewarden validate -f FILE` shows its answer";
         return Err(Diagnostic::error(codes::DECIDED_ELSEWHERE, message).help(help));
     }
     Ok(Request {
@@ -65,7 +65,8 @@ pub fn read(request: &AdmissionRequest) -> Result<Request, Diagnostic> {
     })
 }
 
-/// Returns the path of the pod template in objects of a kind; empty for a pod, `None` for other kinds.
+/// Returns the path of the pod template in objects of a kind: empty for a pod, `None` if the kind has no pod
+/// template.
 pub(super) fn template_path(kind: &Kind) -> Option<&'static str> {
     match kind {
         Kind::Pod => Some(""),
@@ -75,7 +76,7 @@ pub(super) fn template_path(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Returns the pod that an object is, or the template of those that it creates.
+/// Returns the object itself if it is a pod, or the pod template of a workload.
 pub(super) fn template<'o>(
     object: Option<&'o RawValue>,
     kind: &Kind,
@@ -104,12 +105,13 @@ pub fn filled(review: Value, uid: &str, evaluation: &Evaluation) -> Value {
 }
 
 /// Returns `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). Its `warnings`, which
-/// kubectl prints, say what would allow a refused request; the admission controller itself has none.
+/// kubectl prints, explain how a refused request could be allowed; the admission controller sends no
+/// warnings.
 pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     let refusal = match &evaluation.outcome {
         Outcome::Allowed => None,
         Outcome::Denied(message) => Some(message.clone()),
-        Outcome::Unknown(key) => Some(format!("{key} decides, and what it holds is not known")),
+        Outcome::Unknown(key) => Some(format!("the answer depends on {key}, whose content is unknown")),
     };
     json!(AdmissionResponse {
         uid: uid.to_owned(),
@@ -121,7 +123,7 @@ pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     })
 }
 
-/// Returns the `Status` of a refusal, with neither code nor reason; null without a message.
+/// Returns the `Status` of a refusal, which has no code or reason; null if there is no message.
 pub fn status(message: &str) -> Value {
     if message.is_empty() { Value::Null } else { json!({"message": message}) }
 }

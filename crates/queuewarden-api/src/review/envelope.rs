@@ -1,8 +1,9 @@
-//! Reads the request in an `AdmissionReview` (`admission.k8s.io/v1`, `AdmissionRequest`), as far as it is
-//! needed here, and writes the response of a webhook.
+//! Parses the parts of the request in an `AdmissionReview` (`admission.k8s.io/v1`, `AdmissionRequest`) that
+//! are needed here, and writes the response of a webhook.
 //!
-//! A requester chooses how large and how deep the objects of a request are, but must not decide whether it is
-//! answered: every field before them in a review is read even when they are unreadable.
+//! A requester controls the size and depth of the objects in a request, but must not be able to prevent an
+//! answer. All fields of a review that precede the objects are therefore read even if the objects cannot be
+//! parsed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,11 +43,11 @@ pub struct AdmissionRequest {
     pub by_uid: String,
     /// `userInfo.extra`
     pub extra: BTreeMap<String, Vec<String>>,
-    /// `object`; `None` when it is deleted.
+    /// `object`; `None` in a deletion.
     pub object: Option<Box<RawValue>>,
-    /// `oldObject`; `None` when it is created.
+    /// `oldObject`; `None` in a creation.
     pub old: Option<Box<RawValue>>,
-    /// `dryRun`: nothing is stored.
+    /// `dryRun`: if true, the API server stores nothing.
     pub dry_run: bool,
 }
 
@@ -61,22 +62,22 @@ pub struct Resource {
     pub name: String,
 }
 
-/// The keys in `userInfo.extra` of a token that is bound to a pod (Kubernetes,
+/// The keys in `userInfo.extra` of a pod-bound token (Kubernetes,
 /// `k8s.io/apiserver/pkg/authentication/serviceaccount`).
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 
-/// A review that cannot be read to its end.
+/// A review that could not be read completely.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// The part that was read before.
+    /// The part that was read before the error.
     pub request: AdmissionRequest,
     /// The reason.
     pub why: Diagnostic,
 }
 
 impl AdmissionRequest {
-    /// Reads the body of a review.
+    /// Parses the body of a review.
     ///
     /// # Errors
     /// [`super::codes::MALFORMED_REVIEW`].
@@ -93,8 +94,15 @@ impl AdmissionRequest {
         Err(Box::new(Unreadable { request: request.unwrap_or_default(), why }))
     }
 
-    /// Returns the pod of the caller, if its token is bound to a pod: API servers report it of the token that
-    /// is mounted into a pod.
+    /// Names the object by kind, namespace and name, or by `generateName` if the API server generates the
+    /// name.
+    pub fn object_name(&self) -> String {
+        let beginning = || text_at(self.object.as_deref()?, &["metadata", "generateName"]).ok();
+        let name = if self.name.is_empty() { beginning() } else { None };
+        format!("{} {}/{}", self.kind, self.namespace, name.as_ref().unwrap_or(&self.name))
+    }
+
+    /// Returns the caller's pod, if the caller's token is bound to one, as tokens mounted into pods are.
     pub fn creator(&self) -> Option<BoundPod<'_>> {
         let account = self.by.user.strip_prefix("system:serviceaccount:")?;
         let (namespace, _) = account.split_once(':')?;
@@ -134,7 +142,7 @@ impl AdmissionRequest {
         let mut count = 0_usize;
         for (name, values) in entries(member(part, "extra")?, "an object")? {
             let values = texts(Some(values))?;
-            // The number of lists and the length of each list are bounded; so must their product be.
+            // Both the number of lists and the length of each list are bounded, so their product must be too.
             count = count.saturating_add(values.len());
             if count > MAX_ENTRIES {
                 let message = format!("the review has more than {MAX_ENTRIES} values in userInfo.extra");
@@ -146,7 +154,7 @@ impl AdmissionRequest {
     }
 }
 
-/// The response of a webhook. What is empty is left out.
+/// The response of a webhook. Empty fields are left out.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmissionResponse {
@@ -157,7 +165,7 @@ pub struct AdmissionResponse {
     /// The `Status` of a refusal.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub status: Value,
-    /// JSON Patch, in base64; `patchType` says so.
+    /// JSON Patch in base64, as `patchType` declares.
     #[serde(flatten)]
     pub patch: Option<JsonPatch>,
     /// The warnings, which kubectl prints.
@@ -218,8 +226,8 @@ fn nullable(part: &RawValue) -> Result<String, Diagnostic> {
     if type_of(part) == "null" { Ok(String::new()) } else { text(part) }
 }
 
-/// Reads the fields of a review, or those of the request in it, one by one: those before an unreadable one
-/// are kept.
+/// Reads the fields of a review, or of its request, one at a time, so that an unreadable field does not lose
+/// the fields before it.
 struct Fields<'r> {
     request: &'r mut Option<AdmissionRequest>,
     is_request: bool,

@@ -1,16 +1,16 @@
-//! Reads the reviews of Kubernetes as JSON, and fills them in with the answer.
+//! Parses Kubernetes reviews from JSON and fills in the answer.
 //!
 //! * [`access`]: `SubjectAccessReview` and its variants (`authorization.k8s.io`).
-//! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), as the admission controller of `YuniKorn` gets
-//!   it.
-//! * [`codes`]: the reasons why a review cannot be answered.
+//! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), as `YuniKorn`'s admission controller receives it.
+//! * [`codes`]: reasons why a review cannot be answered.
 //! * [`envelope`]: the request of an `AdmissionReview`, and the response of a webhook; [`part`]: parts of it
-//!   that are read only when they are needed.
-//! * [`submission`]: `AdmissionReview` of pods and workloads, answered with whether `YuniKorn` would accept
+//!   that are parsed only when needed.
+//! * [`submission`]: `AdmissionReview` of pods and workloads; the answer is whether `YuniKorn` would accept
 //!   them.
-//! * [`user_info`]: the same, answered with whether they may run in the name that they state.
+//! * [`user_info`]: `AdmissionReview` of pods and workloads; the answer is whether they may run as the user
+//!   they declare.
 //!
-//! A field that the API server would not decode is an error. An unknown one stays and is ignored.
+//! A field that the API server cannot decode is an error. Unknown fields are ignored and kept.
 
 pub mod access;
 pub mod admission;
@@ -34,12 +34,12 @@ pub use codes::CODES;
 
 use go_compat::diag::{Diagnostic, quoted};
 
-/// The kinds of reviews that are read here.
+/// The supported kinds of reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReviewKind {
     /// `SubjectAccessReview`: may this user do this?
     Subject,
-    /// `LocalSubjectAccessReview`: the same within a namespace.
+    /// `LocalSubjectAccessReview`: may this user do this in this namespace?
     Local,
     /// `SelfSubjectAccessReview`: may I do this?
     Own,
@@ -48,17 +48,16 @@ pub enum ReviewKind {
 }
 
 impl ReviewKind {
-    /// Returns the kind of a document, or `None` when it is no review of these API groups.
+    /// Returns the kind of a document, or `None` if it is not a review in one of these API groups.
     ///
     /// # Errors
-    /// Fails when it is of one of the groups, but of a kind that is not answered here:
-    /// [`codes::UNKNOWN_REVIEW`].
+    /// [`codes::UNKNOWN_REVIEW`] if it is in one of the groups, but its kind is not supported.
     pub fn from_document(document: &Value) -> Option<Result<Self, Diagnostic>> {
         let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
         Self::named(text("apiVersion"), text("kind"))
     }
 
-    /// The same by `apiVersion` and `kind`.
+    /// Like [`Self::from_document`], from `apiVersion` and `kind`.
     fn named(version: &str, kind: &str) -> Option<Result<Self, Diagnostic>> {
         let (group, number) = version.split_once('/')?;
         if !["authorization.k8s.io", "admission.k8s.io"].contains(&group) {
@@ -87,12 +86,12 @@ impl ReviewKind {
 }
 
 fn unknown(version: &str, kind: &str) -> Diagnostic {
-    let message = format!("{} of {} is no review that can be answered", quoted(kind), quoted(version));
+    let message = format!("{} of {} is not a supported review", quoted(kind), quoted(version));
     let help = if kind == "SelfSubjectRulesReview" {
-        "`queuewarden what-can` lists what a user may do"
+        "to list a user's rights, run `queuewarden what-can`"
     } else {
-        "SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io \
-         and AdmissionReview of admission.k8s.io are, each in v1 and v1beta1"
+        "use SubjectAccessReview, LocalSubjectAccessReview or SelfSubjectAccessReview of \
+         authorization.k8s.io, or AdmissionReview of admission.k8s.io, in v1 or v1beta1"
     };
     Diagnostic::error(codes::UNKNOWN_REVIEW, message).help(help)
 }
@@ -107,7 +106,7 @@ fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Diagnostic> {
 }
 
 fn no_object() -> Diagnostic {
-    malformed("the review, or a template of pods in it, is no object")
+    malformed("the review, or a pod template in it, is not an object")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
@@ -120,17 +119,17 @@ fn malformed(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::MALFORMED_REVIEW, message)
 }
 
-/// Reads an object, or nothing.
+/// Parses an optional object.
 fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     from.deserialize_any(ObjectVisitor(PhantomData))
 }
 
-/// Reads an object; an absent one is empty.
+/// Parses an object; an absent one is empty.
 fn nullable_object<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     object(from).map(Option::unwrap_or_default)
 }
 
-/// Accepts objects only: serde would take the values of a list for the fields of a struct.
+/// Accepts only objects: serde would also accept a list of values in place of a struct.
 struct ObjectVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {

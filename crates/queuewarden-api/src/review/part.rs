@@ -1,5 +1,5 @@
-//! Reads parts of a review as they were sent. Only the parts in use are decoded: the rest costs no memory,
-//! and may be as deep as it likes.
+//! Parses parts of a review as they were sent. Only parts in use are decoded; all others cost no memory and
+//! may be nested to any depth.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,25 +14,25 @@ use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::Kind;
 use yunikorn_access::running::joins::OwnerPod;
 
-/// Most entries of one list or object that are read: users may be in thousands of groups, but no object has
-/// that many labels.
+/// Maximum number of entries read from one list or object: users may be in thousands of groups, but no object
+/// has that many labels.
 pub(super) const MAX_ENTRIES: usize = 10_000;
 
-/// Most values of an object that is read as a whole.
+/// Maximum number of values in an object that is read as a whole.
 const MAX_VALUES: usize = 50_000;
 
-/// Bytes in memory of one value as [`ValueCounter`] counts them, at most: a mapping of one entry is counted
-/// twice, and takes 656 bytes, a node of a `BTreeMap<String, Value>` with a name.
+/// Maximum bytes in memory of one value as [`ValueCounter`] counts them. The largest is a mapping with one
+/// entry, which is counted twice and takes 656 bytes, a node of a `BTreeMap<String, Value>` with a name.
 pub const VALUE: usize = 336;
 
-/// The entries of an object by their names, or of a list by their numbers.
+/// The entries of an object by name, or of a list by index.
 pub(super) type Entries<'p> = Vec<(Cow<'p, str>, &'p RawValue)>;
 
-/// Returns the part with this name of an object, the last of several; `None` when there is none, or no
-/// object.
+/// Returns the member of an object with this name, or the last one if there are several. Returns `None` if
+/// the object has no such member or the part is not an object.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`] when a name in the object is no text.
+/// [`codes::MALFORMED_REVIEW`] when a name in the object is not a string.
 pub fn member<'p>(part: &'p RawValue, name: &str) -> Result<Option<&'p RawValue>, Diagnostic> {
     let mut found = None;
     if type_of(part) == "an object" {
@@ -53,7 +53,7 @@ pub(super) fn at<'p>(part: &'p RawValue, names: &[&str]) -> Result<Option<&'p Ra
     names.iter().try_fold(Some(part), |part, name| part.map_or(Ok(None), |part| member(part, name)))
 }
 
-/// Returns the text at a path of names; empty when there is none.
+/// Returns the text at a path of names; empty if the path does not exist.
 ///
 /// # Errors
 /// As [`member`].
@@ -62,7 +62,7 @@ pub(super) fn text_at(part: &RawValue, names: &[&str]) -> Result<String, Diagnos
     part.map_or(Ok(String::new()), text)
 }
 
-/// Reads a part that has to be a text.
+/// Parses a part that must be a string.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`].
@@ -70,7 +70,7 @@ pub(super) fn text(part: &RawValue) -> Result<String, Diagnostic> {
     serde_json::from_str(part.get()).map_err(unread)
 }
 
-/// Returns up to one entry more than `limit`; none when the part is neither object nor list.
+/// Returns at most `limit + 1` entries; empty if the part is neither an object nor a list.
 ///
 /// # Errors
 /// As [`member`].
@@ -86,14 +86,14 @@ pub(super) fn some_entries(part: &RawValue, limit: usize) -> Result<Entries<'_>,
     Ok(entries)
 }
 
-/// Returns all entries of an object or a list; none when it is absent or `null`.
+/// Returns all entries of an object or a list; empty if it is absent or `null`.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also when it is of another type (`"an object"`) or has too many.
+/// [`codes::MALFORMED_REVIEW`], also when the part has another type (`"an object"`) or too many entries.
 pub(super) fn entries<'p>(part: Option<&'p RawValue>, expected: &str) -> Result<Entries<'p>, Diagnostic> {
     let Some(part) = part.filter(|part| type_of(part) != "null") else { return Ok(Vec::new()) };
     if type_of(part) != expected {
-        let message = format!("the review has {} where {expected} is due", type_of(part));
+        let message = format!("the review has {} in place of {expected}", type_of(part));
         return Err(malformed(message));
     }
     let entries = some_entries(part, MAX_ENTRIES)?;
@@ -104,7 +104,7 @@ pub(super) fn entries<'p>(part: Option<&'p RawValue>, expected: &str) -> Result<
     Ok(entries)
 }
 
-/// Reads a list of texts.
+/// Parses a list of strings.
 ///
 /// # Errors
 /// As [`entries`].
@@ -112,7 +112,7 @@ pub(super) fn texts(part: Option<&RawValue>) -> Result<Vec<String>, Diagnostic> 
     entries(part, "a list")?.into_iter().map(|(_, part)| text(part)).collect()
 }
 
-/// Reads texts by name, such as labels.
+/// Parses a map of strings, such as labels.
 ///
 /// # Errors
 /// As [`entries`].
@@ -120,7 +120,7 @@ pub(super) fn named_texts(part: Option<&RawValue>) -> Result<BTreeMap<String, St
     entries(part, "an object")?.into_iter().map(|(name, part)| Ok((name.into_owned(), text(part)?))).collect()
 }
 
-/// Reads a part as a type; empty when it is `null`.
+/// Deserializes a part; `null` gives the default.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`].
@@ -132,10 +132,10 @@ pub(super) fn decode_part<'p, T: Deserialize<'p> + Default>(part: &'p RawValue) 
     }
 }
 
-/// Reads a whole object as a type. Its number of values is limited, because each of them takes memory.
+/// Deserializes a whole object. The number of its values is limited, because each of them takes memory.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], and [`codes::TOO_LARGE`] when it has more than [`MAX_VALUES`] values.
+/// [`codes::MALFORMED_REVIEW`], and [`codes::TOO_LARGE`] if it has more than [`MAX_VALUES`] values.
 pub fn object<T: DeserializeOwned>(part: &RawValue) -> Result<T, Diagnostic> {
     if values(part.get()) > MAX_VALUES {
         let message = format!("the object has more than {MAX_VALUES} values");
@@ -144,7 +144,8 @@ pub fn object<T: DeserializeOwned>(part: &RawValue) -> Result<T, Diagnostic> {
     serde_path_to_error::deserialize(&mut reader(part)).map_err(unread_at)
 }
 
-/// Returns the bytes in memory of [`object`], at most: the length of its JSON, and the size of its values.
+/// Returns an upper bound for the memory of an [`object`], from the length of its JSON and the number of its
+/// values.
 pub fn decoded_bytes(part: &RawValue) -> usize {
     let values = values(part.get()).min(MAX_VALUES);
     part.get().len().saturating_add(values.saturating_mul(VALUE))
@@ -156,8 +157,8 @@ fn values(json: &str) -> usize {
     counter.count
 }
 
-/// Counts the commas and the beginnings of lists and objects outside of texts, in JSON that comes in parts:
-/// there are no more values than these and one.
+/// Counts commas, `{` and `[` outside of strings, in JSON that arrives in pieces. Their number plus one is an
+/// upper bound for the number of values.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ValueCounter {
     /// The number so far.
@@ -167,7 +168,7 @@ pub struct ValueCounter {
 }
 
 impl ValueCounter {
-    /// Reads the next part.
+    /// Reads the next piece.
     pub fn read(&mut self, json: &[u8]) {
         for byte in json {
             match byte {
@@ -202,7 +203,7 @@ fn reader(part: &RawValue) -> serde_json::Deserializer<serde_json::de::StrRead<'
     serde_json::Deserializer::from_str(part.get())
 }
 
-/// Hands over the entries of an object or a list one by one; those of a list have no names.
+/// Calls a function for each entry of an object or a list. The entries of a list have no names.
 fn each<'p>(
     part: &'p RawValue,
     visit: impl FnMut(Option<Cow<'p, str>>, &'p RawValue),
@@ -238,7 +239,7 @@ impl<'p, F: FnMut(Option<Cow<'p, str>>, &'p RawValue)> Visitor<'p> for Each<F> {
     }
 }
 
-/// The most pods that are read of the owners of one object; a placeholder has one.
+/// Maximum number of owner pods that are read from one object; a placeholder has one.
 const MAX_PODS: usize = 16;
 
 /// Returns the first pods among the owners.
@@ -252,8 +253,9 @@ pub(super) fn pods(owners: Option<&RawValue>) -> Result<Vec<OwnerPod>, Diagnosti
     Ok(pods)
 }
 
-/// Returns whether the object's controller is of a kind that is checked itself, so that the objects it
-/// creates are not. `SparkApplication` is not such a kind: its driver is the first object that is checked.
+/// Returns whether the object's controller is of a kind that is checked itself, which makes a check of its
+/// objects unnecessary. `SparkApplication` is not such a kind: its driver is the first object that is
+/// checked.
 pub(super) fn has_checked_controller(owners: Option<&RawValue>) -> Result<bool, Diagnostic> {
     for (_, owner) in entries(owners, "a list")? {
         let controls = member(owner, "controller")?.is_some_and(|controls| controls.get() == "true");

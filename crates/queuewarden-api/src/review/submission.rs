@@ -1,5 +1,5 @@
-//! Reads an `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` accepts it, and
-//! writes the response.
+//! Parses the parts of an `AdmissionReview` of a pod or a workload that decide whether `YuniKorn` accepts it,
+//! and writes the response.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use yunikorn::admission::request::Request;
 use yunikorn_access::running::joins::OwnerPod;
 use yunikorn_access::submission::{Decision, Mode};
 
-/// The parts of an applied object that decide.
+/// The parts of an applied object that affect the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmissionRequest {
     /// The part that the admission controller reads.

@@ -62,7 +62,7 @@ fn what_the_api_server_refuses_is_refused() {
     assert_eq!(code(ReviewKind::Subject, &with("/spec", Value::Null), None), Err(codes::MALFORMED_REVIEW));
     let wrong = user_of(ReviewKind::Subject, &with("/spec/groups", json!(["a", 5])), None).unwrap_err();
     assert!(wrong.message.contains("spec.groups[1]"), "{}", wrong.message);
-    // `null` is the same as absent.
+    // `null` is treated as absent.
     assert!(code(ReviewKind::Subject, &with("/spec/groups", Value::Null), None).unwrap().groups.is_empty());
 }
 
@@ -93,7 +93,7 @@ fn admission(kind: [&str; 2], object: &Value) -> Value {
         "userInfo": {"username": "sue", "groups": ["devs", "system:authenticated"]}, "object": object}})
 }
 
-/// Reads the request of a review, and from it what the admission controller reads.
+/// Parses the request of a review as the admission controller does.
 fn read_admission(review: &Value) -> Result<(envelope::AdmissionRequest, Request), Diagnostic> {
     let asked = envelope::AdmissionRequest::read(review.to_string().as_bytes())
         .map_err(|unreadable| unreadable.why)?;
@@ -173,7 +173,7 @@ fn patches_are_written_as_go_writes_them() {
     );
 }
 
-/// Returns a pod of the fixture, as an object of a kind has it.
+/// Wraps a pod of the fixture in an object of the given kind.
 fn object(kind: &str, pod: &Value) -> Value {
     let template = json!({
         "metadata": {"labels": pod["labels"], "annotations": pod["annotations"], "uid": pod["uid"]},
@@ -186,7 +186,7 @@ fn object(kind: &str, pod: &Value) -> Value {
     }
 }
 
-/// Requests as an API server sends them, with the answers of the admission controller
+/// Requests as an API server sends them, with the admission controller's answers
 /// (`e2e/tests/agreement/mutate.rs` maintains the fixture).
 #[test]
 fn responses_are_those_of_the_admission_controller() {

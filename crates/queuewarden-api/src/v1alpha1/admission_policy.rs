@@ -1,5 +1,5 @@
-//! `AdmissionPolicy`: the users, groups and controllers that YuniKorn's admission controller trusts to state
-//! for which user a workload runs.
+//! `AdmissionPolicy`: the users, groups and controllers that YuniKorn's admission controller trusts to set
+//! the user of a workload.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::schema;
 use yunikorn_access::{submission, user_info};
 
-/// YuniKorn's admissionController.accessControl.* keys. A field left out leaves its key alone.
+/// YuniKorn's admissionController.accessControl.* keys. A field that is left out does not change its key.
 ///
-/// One AdmissionPolicy counts: the one that YuniKornConfig spec.admissionPolicy names, else the only one,
-/// else the one in force. The others are reported as Conflicted.
+/// Only one AdmissionPolicy is in effect: the one that YuniKornConfig spec.admissionPolicy names; otherwise
+/// the only one; otherwise the one already in force. The others are reported as Conflicted.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -23,8 +23,8 @@ use yunikorn_access::{submission, user_info};
     category = "yunikorn",
     category = "queuewarden",
     status = "AdmissionPolicyStatus",
-    doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation \
-           of a workload."
+    doc = "AdmissionPolicy lists the users, groups and controllers that YuniKorn's admission controller \
+           trusts to set the user.info annotation of a workload."
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
@@ -56,15 +56,15 @@ pub struct AdmissionPolicySpec {
     pub system_users: Option<Vec<String>>,
 
     /// Regular expressions (Go's syntax) for users that may set user.info themselves, and so submit as
-    /// anyone, e.g. ["^airflow$"]. Not anchored: write ^ and $ to match the whole name. No commas. YuniKorn's
-    /// default: none. Left out: the key is left alone.
+    /// anyone, e.g. ["^airflow$"]. Not anchored: write ^ and $ to match the whole name. Must not contain
+    /// commas. If left out, the key does not change; YuniKorn's default is an empty list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub external_users: Option<Vec<String>>,
 
     /// Regular expressions (Go's syntax) for groups whose members may set user.info themselves, and so submit
-    /// as anyone, e.g. ["^platform$"]. Not anchored: write ^ and $ to match the whole name. No commas.
-    /// YuniKorn's default: none. Left out: the key is left alone.
+    /// as anyone, e.g. ["^platform$"]. Not anchored: write ^ and $ to match the whole name. Must not contain
+    /// commas. If left out, the key does not change; YuniKorn's default is an empty list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub external_groups: Option<Vec<String>>,
@@ -72,10 +72,10 @@ pub struct AdmissionPolicySpec {
     /// See [`submission::Mode`], whose description is shown for the field.
     pub submission: Option<submission::Mode>,
 
-    /// Handling of the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs.
-    /// queuewarden adds it when it is missing, and refuses it when the requester may not set it: bypassAuth,
-    /// trustControllers, systemUsers, externalUsers and externalGroups say who may. It needs the webhooks of
-    /// manifests/user-info. Left out: queuewarden does nothing about it.
+    /// How to handle the annotation yunikorn.apache.org/user.info, which names the user a workload runs as.
+    /// queuewarden adds it if it is missing, and refuses it if the requester is not allowed to set it
+    /// according to bypassAuth, trustControllers, systemUsers, externalUsers and externalGroups. Requires the
+    /// webhooks in manifests/user-info. If left out, queuewarden ignores the annotation.
     pub user_info: Option<user_info::Settings>,
 }
 
@@ -83,7 +83,7 @@ pub struct AdmissionPolicySpec {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmissionPolicyStatus {
-    /// The metadata.generation that this status is about.
+    /// The metadata.generation that this status was computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
@@ -91,8 +91,8 @@ pub struct AdmissionPolicyStatus {
     #[serde(flatten)]
     pub rest: queuewarden_plan::AdmissionPolicyStatus,
 
-    /// Accepted: the object is valid and the one that counts. Programmed: it is in the ConfigMap. Effective:
-    /// it changes a decision. Ready: all of these.
+    /// Accepted: the object is valid and in effect. Programmed: it is in the ConfigMap. Effective: it changes
+    /// a decision. Ready: all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

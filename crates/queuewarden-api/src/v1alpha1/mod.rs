@@ -1,12 +1,13 @@
 //! Version `v1alpha1` of the API: cluster-scoped kinds of group `queuewarden.dev`, category `yunikorn`.
 //!
-//! The doc comments of fields are their descriptions in the CRD, so they are written for readers of `kubectl
-//! explain`: what the field is, its default, an example, and what happens when it is left out. Every list and
-//! string has a bound, which keeps the API server's cost estimate of the CEL rules finite and the largest
+//! The doc comments of fields become their descriptions in the CRD, so write them for readers of `kubectl
+//! explain`: the meaning of the field, its default, an example, and the effect of leaving it out. Every list
+//! and string has a bound, which keeps the API server's cost estimate of the CEL rules finite and the largest
 //! object below etcd's limit.
 //!
-//! Specs are read and never written, so an `Option` needs no attribute of serde, but for one with a schema of
-//! its own, one in a struct whose default the schema shows, and those of `Grant`, which commands write.
+//! Specs are only parsed, never written, so an `Option` needs no serde attribute. There are three exceptions:
+//! fields with a custom schema, fields of a struct whose default appears in the schema, and the fields of
+//! `Grant`, which commands write.
 
 #![expect(
     clippy::doc_markdown,

@@ -12,10 +12,10 @@ use super::queue_acl::default_partition;
 use super::schema;
 use yunikorn_access::expect::Queues;
 
-/// Expectations about access: rights that users have or lack on queues, and queues in which applications run.
+/// Expectations about access: users' rights on queues, and the queues where their applications run.
 ///
-/// "queuewarden test" checks them in files, and the operator checks them in the cluster by the configuration
-/// in force. They grant nothing.
+/// "queuewarden test" checks them in files, and the operator checks them in the cluster against the
+/// configuration in force. They grant nothing.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -26,7 +26,7 @@ use yunikorn_access::expect::Queues;
     category = "yunikorn",
     category = "queuewarden",
     status = "QueueAccessTestStatus",
-    doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse \
+    doc = "QueueAccessTest describes the intended access to queues; queuewarden checks it, and can refuse \
            changes that would break it."
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -42,8 +42,8 @@ pub struct QueueAccessTestSpec {
     #[serde(default)]
     pub enforcement: Enforcement,
 
-    /// The expectations. All cases together may make at most 10,000 checks: each subject with each queue and
-    /// each placement.
+    /// The expectations. All cases together may make at most 10,000 checks; there is one check for each
+    /// subject with each queue and each placement.
     #[schemars(length(min = 1, max = schema::MAX_CASES))]
     pub cases: Vec<AccessCase>,
 }
@@ -55,7 +55,7 @@ pub struct QueueAccessTestSpec {
     "set allow, deny or placements: a case without any of them checks nothing"
 ))]
 pub struct AccessCase {
-    /// Title of the case, for people, e.g. "developers run in prod". Default: none.
+    /// A descriptive title for the case, e.g. "developers run in prod". Optional.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = schema::MAX_NAME_LENGTH))]
     pub name: String,
@@ -64,13 +64,13 @@ pub struct AccessCase {
     #[schemars(length(min = 1, max = schema::MAX_SUBJECTS))]
     pub subjects: Vec<AccessSubject>,
 
-    /// Rights that the subjects have. Left out: no right is expected.
+    /// Rights that the subjects have. If left out, no right is expected.
     pub allow: Option<Queues>,
 
-    /// Rights that the subjects lack. Left out: no denial is expected.
+    /// Rights that the subjects lack. If left out, no denial is expected.
     pub deny: Option<Queues>,
 
-    /// Queues in which their applications run. Left out: no placement is expected.
+    /// Queues where their applications run. If left out, no placement is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = schema::MAX_PLACEMENTS))]
     pub placements: Vec<ExpectedPlacement>,
@@ -100,7 +100,7 @@ pub struct AccessSubject {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(validation = Rule::new("has(self.runsIn) != has(self.rejected)").message(
-    "set either runsIn, the queue in which it is to run, or rejected: true"
+    "set either runsIn, the queue where it should run, or rejected: true"
 ))]
 pub struct ExpectedPlacement {
     /// The pod's namespace. Default: "default".
@@ -112,22 +112,22 @@ pub struct ExpectedPlacement {
     #[schemars(length(max = schema::MAX_QUEUE_LENGTH))]
     pub queue: Option<String>,
 
-    /// The pod's labels. Default: none.
+    /// The pod's labels. Default: empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     pub labels: BTreeMap<String, String>,
 
-    /// The pod's annotations. Default: none.
+    /// The pod's annotations. Default: empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     pub annotations: BTreeMap<String, String>,
 
-    /// The annotations of its namespace, e.g. yunikorn.apache.org/parentqueue. Default: none.
+    /// The annotations of its namespace, e.g. yunikorn.apache.org/parentqueue. Default: empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     pub namespace_annotations: BTreeMap<String, String>,
 
-    /// The queue in which it is expected to run, by full path; also one that a placement rule creates.
+    /// Full path of the queue where it is expected to run. A placement rule may create this queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::expected_queue")]
     pub runs_in: Option<String>,
@@ -135,7 +135,7 @@ pub struct ExpectedPlacement {
     /// true when YuniKorn is expected to reject it.
     #[x_kube(
         validation = Rule::new("self")
-            .message("rejected can only be true: where it is to run, name the queue in runsIn")
+            .message("rejected can only be true: if the application should run, name its queue in runsIn")
     )]
     pub rejected: Option<bool>,
 }
@@ -148,7 +148,7 @@ fn default_namespace() -> String {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAccessTestStatus {
-    /// The metadata.generation that this status is about.
+    /// The metadata.generation that this status was computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 

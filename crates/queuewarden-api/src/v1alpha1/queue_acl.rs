@@ -12,12 +12,12 @@ use queuewarden_plan::snapshot::{BaseAcl, TEMPORARY_ONLY_ADDS, delegated_by};
 use yunikorn::{Acl, Identity, acl};
 use yunikorn_access::alias::SERVICE_ACCOUNT;
 
-/// One queue, the rights in it, and the time for which they count.
+/// One queue, the rights on it, and when they are in force.
 ///
-/// A right that any QueueAcl of a queue sets is the union of what all QueueAcls of the queue grant; it
-/// replaces the text of the base configuration unless all of them say baseAcl: Extend. A right that none sets
-/// keeps the base's text. In YuniKorn a grant on a queue also holds for every queue below it, and no queue
-/// can take back what a queue above it grants.
+/// If any QueueAcl of a queue sets a right, the right is granted to the union of all QueueAcls of the queue,
+/// which replaces the text of the base configuration unless all of them set baseAcl: Extend. A right that no
+/// QueueAcl sets keeps the base's text. In YuniKorn a grant on a queue also applies to every queue below it,
+/// and no queue can take back what a queue above it grants.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -36,7 +36,7 @@ use yunikorn_access::alias::SERVICE_ACCOUNT;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.submit) || has(self.admin)").message(
-        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write \
+        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue, write \
          submit: {nobody: true}"
     ),
     validation = schema::nothing_left_empty(),
@@ -45,11 +45,11 @@ use yunikorn_access::alias::SERVICE_ACCOUNT;
     validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt")
         .message("expiresAt must be later than notBefore: otherwise the grant is never in force"),
     validation = Rule::new("!has(self.delegatedBy) || self.baseAcl == 'Extend'").message(
-        "with delegatedBy write baseAcl: Extend: an administrator of a queue adds to what the cluster's \
-         administrators grant, and takes nothing of it away"
+        "with delegatedBy, write baseAcl: Extend: a queue administrator can add to the access that cluster \
+         administrators grant, but not remove it"
     ),
     validation = Rule::new("!has(self.delegatedBy) || !self.queue.matches('^(?i)root$')").message(
-        "queue root is not delegated: only cluster administrators, without delegatedBy, grant on it"
+        "queue root cannot be delegated: cluster administrators grant on it, without delegatedBy"
     )
 )]
 pub struct QueueAclSpec {
@@ -60,30 +60,30 @@ pub struct QueueAclSpec {
     #[x_kube(validation = Rule::new(r"self.matches('^[^\\s/]*$')").message("must not contain white space or '/'"))]
     pub partition: String,
 
-    /// Full path of the queue from root, matched without case, e.g. "root.prod.etl". It must be a queue of
-    /// the base configuration: queues that YuniKorn creates while it runs have no ACL of their own and take
-    /// that of the nearest configured queue above.
+    /// Full path of the queue from root, case-insensitive, e.g. "root.prod.etl". The queue must exist in the
+    /// base configuration: queues that YuniKorn creates while it runs have no ACL and use that of the nearest
+    /// configured queue above.
     #[schemars(schema_with = "schema::queue_path")]
     pub queue: String,
 
-    /// Users and groups that may submit applications to the queue and to those below it; or everyone: true,
-    /// nobody: true, or acl. Left out: this object says nothing about submitting. null is refused.
+    /// Users and groups that may submit applications to the queue and to the queues below it; or everyone:
+    /// true, nobody: true, or acl. If left out, this object does not change who may submit. null is refused.
     pub submit: Option<Grant>,
 
-    /// Administrators of the queue and of those below it. In YuniKorn an administrator may also submit;
-    /// nothing else depends on this right today. The forms are those of submit. Left out: this object says
-    /// nothing about administration. null is refused.
+    /// Administrators of the queue and of the queues below it. In YuniKorn an administrator may also submit;
+    /// nothing else depends on this right today. Takes the same forms as submit. If left out, this object
+    /// does not change who may administer. null is refused.
     pub admin: Option<Grant>,
 
-    /// Effect on the queue's ACL in the base configuration, for the rights set here. Replace: it no longer
-    /// counts. Extend: it joins the union, as temporary grants have to; one QueueAcl of the queue that says
-    /// Replace for the right is enough to drop it. Default: Replace.
+    /// What happens to the queue's ACL in the base configuration, for the rights set here. Replace: it is
+    /// dropped. Extend: it is joined with the grants, which is required for temporary grants; a single
+    /// QueueAcl of the queue with Replace for the right is enough to drop it. Default: Replace.
     #[serde(default)]
     pub base_acl: BaseAcl,
 
-    /// Time from which the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is
-    /// NotYetValid. It needs baseAcl: Extend, because a temporary grant only adds, and an operator that runs
-    /// at that time. Left out: at once.
+    /// Time at which the grant comes into force, to the second, e.g. "2026-12-01T00:00:00Z". Until then the
+    /// object is NotYetValid. Requires baseAcl: Extend, because a temporary grant can only add access, and an
+    /// operator that is running at that time. If left out, the grant is in force at once.
     pub not_before: Option<Time>,
 
     /// Time at which the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running
@@ -98,10 +98,10 @@ pub struct QueueAclSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
-    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is
-    /// Enabled. Anyone else than a cluster administrator writes their own name here, and the grant counts as
-    /// long as YuniKorn's ACLs make them administrator of the queue or of one above it. Left out: a cluster
-    /// administrator writes it.
+    /// The queue administrator who writes this object, if YuniKornConfig spec.delegation is Enabled. Anyone
+    /// other than a cluster administrator must enter their own name here, and the grant is in force as long
+    /// as YuniKorn's ACLs make them administrator of the queue or of a queue above it. Cluster administrators
+    /// leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "delegated_by")]
     pub delegated_by: Option<Identity>,
@@ -115,7 +115,7 @@ pub(super) fn default_partition() -> String {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAclStatus {
-    /// The metadata.generation that this status is about.
+    /// The metadata.generation that this status was computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
@@ -146,7 +146,7 @@ pub struct QueueAclStatus {
          has(self.everyone) || has(self.acl))"
     )
     .message(
-        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, \
+        "nobody cannot be combined with other fields: it gives the right to no one. Remove it, or remove users, groups, \
          serviceAccounts, everyone and acl"
     ),
     validation = Rule::new(
@@ -154,54 +154,55 @@ pub struct QueueAclStatus {
          has(self.everyone))"
     )
     .message(
-        "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users, groups \
+        "acl cannot be combined with other fields: it is the whole ACL. Write either acl, or users, groups \
          and serviceAccounts, or everyone"
     ),
     validation = Rule::new(
         "!has(self.everyone) || !(has(self.users) || has(self.groups) || has(self.serviceAccounts))"
     )
     .message(
-        "everyone stands alone: YuniKorn ignores users and groups beside '*'. Remove the lists, or remove \
+        "everyone cannot be combined with other fields: YuniKorn ignores users and groups next to '*'. Remove the lists, or remove \
          everyone"
     )
 )]
 pub struct Grant {
     /// Users by exact, case-sensitive name, as Kubernetes authenticates them, e.g. ["sue",
-    /// "https://issuer.example.com#1234"]. A name that YuniKorn's ACLs cannot hold (a letter or _ first, then
-    /// letters, digits, _ . @ -, and at most one $ at the end) is granted by an alias, which needs the
-    /// user-info webhook. Left out: no users.
+    /// "https://issuer.example.com#1234"]. A name that YuniKorn's ACLs cannot hold is granted through an
+    /// alias, which requires the user-info webhook. ACLs can hold names that begin with a letter or _,
+    /// continue with letters, digits, _ . @ -, and have at most one $, at the end. Default: empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::user_names")]
     pub users: Vec<String>,
 
     /// Groups by exact, case-sensitive name, as Kubernetes authenticates them, e.g. ["devs",
-    /// "team.a@example.com"]. A name that YuniKorn's ACLs cannot hold (a letter or _ first, then letters,
-    /// digits, _ and -) is granted by an alias, which needs the user-info webhook. Left out: no groups.
+    /// "team.a@example.com"]. A name that YuniKorn's ACLs cannot hold is granted through an alias, which
+    /// requires the user-info webhook. ACLs can hold names that begin with a letter or _ and continue with
+    /// letters, digits, _ and -. Default: empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::group_names")]
     pub groups: Vec<String>,
 
-    /// Service accounts, e.g. [{namespace: spark, name: driver}], or without a name all of a namespace. They
-    /// are granted by aliases, which need the user-info webhook. Left out: no service accounts.
+    /// Service accounts, e.g. [{namespace: spark, name: driver}]; without a name, all service accounts of the
+    /// namespace. They are granted through aliases, which require the user-info webhook. Default: empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = schema::MAX_NAMES), extend("x-kubernetes-list-type" = "atomic"))]
     pub service_accounts: Vec<ServiceAccount>,
 
-    /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. There is
-    /// no false: to grant nobody, write nobody: true.
+    /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. false is
+    /// refused: to grant the right to no one, write nobody: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new("self")
-            .message("everyone can only be true: to give the right to nobody write nobody: true")
+            .message("everyone can only be true: to give the right to no one, write nobody: true")
     )]
     pub everyone: Option<bool>,
 
-    /// true gives the right to nobody by this object. There is no false: to give it to somebody, write users,
-    /// groups or everyone; to leave the right as it is, leave it out.
+    /// true means that this object gives the right to no one. false is refused: to grant the right, write
+    /// users, groups or everyone; to leave it unchanged, leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new("self").message(
-            "nobody can only be true: to give the right to somebody write users, groups or everyone: true \
+            "nobody can only be true: to grant the right, write users, groups or everyone: true \
              instead"
         )
     )]
@@ -225,7 +226,7 @@ pub struct Grant {
     pub acl: Option<String>,
 }
 
-/// A service account, or all of a namespace.
+/// A service account, or all service accounts of a namespace.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
@@ -233,14 +234,14 @@ pub struct ServiceAccount {
     /// The namespace, e.g. "spark".
     #[schemars(length(max = 63), pattern("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
     pub namespace: String,
-    /// The name, e.g. "driver". Left out: all service accounts of the namespace.
+    /// The name, e.g. "driver". If left out, all service accounts of the namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253), pattern(r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$"))]
     pub name: Option<String>,
 }
 
 impl ServiceAccount {
-    /// Returns the user name, or the group of all of the namespace.
+    /// Returns the user name of the service account, or the group of all service accounts in the namespace.
     pub fn subject(&self) -> String {
         match &self.name {
             Some(name) => format!("{SERVICE_ACCOUNT}{}:{name}", self.namespace),
@@ -250,7 +251,7 @@ impl ServiceAccount {
 }
 
 impl Grant {
-    /// Returns it without these users and groups. If it names no others, nobody has the right.
+    /// Removes these users and groups. If no others remain, no one has the right.
     #[must_use]
     pub fn without(mut self, names: &Names) -> Self {
         if let Some(acl) = self.acl.as_deref().and_then(|text| acl::parse(text).ok()) {
@@ -272,7 +273,7 @@ impl Grant {
 }
 
 impl From<&Acl> for Grant {
-    /// Makes the form with lists, or that for everyone or for nobody.
+    /// Uses the lists, `everyone` or `nobody`, whichever expresses the ACL.
     fn from(acl: &Acl) -> Self {
         let names = |names: &yunikorn::acl::Names| names.iter().map(str::to_owned).collect();
         Self {

@@ -1,8 +1,8 @@
-//! Builds schemas that several fields share, and those that derive cannot express: rules on list elements and
-//! on ConfigMap names.
+//! Builds schemas that several fields share or that derive cannot express, such as rules on list elements and
+//! ConfigMap names.
 //!
-//! Users read a rule's message after `kubectl apply`. It names the offending text (the API server shows only
-//! its type), says why YuniKorn does not accept it, and what to write instead.
+//! Users read a rule's message after `kubectl apply`. It quotes the offending text (the API server shows only
+//! its type), explains why YuniKorn does not accept it, and suggests what to write instead.
 
 use kube::core::{Message, Rule};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -62,7 +62,7 @@ pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
 /// Most groups that the writer of a delegated object may name.
 pub const MAX_CLAIMED_GROUPS: usize = 32;
 
-/// `groups` of `delegatedBy`: names as Kubernetes has them, which need not be fit for an ACL.
+/// `groups` of `delegatedBy`: any name that Kubernetes allows, even if it cannot be in an ACL.
 pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -91,21 +91,21 @@ pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
     names("user", "")
 }
 
-/// `groups` of a grant; those of the form of an alias are nobody's.
+/// `groups` of a grant. No group may be named like an alias.
 pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
     names("group", " && !self.matches('^qw-[ug]-[a-z0-9_]*-[0-9a-f]{32}$')")
 }
 
-/// Names in a list: all that Kubernetes can authenticate.
+/// A list of names that Kubernetes can authenticate.
 ///
-/// The API server ignores a message with a line break in it, so the expression has a plain message to fall
-/// back on.
+/// The API server ignores a message that contains a line break, so the message expression has a constant
+/// message to fall back on.
 fn names(what: &str, but: &str) -> Schema {
     let message = format!(
-        "self == '*' ? \"'*' is no {what}: to let everyone in, write everyone: true instead of lists\" : \
-         self == '' ? 'a {what} without a name cannot be granted anything: remove the entry' : \
-         \"'\" + self + \"' is the name of no {what}: write a {what} as Kubernetes authenticates it, without \
-         control characters and without spaces at its ends, and no alias of queuewarden's\""
+        "self == '*' ? \"'*' is not a {what}: to grant the right to everyone, write everyone: true instead \
+         of lists\" : self == '' ? 'a {what} without a name cannot be granted anything: remove the entry' : \
+         \"'\" + self + \"' is not a valid {what} name: write a {what} as Kubernetes authenticates it, \
+         without control characters or spaces at either end; aliases of queuewarden are not allowed\""
     );
     json_schema!({
         "type": "array",
@@ -118,7 +118,7 @@ fn names(what: &str, but: &str) -> Schema {
                 "rule": format!(
                     r"self != '' && self != '*' && !self.matches('^\\s|\\s$|[\\x00-\\x1f\\x7f]'){but}"
                 ),
-                "message": format!("this is the name of no {what}: it has control characters, or spaces at its ends"),
+                "message": format!("not a valid {what} name: it contains control characters, or begins or ends with a space"),
                 "messageExpression": message,
             }],
         },
@@ -132,8 +132,8 @@ const FIELDS: [&str; 9] =
 /// Refuses `submit` and `admin` that are null. They are the only fields whose null the API server keeps
 /// ([`crate::crd`]).
 ///
-/// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the
-/// size of the object counts it. So there is a null where the object has more fields than CEL finds.
+/// CEL treats a null as an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the
+/// size of the object includes it. An object with more fields than CEL finds therefore contains a null.
 pub(super) fn nothing_left_empty() -> Rule {
     let found = FIELDS.map(|field| format!("has(self.{field})")).join(", ");
     let rule = format!("size(dyn(self)) == [{found}].filter(found, found).size()");
@@ -146,7 +146,7 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
         "maxItems": MAX_PATTERNS,
-        // Server-side apply then joins the lists of several files, such as those of examples/operators.
+        // With `set`, server-side apply joins lists from several files, as in examples/operators.
         "x-kubernetes-list-type": "set",
         "items": {
             "type": "string",
@@ -154,24 +154,24 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
             "x-kubernetes-validations": [
                 {
                     "rule": "self != ''",
-                    "message": "must not be empty: YuniKorn drops empty elements. To match every name write \
-                                '.*'; to match none, leave the element out",
+                    "message": "must not be empty: YuniKorn drops empty elements. To match every name, write \
+                                '.*'; to match no name, remove the element",
                 },
                 {
                     "rule": "!self.contains(',')",
-                    "message": "must not hold a comma: YuniKorn would split it there into two regular \
+                    "message": "must not contain a comma: YuniKorn would split it there into two regular \
                                 expressions",
                     "messageExpression": one_line(
-                        "\"'\" + self + \"' holds a comma: YuniKorn would split it there into two regular \
-                         expressions. Write them as two elements; spell a repetition like a{1,3} without its \
-                         comma (aa?a?)\"",
+                        "\"'\" + self + \"' contains a comma: YuniKorn would split it there into two regular \
+                         expressions. Write them as two elements; write a repetition such as a{1,3} without \
+                         its comma (aa?a?)\"",
                     ),
                 },
                 {
                     "rule": "self == self.trim()",
-                    "message": "must not begin or end with white space, which YuniKorn cuts off",
+                    "message": "must not begin or end with white space, which YuniKorn removes",
                     "messageExpression":
-                        "\"'\" + self + \"' begins or ends with white space, which YuniKorn cuts off: write \
+                        "\"'\" + self + \"' begins or ends with white space, which YuniKorn removes: write \
                          '\" + self.trim() + \"'\"",
                 },
             ],
@@ -189,7 +189,7 @@ pub(super) fn secret_name(_: &mut SchemaGenerator) -> Schema {
     dns_name(253, SUBDOMAIN, "a Secret's name: lower-case letters, digits, '-' and '.'")
 }
 
-/// A PEM text in base64, of so many characters.
+/// A PEM text in base64, up to a maximum length.
 pub(super) fn pem_bundle(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "format": "byte", "minLength": 1, "maxLength": MAX_BUNDLE_LENGTH})
 }
@@ -210,7 +210,7 @@ fn dns_name(max: usize, pattern: &str, what: &str) -> Schema {
     })
 }
 
-/// `status.conditions`: `metav1.Condition`, merged by type, with the bounds Kubernetes gives its own.
+/// `status.conditions`: `metav1.Condition`, merged by type, with the same bounds as in Kubernetes.
 pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -224,7 +224,7 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
             "properties": {
                 "type": {
                     "type": "string",
-                    "description": "Which aspect: Accepted, Programmed, Effective, Ready, and so on.",
+                    "description": "The aspect: Accepted, Programmed, Effective, Ready, and so on.",
                     "maxLength": 316,
                     "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
                 },
@@ -237,8 +237,8 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
-                    "description": "The metadata.generation this condition speaks about; an older one than \
-                                    the object's is out of date.",
+                    "description": "The metadata.generation that this condition was computed from; if it is \
+                                    older than the object's, the condition is out of date.",
                 },
                 "lastTransitionTime": {
                     "type": "string",
@@ -247,14 +247,14 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
                 },
                 "reason": {
                     "type": "string",
-                    "description": "The cause as one CamelCase word, for programs.",
+                    "description": "The cause as one CamelCase word, for use by programs.",
                     "minLength": 1,
                     "maxLength": 1024,
                     "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
                 },
                 "message": {
                     "type": "string",
-                    "description": "The cause for people: what is the case, why, and what to do. May be \
+                    "description": "The cause for human readers: what is wrong, why, and what to do. May be \
                                     empty.",
                     "maxLength": 32_768,
                 },
@@ -268,8 +268,8 @@ fn rule(rule: &str, message: &str) -> Value {
     json!({ "rule": one_line(rule), "message": one_line(message) })
 }
 
-/// Joins the lines of CEL and messages: a message must not hold a line break, so runs of white space become
-/// one space.
+/// Joins the lines of a CEL rule or a message, which must not contain line breaks: each run of white space
+/// becomes one space.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

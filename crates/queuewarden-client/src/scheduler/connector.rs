@@ -1,5 +1,5 @@
-//! Connects to the scheduler's REST service, with the trusted certificates and the credentials that the
-//! `YuniKornConfig` names.
+//! Connects to the scheduler's REST service, with the trusted certificates and credentials from the
+//! `YuniKornConfig`.
 //!
 //! `YuniKorn` serves plain HTTP without a login. Vendors and administrators put a proxy in front of it.
 
@@ -25,13 +25,13 @@ use super::rest::SchedulerClient;
 use crate::call::{CallError, call};
 use queuewarden_plan::snapshot::SchedulerAddress;
 
-/// The keys of a Secret that are read: a bearer token, a user with a password, a client certificate, and the
-/// authorities of the scheduler's certificate. They are those of Kubernetes' own types of Secrets.
+/// The keys read from a Secret: a bearer token, a user with a password, a client certificate, and the
+/// authorities of the scheduler's certificate. They are the same as in Kubernetes' built-in types of Secrets.
 const KEYS: [&str; 6] = ["token", "username", "password", "tls.crt", "tls.key", "ca.crt"];
-/// The time after which an idle connection is closed.
+/// How long an idle connection stays open.
 const IDLE: Duration = Duration::from_secs(30);
-/// The time after which a client is replaced: only the first connection of a new one shows whether the
-/// certificate is still valid. Later ones may resume the session of the first, without the certificate.
+/// How long a client is used before it is replaced. Only the first connection of a new client shows whether
+/// the certificate is still valid; later ones may resume the session without the certificate.
 const AGE: Duration = Duration::from_mins(1);
 
 /// The values of a Secret by key.
@@ -58,8 +58,8 @@ impl Connector {
         Self { client, last: Mutex::default() }
     }
 
-    /// Returns a client of the scheduler. The Secret is read each time, so that new credentials are used from
-    /// then on.
+    /// Returns a client of the scheduler. The Secret is read each time, so that new credentials take effect
+    /// at once.
     ///
     /// # Errors
     /// When the Secret or the certificates in the address cannot be used.
@@ -94,9 +94,8 @@ impl Connector {
         let mut values = Values::new();
         for key in KEYS {
             if let Some(value) = data.remove(key) {
-                let text =
-                    String::from_utf8(value.0).map_err(|_| wrong(&format!("`{key}` is not a text")))?;
-                // A file that ends with a line break is a usual way to make a Secret.
+                let text = String::from_utf8(value.0).map_err(|_| wrong(&format!("`{key}` is not text")))?;
+                // Secrets created from a file often end with a line break.
                 values.insert(key, text.trim_end_matches(['\r', '\n']).to_owned());
             }
         }
@@ -105,20 +104,20 @@ impl Connector {
     }
 }
 
-/// Checks that the values are one way to log in.
+/// Checks that the values form one valid way to log in.
 fn is_complete(values: &Values) -> Result<(), String> {
     let has = |key| values.contains_key(key);
     let pairs = [("username", "password"), ("tls.crt", "tls.key")];
     for (one, other) in pairs.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]) {
         if has(one) && !has(other) {
-            return Err(format!("it has `{one}`, and no `{other}`"));
+            return Err(format!("it has `{one}` but not `{other}`"));
         }
     }
     if values.get("token").is_some_and(|token| HeaderValue::from_str(token).is_err()) {
-        return Err("its `token` is more than one line, or has other control characters".to_owned());
+        return Err("its `token` contains a line break or another control character".to_owned());
     }
     if has("token") && has("username") {
-        return Err("it has both `token` and `username`: keep one of them".to_owned());
+        return Err("it has both `token` and `username`: remove one of them".to_owned());
     }
     if values.is_empty() {
         return Err(
@@ -139,7 +138,7 @@ fn client(address: &SchedulerAddress, values: &Values) -> Result<Client, Schedul
     }
     let mut config = Config::new(uri);
     config.root_cert = match (ca_bundle, values.get("ca.crt")) {
-        // No authority is needed, and an image may have none.
+        // Plain HTTP needs no certificate authority, and an image may have none.
         _ if is_plain => Some(Vec::new()),
         (Some(bundle), _) => Some(certificates(bundle)?),
         (None, Some(bundle)) => Some(certificates(bundle.as_bytes())?),
@@ -265,7 +264,7 @@ mod tests {
         Ok(Response::new(Body::empty()))
     }
 
-    /// A client must not be made with other values: kube's layer for the login panics on such a token.
+    /// The check must be complete, because kube's authentication layer panics on invalid tokens.
     #[test]
     fn values_are_one_way_to_log_in() {
         for (values, wrong) in [
@@ -274,11 +273,11 @@ mod tests {
             (&[("tls.crt", "a"), ("tls.key", "b"), ("token", "abc")], None),
             (&[("ca.crt", "a")], None),
             (&[], Some("it has no `token`")),
-            (&[("token", "a\nb")], Some("more than one line")),
+            (&[("token", "a\nb")], Some("contains a line break")),
             (&[("token", "a\u{0}")], Some("control characters")),
             (&[("username", "sue")], Some("no `password`")),
             (&[("tls.key", "b")], Some("no `tls.crt`")),
-            (&[("token", "abc"), ("username", "sue"), ("password", "x")], Some("keep one of them")),
+            (&[("token", "abc"), ("username", "sue"), ("password", "x")], Some("remove one of them")),
         ] {
             let values: Values = values.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
             match (is_complete(&values), wrong) {

@@ -1,4 +1,4 @@
-//! The reasons why the scheduler gives no usable response.
+//! Why the scheduler gives no usable response.
 
 use std::error::Error as StdError;
 use std::io;
@@ -9,12 +9,12 @@ use rustls::{AlertDescription, CertificateError};
 use queuewarden_plan::conditions::Reason;
 use queuewarden_plan::snapshot::NoChecksum;
 
-/// The reasons why there is no usable response. The texts go into conditions, so the same situation always
-/// gives the same text.
+/// Why there is no usable response. The messages appear in conditions, so the same situation always produces
+/// the same text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchedulerError {
     /// No connection.
-    #[error("no connection to {0}")]
+    #[error("cannot connect to {0}")]
     Unreachable(String),
     /// No response in time.
     #[error("no answer from {0} within {seconds} s", seconds = super::TIMEOUT.as_secs())]
@@ -28,23 +28,23 @@ pub enum SchedulerError {
     /// The certificate of the scheduler has expired.
     #[error("the certificate of {0} has expired")]
     Expired(String),
-    /// The scheduler wants another client certificate.
-    #[error("{0} does not accept the client certificate, or wants one")]
+    /// The scheduler requires a different client certificate.
+    #[error("{0} rejects the client certificate or requires one")]
     ClientCertificate(String),
     /// The trusted authorities cannot be read.
-    #[error("the trusted authorities of the scheduler are no PEM text with certificates")]
+    #[error("the trusted authorities of the scheduler are not PEM certificates")]
     Authorities,
     /// The Secret cannot be used, with the reason.
     #[error("Secret {0} with the credentials for the scheduler: {1}")]
     Secret(String, String),
     /// Credentials would be sent in plain text.
-    #[error("no credentials are sent to {0}: they are only sent over https")]
+    #[error("credentials are not sent to {0}: they are only sent over https")]
     Insecure(String),
     /// A response larger than [`MAX_BODY`](super::MAX_BODY).
-    #[error("the answer of {0} is larger than {max} MiB", max = super::MAX_BODY >> 20)]
+    #[error("the response of {0} is larger than {max} MiB", max = super::MAX_BODY >> 20)]
     TooLarge(String),
-    /// A response that is not the JSON that `YuniKorn` gives.
-    #[error("the answer of {0} is not the JSON that YuniKorn gives")]
+    /// A response that is not `YuniKorn`'s JSON.
+    #[error("the response of {0} is not YuniKorn's JSON")]
     Malformed(String),
     /// `YuniKorn` runs, but has no configuration yet.
     #[error("{0} runs no configuration yet")]
@@ -88,7 +88,7 @@ impl From<SchedulerError> for NoChecksum {
     }
 }
 
-/// Returns the error of a request that failed below HTTP.
+/// Converts the error of a request that failed below HTTP.
 pub(super) fn failure(url: &str, error: &(dyn StdError + 'static)) -> SchedulerError {
     let mut causes = std::iter::successors(Some(error), |&error| error.source());
     let url = url.to_owned();
@@ -104,8 +104,7 @@ pub(super) fn failure(url: &str, error: &(dyn StdError + 'static)) -> SchedulerE
     }
 }
 
-/// Returns the TLS error in a cause. One may be inside errors of reading or writing, which do not name it as
-/// their source.
+/// Returns the TLS error in a cause. It may be inside an I/O error, which does not report it as its source.
 fn tls<'e>(cause: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
     cause.downcast_ref().or_else(|| tls(cause.downcast_ref::<io::Error>()?.get_ref()?))
 }
@@ -114,7 +113,7 @@ fn in_words(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => "no trusted authority signed it".to_owned(),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "it is for another name".to_owned()
+            "it is for a different name".to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "it is not valid yet".to_owned()
@@ -123,7 +122,7 @@ fn in_words(why: &CertificateError) -> String {
     }
 }
 
-/// Returns whether a server refuses the client certificate, or wants one.
+/// Returns whether a server rejects the client certificate, or requires one.
 fn is_about_us(alert: AlertDescription) -> bool {
     use AlertDescription as Alert;
     matches!(

@@ -1,4 +1,4 @@
-//! The requests, and the parts of the responses that are read.
+//! The requests, and the parts of their responses that are used.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ use yunikorn_access::submission::PARTITION;
 const CONFIG: &str = "ws/v1/config";
 /// The characters that a path must encode, as RFC 3986 §2.3 defines them.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Most queues taken from one response.
+/// Maximum number of queues read from one response.
 const MAX_QUEUES: usize = 100_000;
 
-/// A client of the scheduler's REST service. [`Connector`](super::Connector) makes it.
+/// A client of the scheduler's REST service, created by [`Connector`](super::Connector).
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct SchedulerClient {
@@ -38,7 +38,7 @@ impl SchedulerClient {
         Self { client, url: url.trim_end_matches('/').to_owned() }
     }
 
-    /// Returns the checksum of the text that is in force: 64 hexadecimal digits.
+    /// Returns the checksum of the text in force: 64 hexadecimal digits.
     ///
     /// # Errors
     /// When there is no usable response.
@@ -48,7 +48,7 @@ impl SchedulerClient {
         checksum.ok_or_else(|| SchedulerError::NoConfiguration(format!("{}/{CONFIG}", self.url)))
     }
 
-    /// Returns the release of the scheduler, which is set when it is built; `None` if it was not set.
+    /// Returns the release of the scheduler, which is set at build time; `None` if it was not set.
     ///
     /// # Errors
     /// When there is no usable response.
@@ -56,8 +56,8 @@ impl SchedulerClient {
         self.get("ws/v1/clusters").await.map(|clusters: Value| release(&clusters))
     }
 
-    /// Returns the paths of the current queues of a partition, each with `true` if the configuration and not
-    /// a placement rule created it.
+    /// Returns the paths of the current queues of a partition. The value is `true` for queues of the
+    /// configuration and `false` for queues created by a placement rule.
     ///
     /// # Errors
     /// When there is no usable response.
@@ -92,7 +92,7 @@ impl SchedulerClient {
     }
 }
 
-/// Returns the queues that the configuration does not have, or no longer has (`dao.PartitionQueueDAOInfo`).
+/// Returns the queues that are not, or no longer, in the configuration (`dao.PartitionQueueDAOInfo`).
 pub fn beside(root: &Value) -> Live {
     let mut live = Live::default();
     let mut waiting = vec![root];
@@ -127,14 +127,14 @@ pub fn application_path(id: &str) -> String {
     format!("ws/v1/partition/{PARTITION}/application/{}", utf8_percent_encode(id, RESERVED))
 }
 
-/// The part of `dao.ConfigDAOInfo` that is read.
+/// The part of `dao.ConfigDAOInfo` that is used.
 #[derive(Deserialize)]
 struct Config {
     #[serde(rename = "Checksum")]
     checksum: Option<String>,
 }
 
-/// The part of `dao.PartitionQueueDAOInfo` that is read.
+/// The part of `dao.PartitionQueueDAOInfo` that is used.
 #[derive(Deserialize)]
 struct Queue {
     queuename: String,
@@ -163,9 +163,9 @@ mod tests {
 
     use super::*;
 
-    /// Returns a client for an address that needs no credentials.
+    /// Returns a client for an address that requires no credentials.
     fn plain(url: &str) -> SchedulerClient {
-        // Two crates bring rustls, so a provider must be chosen.
+        // rustls has two crypto providers in this build, so one must be chosen.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let config = kube::Config::new(url.parse().unwrap());
         SchedulerClient::new(Client::try_from(config).unwrap(), url)
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(queues, expected.map(|(path, managed)| (path.to_owned(), managed)).into());
     }
 
-    /// Uses the part of `YuniKorn` 1.8.0's output that is read.
+    /// Uses the relevant part of `YuniKorn` 1.8.0's output.
     #[test]
     fn queues_beside_the_configuration_are_found() {
         let queue = |name: &str, status: &str, managed: bool, leaf: bool, children: Vec<Value>| json!({"queuename": name, "status": status, "isManaged": managed, "isLeaf": leaf, "children": children});

@@ -24,7 +24,7 @@ fn source(queues: &str, site: Option<&str>, reading: Reading) -> Source {
     Source::fair(wanted, &mut findings).unwrap_or_else(|| panic!("{queues}: {findings:?}"))
 }
 
-/// Returns a yarn-site.xml of a cluster with the fair scheduler that switches ACLs on.
+/// Returns a yarn-site.xml with ACLs enabled, for a cluster with the fair scheduler.
 fn site_of(properties: &str) -> String {
     let property =
         |name: &str, value: &str| format!("<property><name>{name}</name><value>{value}</value></property>");
@@ -218,7 +218,7 @@ fn any_queues() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever the source says: without maps nothing is wider, and every narrower difference has a reason.
+    /// For any source, no access is wider if there are no maps, and every narrower difference has a reason.
     #[test]
     fn no_import_is_wider(queues in any_queues(), admin in proptest::option::of(any_acl()), cloudera: bool) {
         let reading = if cloudera { Reading::Cloudera } else { Reading::Hadoop };
@@ -229,8 +229,8 @@ proptest! {
         }
     }
 
-    /// Maps and administrators may widen; each time it is found, and has a reason. Everyone who has access by
-    /// the written text, but not by the source, is among the differences.
+    /// Maps and administrators may widen access; each case is found and has a reason. Everyone who has access
+    /// by the written text but not by the source is among the differences.
     #[test]
     fn a_leak_is_found(queues in any_queues(), admin in any_acl(), users in "([a-d]=[a-f]?\n){0,3}", user in "[a-g]") {
         let Ok(map) = NameMap::default().with_pairs(&users) else { return Ok(()) };

@@ -1,9 +1,9 @@
-//! Imports Spark's ACLs from spark-defaults.conf: reads them as Spark 3.5 does, and translates the names of
-//! users and groups to those in Kubernetes.
+//! Imports Spark's ACLs from spark-defaults.conf: parses them as Spark 3.5 does, and translates the names of
+//! users and groups to Kubernetes names.
 //!
-//! They are lists of applications, not of queues, and belong to each application. queuewarden reads a
-//! driver's own configuration ([`yunikorn::application::settings`]), so the import writes the same
-//! settings. Only those who administer all of Spark can become administrators of a queue.
+//! The ACLs belong to applications, not to queues. queuewarden reads a driver's own configuration
+//! ([`yunikorn::application::settings`]), so the import writes the same settings. Only the administrators of
+//! all of Spark can become administrators of a queue.
 //!
 //! * `read`: the files.
 //! * [`carry`](fn@carry): the settings with other names, and the queue's ACL.
@@ -30,7 +30,7 @@ use yunikorn_access::subject::Subject;
 /// The content of the files.
 #[derive(Debug, Clone)]
 pub struct Spark {
-    /// The lists, taken as switched on. When the switch is off, that is among the findings.
+    /// The lists, as if the switch were on. If it is off, there is a finding.
     pub rules: SparkRules,
     locations: HashMap<&'static str, Location>,
 }
@@ -41,7 +41,7 @@ impl Spark {
         self.locations.get(key).copied()
     }
 
-    /// Returns the lists, each with the kind of names in it.
+    /// Returns the lists, each with its kind of names.
     fn lists(&self) -> [(&Written<SparkList>, List); 6] {
         let SparkRules { admin, view, modify, .. } = &self.rules;
         [
@@ -62,18 +62,19 @@ impl Spark {
 pub struct Options {
     /// The names of users and groups in Kubernetes.
     pub names: Names,
-    /// The queue that Spark's administrators are to administer.
+    /// The queue that Spark's administrators will administer.
     pub queue: Option<QueuePath>,
 }
 
 /// The result of the translation.
 #[derive(Debug, Clone, Default)]
 pub struct Carried {
-    /// The settings for spark-defaults.conf, the switch first; those that are not set are not written.
+    /// The settings for spark-defaults.conf, starting with the switch. Settings that are not set are left
+    /// out.
     pub settings: Vec<(&'static str, String)>,
-    /// The administrators of a queue; `None` also when there are none.
+    /// The administrators of a queue, or `None` if there are none.
     pub administrators: Option<(QueuePath, Acl)>,
-    /// The subjects that are left out, each with the reason.
+    /// The omitted subjects, each with the reason.
     lost: HashMap<Subject, Code>,
 }
 
@@ -103,7 +104,7 @@ pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<FileDiagnostic
     carried
 }
 
-/// Returns a list with the names of Kubernetes.
+/// Translates the names in a list.
 fn mapped(
     spark: &Spark,
     (list, kind): (&Written<SparkList>, List),
@@ -130,22 +131,22 @@ fn mapped(
     kept.join(",")
 }
 
-/// Returns a name of one of Spark's lists as it is in Kubernetes.
+/// Translates a name from one of Spark's lists.
 fn in_kubernetes(name: &str, map: &NameMap) -> Result<String, Diagnostic> {
     let Some(to) = map.identity(name) else {
-        return Err(unmapped(name, "the map of names leaves it out"));
+        return Err(unmapped(name, "the name map omits it"));
     };
-    // A map must not make a wildcard of a name, two names of one, or a variable.
+    // A mapped name must not become a wildcard, two names, or a variable.
     if SparkList::parse(&to).names() != [to.as_str()] || to == "*" || to.contains("${") {
         return Err(unmapped(
             name,
-            &format!("no list of Spark's can hold {}, which it is mapped to", quoted(&to)),
+            &format!("it is mapped to {}, which Spark's lists cannot hold", quoted(&to)),
         ));
     }
     Ok(to)
 }
 
-/// Returns Spark's administrators, as an ACL of a queue.
+/// Returns an ACL that makes Spark's administrators administrators of a queue.
 fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnostic>) -> Acl {
     let admin = &spark.rules.admin;
     if admin.users.value.is_everyone() || admin.groups.value.is_everyone() {
@@ -156,14 +157,14 @@ fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<FileDiagnosti
         let mapped = list.value.names().iter().filter_map(|name| Some((name, map.identity(name)?)));
         let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| kind.accepts(to));
         let reported = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
-            let why = format!("no ACL of YuniKorn can hold {}, so it administers no queue", quoted(to));
+            let why = format!("YuniKorn's ACLs cannot hold {}, so it administers no queue", quoted(to));
             FileDiagnostic::at(spark.location(list.key), unmapped(name, &why))
         });
         findings.extend(reported);
         kept.into_iter().map(|(_, to)| to).collect()
     };
     let (users, groups) = (held(&admin.users, List::Users), held(&admin.groups, List::Groups));
-    // All of them have been checked. If one were refused, nobody would have access, and the comparison would
-    // show it.
+    // All names have been checked. If one were refused, no one would have access, and the comparison would
+    // reveal it.
     Acl::named(&users, &groups).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Compares access to Spark's applications before and after: for everyone who is named, for each verb, by
+//! Compares access to Spark's applications before and after the import: for every subject and verb, by
 //! Spark's rules and by queuewarden's rules with the result.
 //!
-//! [`yunikorn_access::application::decide`] decides both: before, by Spark's lists; after, by the settings
-//! that would be written, read again, and the queue's ACL. No subject of the comparison owns the application,
-//! because owners may do the same before and after. Users are checked without groups and groups without their
-//! members, because lists only add up.
+//! [`yunikorn_access::application::decide`] decides in both cases: before, from Spark's lists; after, from
+//! the queue's ACL and the settings that would be written, parsed again. No subject of the comparison owns
+//! the application, because an owner's rights are the same before and after. Users are checked without groups
+//! and groups without their members, because lists only add up.
 
 use std::collections::BTreeSet;
 
@@ -22,22 +22,22 @@ use yunikorn_access::application::{Request, Verb, decide};
 use yunikorn_access::subject::Subject;
 use yunikorn_access::{Tree, decide};
 
-/// Most names that are compared.
+/// Maximum number of names to compare.
 const MAX_SUBJECTS: usize = 20_000;
 
-/// The actions that are compared for each subject: those on an application, and `None` for submitting to the
+/// The actions to compare for each subject: the verbs on an application, and `None` for submitting to the
 /// queue.
 const ACTIONS: [Option<Verb>; 4] = [Some(Verb::View), Some(Verb::Modify), Some(Verb::Kill), None];
 
 /// Compares both sides.
 ///
 /// # Errors
-/// Fails when there is too much of it, or when `YuniKorn` would not accept the queue.
+/// Fails when there is too much to compare, or when `YuniKorn` would refuse the queue.
 pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proof, Diagnostic> {
     let known = spark.subjects();
     let subjects = options.names.requested(&known);
     if subjects.len() > MAX_SUBJECTS {
-        let message = format!("{} names are too many to be compared", subjects.len());
+        let message = format!("too many names to compare: {}", subjects.len());
         return Err(Diagnostic::error(codes::TOO_MANY, message).help("name groups instead of users"));
     }
     let before = Side::new(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone()));
@@ -49,7 +49,7 @@ pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proo
 }
 
 impl Spark {
-    /// Returns everyone whom a list names.
+    /// Returns every subject in the lists.
     fn subjects(&self) -> BTreeSet<Subject> {
         let named = self.lists().into_iter().flat_map(|(list, kind)| {
             let names = list.value.names().iter().filter(|name| *name != "*");
@@ -89,18 +89,18 @@ impl Side {
         Self { tree, queue, application: ApplicationAcl { owner: String::new(), rules } }
     }
 
-    /// Returns the rules by which queuewarden would decide after the import: it reads the driver's settings.
+    /// Returns queuewarden's rules after the import, which it reads from the driver's settings.
     fn after(carried: &Carried) -> Result<Self, Diagnostic> {
-        // Parsed as the file has them, line by line.
+        // Parsed from the lines of the file that would be written.
         let written = properties::parse(&carried.properties());
         let settings = written.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let (_, findings) = Rules::read(Dialect::Spark, settings.clone());
         if let Some(error) = findings.into_iter().find(Diagnostic::is_error) {
             return Err(Diagnostic::error(
                 codes::UNEXPLAINED,
-                format!("Spark would not take the settings: {error}"),
+                format!("Spark would refuse the settings: {error}"),
             )
-            .help("please report it, with the files"));
+            .help("please report this, with the files"));
         }
         let rules = Rules::YuniKorn(OwnRules::default().with_spark(settings));
         let queue = carried.administrators.as_ref().map_or_else(QueuePath::root, |(queue, _)| queue.clone());
@@ -123,7 +123,7 @@ impl Side {
 fn tree_of(administrators: Option<&(QueuePath, Acl)>) -> Result<Tree, Diagnostic> {
     let nobody = (QueuePath::root(), Acl::nobody());
     let (path, acl) = administrators.unwrap_or(&nobody);
-    // Characters of a queue's name need no escape between double quotes.
+    // Queue names contain no characters that need escaping in double quotes.
     let queue = format!("{{name: \"{}\", {}: {}}}", path.leaf(), Right::Admin.key(), acl.yaml());
     let above = path.parts().rev().skip(1);
     let queues = above.fold(queue, |below, name| format!("{{name: \"{name}\", queues: [{below}]}}"));

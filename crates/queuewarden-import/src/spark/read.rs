@@ -1,8 +1,8 @@
-//! Reads spark-defaults.conf as `Utils.getPropertiesFromFile` and `SecurityManager` (spark-core 3.5.3) do.
+//! Parses spark-defaults.conf as `Utils.getPropertiesFromFile` and `SecurityManager` (spark-core 3.5.3) do.
 //!
-//! The file holds Java's properties. The last of several counts, and a later file before an earlier one; only
-//! keys that begin with `spark.` count, in their exact case. Lists are cut at commas, and a `*` anywhere in
-//! one means everyone.
+//! The file holds Java properties. If a property is set more than once, the last one applies, and a later
+//! file takes precedence over an earlier one. Only keys that begin with `spark.` are used, and case matters.
+//! Commas separate the names in lists, and a `*` anywhere in a list means everyone.
 
 use std::collections::HashMap;
 
@@ -16,29 +16,29 @@ use yunikorn::application::properties::{self, Property};
 use yunikorn::application::settings::{KEYS, SparkRules};
 use yunikorn::application::{Dialect, Rules, codes as application_codes, yarn_acl};
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const MAX_TEXT: usize = 8 << 20;
-/// The history server's own lists, beside which it reads those that the application logged.
+/// The history server's own lists, which it uses in addition to those that the application logged.
 const HISTORY: [&str; 3] =
     ["spark.history.ui.acls.enable", "spark.history.ui.admin.acls", "spark.history.ui.admin.acls.groups"];
-/// The setting that names Spark's source of a user's groups.
+/// The setting for Spark's source of a user's groups.
 const GROUPS: &str = "spark.user.groups.mapping";
-/// The setting with the owner for Spark, besides the user of the driver's process.
+/// The setting with the application's owner in Spark, in addition to the user of the driver's process.
 const OWNER: &str = "Env.SPARK_USER";
-/// The queue of YARN that applications are submitted to.
+/// The YARN queue that applications are submitted to.
 const QUEUE: &str = "spark.yarn.queue";
-/// The setting that lets Spark's pages know their user.
+/// The setting that adds a login to Spark's pages.
 const FILTERS: &str = "spark.ui.filters";
 
 impl Spark {
-    /// Reads the files; the settings of a later file override earlier ones. `None` when nothing can be
-    /// imported; the findings say why.
+    /// Reads the files; the settings of a later file override earlier ones. Returns `None` if nothing can be
+    /// imported; the findings explain why.
     pub fn read(files: &[&str], findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
         let long = files.iter().position(|text| text.len() > MAX_TEXT);
         if let Some(file) = long {
             let diagnostic =
                 Diagnostic::error(codes::TOO_MANY, format!("the file has more than {MAX_TEXT} bytes"))
-                    .help("leave out what is not about access");
+                    .help("remove settings that do not affect access");
             findings.push(FileDiagnostic { file: Some(file), diagnostic });
             return None;
         }
@@ -50,16 +50,16 @@ impl Spark {
         let settings = last_ones(read, findings);
         for (key, (value, location)) in &settings {
             let (key, is_empty) = (key.as_str(), value.is_empty());
-            // An empty name names no queue.
+            // An empty queue setting does not name a queue.
             let beside =
                 beside(key).filter(|_| !(is_empty && key == QUEUE)).or_else(|| without_page(key, value));
             findings.extend(beside.map(|diagnostic| FileDiagnostic::at(*location, diagnostic)));
         }
         if !settings.iter().any(|(key, (value, _))| key == FILTERS && !value.is_empty()) {
             let message =
-                format!("no `{FILTERS}` is set, so that Spark's pages let in whoever has not logged in");
+                format!("`{FILTERS}` is not set, so Spark's pages let in users who have not logged in");
             let finding = Diagnostic::warning(codes::SPARK_PAGES_OPEN, message)
-                .help("the ACLs are imported as they are for those who have logged in");
+                .help("the ACLs are imported as they apply to users who have logged in");
             findings.push(FileDiagnostic { file: None, diagnostic: finding });
         }
         let spark = rules(&settings, findings)?;
@@ -68,7 +68,7 @@ impl Spark {
     }
 }
 
-/// Codes of values that Spark takes for names, although nobody means them as such.
+/// Codes for values that are valid names in Spark, but are not meant as names.
 const MISREAD: [Code; 5] = [
     application_codes::QUOTED,
     application_codes::LITERAL_WILDCARD,
@@ -79,7 +79,7 @@ const MISREAD: [Code; 5] = [
 
 type Settings = Vec<(String, (String, Location))>;
 
-/// Reads a file: Java's properties, or an export in JSON.
+/// Parses a file: Java properties, or an export in JSON.
 fn read_one(text: &str) -> Result<Vec<Property>, Diagnostic> {
     if Form::of(text) != Form::Json {
         return Ok(properties::read(text));
@@ -87,7 +87,7 @@ fn read_one(text: &str) -> Result<Vec<Property>, Diagnostic> {
     Ok(export::read(text)?.unwrap_or_default())
 }
 
-/// Returns the effective value of each key, in the order in which the keys are first written.
+/// Returns the effective value of each key, in the order of the keys' first occurrence.
 fn last_ones(files: Vec<Vec<Property>>, findings: &mut Vec<FileDiagnostic>) -> Settings {
     let mut settings: Settings = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -102,7 +102,7 @@ fn last_ones(files: Vec<Vec<Property>>, findings: &mut Vec<FileDiagnostic>) -> S
                 continue;
             };
             if before.1.file == file && is_list_or_switch(&key) {
-                let message = format!("`{key}` stands here again: the last one counts");
+                let message = format!("`{key}` is set again here; the last value applies");
                 findings.push(FileDiagnostic::at(
                     location,
                     Diagnostic::warning(codes::TWICE, message).help("write it once"),
@@ -127,32 +127,30 @@ fn is_list_or_switch(key: &str) -> bool {
     keys().any(|known| known == key)
 }
 
-/// Returns the finding about a setting that is none of the lists.
+/// Returns the finding for a setting that is not one of the lists.
 fn beside(key: &str) -> Option<Diagnostic> {
     let (code, message, help) = if HISTORY.contains(&key) {
         (
             codes::UNSUPPORTED,
-            format!("`{key}` is not carried over: it is the history server's own"),
-            "leave it where the history server reads it".to_owned(),
+            format!("`{key}` is not imported: it belongs to the history server"),
+            "keep it in the history server's configuration".to_owned(),
         )
     } else if key == GROUPS {
         (
             codes::UNSUPPORTED,
-            format!(
-                "`{GROUPS}` is not carried over: in YuniKorn, groups are those that the API server sends"
-            ),
-            "see that groups have the same members there".to_owned(),
+            format!("`{GROUPS}` is not imported: YuniKorn uses the groups that the API server sends"),
+            "make sure that the groups have the same members there".to_owned(),
         )
     } else if key.ends_with(OWNER) {
         (
             codes::UNSUPPORTED,
-            format!("{} is not carried over: an application is its submitter's", quoted(key)),
+            format!("{} is not imported: an application belongs to its submitter", quoted(key)),
             "name that user in the lists instead".to_owned(),
         )
     } else if key == QUEUE {
         (
             codes::PLACEMENT,
-            format!("`{QUEUE}` is not carried over: YuniKorn takes the queue from a label of the pods"),
+            format!("`{QUEUE}` is not imported: YuniKorn takes the queue from a label of the pods"),
             "write `spark.kubernetes.driver.label.queue` and `spark.kubernetes.executor.label.queue`"
                 .to_owned(),
         )
@@ -161,18 +159,18 @@ fn beside(key: &str) -> Option<Diagnostic> {
     } else {
         (
             codes::IGNORED,
-            format!("{} is no setting that Spark knows: it is ignored", quoted(key)),
+            format!("Spark does not know the setting {} and ignores it", quoted(key)),
             did_you_mean(keys(), key, format!("the settings are {}", keys().collect::<Vec<_>>().join(", "))),
         )
     };
     Some(Diagnostic::warning(code, message).help(help))
 }
 
-/// Returns the finding about a switch without which Spark's lists decide nothing on its pages.
+/// Returns the finding for a switch that makes Spark's lists ineffective on its pages.
 fn without_page(key: &str, value: &str) -> Option<Diagnostic> {
     let what = match key {
-        "spark.ui.enabled" => "there are no pages, and nobody views or ends anything",
-        "spark.ui.killEnabled" => "its pages let nobody end anything",
+        "spark.ui.enabled" => "it has no pages, and no one can view or end applications",
+        "spark.ui.killEnabled" => "no one can end applications on its pages",
         _ => return None,
     };
     value.eq_ignore_ascii_case("false").then(|| {
@@ -182,7 +180,7 @@ fn without_page(key: &str, value: &str) -> Option<Diagnostic> {
     })
 }
 
-/// Returns the lists; `None` when one of them cannot be read.
+/// Returns the lists, or `None` if one of them cannot be parsed.
 fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spark> {
     let known = settings.iter().filter_map(|(key, value)| Some((keys().find(|known| known == key)?, value)));
     let known: Vec<(&'static str, &(String, Location))> = known.collect();
@@ -210,16 +208,16 @@ fn rules(settings: &Settings, findings: &mut Vec<FileDiagnostic>) -> Option<Spar
     (!refused).then_some(Spark { rules: SparkRules { enabled: true, ..rules }, locations })
 }
 
-/// Reports names that do not do what they seem to.
+/// Reports names that have an unexpected effect.
 fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
     for (list, kind) in spark.lists() {
         let names = list.value.names();
         let mut reported = Vec::new();
         if list.value.is_everyone() && names.len() > 1 {
-            let message = format!("everyone is let in by `*`, wherever it stands in `{}`", list.key);
+            let message = format!("`*` lets everyone in, wherever it appears in `{}`", list.key);
             reported.push(
                 Diagnostic::warning(application_codes::WILDCARD_BESIDE, message)
-                    .help("write `*` if everyone is meant, else leave the `*` out"),
+                    .help("to let everyone in, write only `*`; otherwise remove the `*`"),
             );
         }
         for name in names.iter().filter(|name| *name != "*") {
@@ -237,10 +235,11 @@ fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
 
 fn misread(kind: List, name: &str) -> Option<Diagnostic> {
     if name.contains(' ') {
-        let message = format!("Spark reads one name, {}: its lists are cut at commas only", quoted(name));
+        let message =
+            format!("Spark reads {} as one name: only commas separate the names in its lists", quoted(name));
         return Some(
             Diagnostic::warning(codes::SPARK_SPACE, message)
-                .help("write users and groups into settings of their own, with commas between them"),
+                .help("write users and groups in separate settings, separated by commas"),
         );
     }
     yarn_acl::objection(kind, name).filter(|found| MISREAD.contains(&found.code))

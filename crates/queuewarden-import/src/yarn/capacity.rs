@@ -1,10 +1,10 @@
-//! Reads the capacity scheduler's queues as `CapacitySchedulerConfiguration` and
+//! Parses the capacity scheduler's queues as `CapacitySchedulerConfiguration` and
 //! `CapacitySchedulerQueueManager.parseQueue` (hadoop-yarn-server-resourcemanager 3.4.1) do.
 //!
-//! `PATH.queues` names the queues below a queue, with commas; each name is trimmed. The ACLs are
-//! `PATH.acl_submit_applications` and `PATH.acl_administer_queue`: as written, with all spaces; without one,
-//! and with an empty one, the default counts, which is everyone for the root. Keys are exact: Hadoop silently
-//! ignores any other spelling.
+//! `PATH.queues` lists the child queues of a queue, separated by commas; each name is trimmed. The ACLs are
+//! `PATH.acl_submit_applications` and `PATH.acl_administer_queue`, as written, including all spaces. If an
+//! ACL is absent or empty, the default applies, which for the root is everyone. Keys are exact: Hadoop
+//! silently ignores any other spelling.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,19 +28,19 @@ const UNSUPPORTED: [&str; 4] = [
     "acl_administer_reservations",
     "acl_application_max_priority",
 ];
-/// Templates of queues that are created when they are needed.
+/// Templates for queues that are created on demand.
 const TEMPLATES: [&str; 4] = [
     "leaf-queue-template",
     "auto-queue-creation-v2.template",
     "auto-queue-creation-v2.parent-template",
     "auto-queue-creation-v2.leaf-template",
 ];
-/// Switches that give a queue others below it, whatever `queues` says.
+/// Switches that allow a queue to have child queues, even if `queues` lists none.
 const AUTOMATIC: [&str; 2] = ["auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"];
-/// Rules of placement.
+/// Placement rules.
 const MAPPINGS: [&str; 3] = ["queue-mappings", "mapping-rule-json", "mapping-rule-json-file"];
 
-/// Reads the queues, the root first.
+/// Parses the queues, the root first.
 pub(super) fn read(
     configuration: &Configuration,
     file: usize,
@@ -64,14 +64,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads each queue before those below it, in the order of the lists.
+    /// Parses each queue before its children, in the order of the lists.
     fn all(&mut self, file: usize) -> Result<(), Refused> {
         let mut paths: HashMap<String, usize> = HashMap::new();
         let mut next = vec![(None, ROOT.to_owned(), None)];
         while let Some((parent, name, location)) = next.pop() {
             let queue = self.queue(parent, &name, location)?;
             if paths.insert(queue.path.clone(), self.queues.len()).is_some() {
-                let message = format!("the queue {} is named twice", quoted(&queue.path));
+                let message = format!("the queue {} is listed twice", quoted(&queue.path));
                 let finding = Diagnostic::warning(codes::TWICE, message).help("name it once");
                 self.findings.push(FileDiagnostic::at(location, finding));
                 continue;
@@ -83,7 +83,7 @@ impl Reader<'_> {
             }
             if parent.is_none() && below.is_empty() && !self.automatic(ROOT) {
                 let message =
-                    format!("no queue below the root is named: `{PREFIX}{ROOT}.{QUEUES}` is not set");
+                    format!("there are no queues below the root: `{PREFIX}{ROOT}.{QUEUES}` is not set");
                 let finding =
                     Diagnostic::error(codes::HADOOP_REFUSES, message).help("give capacity-scheduler.xml");
                 return Err(Box::new(FileDiagnostic { file: Some(file), diagnostic: finding }));
@@ -114,19 +114,19 @@ impl Reader<'_> {
         Ok(queue)
     }
 
-    /// Reports a queue that takes no applications despite its ACLs.
+    /// Reports a queue that accepts no applications despite its ACLs.
     fn report_stopped(&mut self, queue: &Queue) {
         let state = self.configuration.get(&format!("{PREFIX}{}.state", queue.path));
         let Some(state) = state.filter(|state| !trim(&state.text).eq_ignore_ascii_case("RUNNING")) else {
             return;
         };
         let message = format!(
-            "the queue {} is {}, so nobody may submit to it, and YuniKorn has no such state",
+            "the queue {} is {}, so no one may submit to it; YuniKorn has no such state",
             quoted(&queue.path),
             quoted(trim(&state.text))
         );
         let finding = Diagnostic::error(codes::STOPPED, message).help(format!(
-            "take its ACL and those below out of the file; --accept {} imports them as if it were running",
+            "remove its ACL and the ACLs below it from the file; --accept {} imports them as if it were running",
             codes::STOPPED
         ));
         self.findings.push(FileDiagnostic::at(state.location, finding));
@@ -139,10 +139,8 @@ impl Reader<'_> {
         };
         value.check()?;
         if let Some(variable) = &value.unbound {
-            let message = format!(
-                "which queues there are is not known: the variable {} is not defined",
-                quoted(variable)
-            );
+            let message =
+                format!("the queues are unknown because the variable {} is not defined", quoted(variable));
             let finding =
                 Diagnostic::error(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
             return Err(Box::new(FileDiagnostic::at(value.location, finding)));
@@ -150,14 +148,14 @@ impl Reader<'_> {
         let names = value.text.split(',').filter(|name| !name.is_empty()).map(trim);
         let names: Vec<(String, Location)> = names.map(|name| (name.to_owned(), value.location)).collect();
         if let Some((name, _)) = names.iter().find(|(name, _)| name.contains('.')) {
-            let message = format!("the name of a queue has a dot in it: {}", quoted(name));
+            let message = format!("a queue name contains a dot: {}", quoted(name));
             let finding = Diagnostic::error(codes::QUEUE_NAME, message)
-                .help("rename it: by its path, Hadoop takes it for a queue below another");
+                .help("rename it: Hadoop takes its path for a queue below another one");
             return Err(Box::new(FileDiagnostic::at(value.location, finding)));
         }
         if names.iter().any(|(name, _)| name.is_empty()) {
             let finding = Diagnostic::error(codes::HADOOP_REFUSES, "a queue has no name")
-                .help("leave the space between the commas out");
+                .help("remove the space between the commas");
             return Err(Box::new(FileDiagnostic::at(value.location, finding)));
         }
         Ok(names)
@@ -171,7 +169,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reports access settings that nothing has read.
+/// Reports access settings that were never read.
 fn report_unused(
     configuration: &Configuration,
     queues: &[Queue],
@@ -181,7 +179,7 @@ fn report_unused(
     let paths: HashSet<&str> = queues.iter().map(|queue| queue.path.as_str()).collect();
     for name in configuration.names() {
         let Some(key) = name.strip_prefix(PREFIX).filter(|_| !used.contains(name)) else { continue };
-        // Without a value it is not set.
+        // A setting without a value is not set.
         let Some(value) = configuration.get(name) else { continue };
         let unused = unused(key, &value.text, &paths);
         findings.extend(unused.map(|diagnostic| FileDiagnostic::at(value.location, diagnostic)));
@@ -189,7 +187,7 @@ fn report_unused(
 }
 
 fn unused(key: &str, value: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
-    // Hadoop leaves empty items out of a list.
+    // Hadoop drops empty items from a list.
     let is_empty = value.split(',').all(|item| trim(item).is_empty());
     if MAPPINGS.contains(&key) {
         return (!is_empty).then(placement_left_out);
@@ -206,25 +204,25 @@ fn unused(key: &str, value: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
     let (code, message, help) = if is_template {
         (
             codes::TEMPLATE,
-            format!("the ACL of a template is not carried over: {}", quoted(key)),
+            format!("a template's ACL is not imported: {}", quoted(key)),
             "grant on the queue above, or declare the queues".to_owned(),
         )
     } else if UNSUPPORTED.contains(&setting) {
         (
             codes::UNSUPPORTED,
-            format!("{} is not carried over: YuniKorn has no such thing", quoted(key)),
-            "nothing can be written for it".to_owned(),
+            format!("{} is not imported: YuniKorn has no equivalent", quoted(key)),
+            "there is nothing to write instead".to_owned(),
         )
     } else if [SUBMIT, ADMIN].contains(&setting) {
         (
             codes::IGNORED,
-            format!("there is no queue {}, so that this is ignored", quoted(path)),
+            format!("queue {} does not exist, so this is ignored", quoted(path)),
             did_you_mean(paths.iter().copied(), path, known),
         )
     } else {
         (
             codes::IGNORED,
-            format!("{} is no setting that Hadoop knows: it is ignored", quoted(setting)),
+            format!("Hadoop does not know the setting {} and ignores it", quoted(setting)),
             did_you_mean([SUBMIT, ADMIN], setting, known),
         )
     };
@@ -341,7 +339,7 @@ mod tests {
         assert_eq!(
             messages,
             [
-                format!("`*` {open} submit to `root` and all queues below it, so 2 ACLs below limit nobody"),
+                format!("`*` {open} submit to `root` and all queues below it, so 2 ACLs below limit no one"),
                 format!("`*` {open} administer `root` and all queues below it"),
             ]
         );

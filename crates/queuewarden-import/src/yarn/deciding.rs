@@ -1,4 +1,4 @@
-//! Finds the settings outside the ACLs that decide whether the ACLs in the scheduler's file take effect: the
+//! Finds settings outside the ACLs that decide whether the ACLs in the scheduler's file take effect: the
 //! authorizer, the scheduler and the store of its configuration, and lists that are checked before the ACLs.
 //!
 //! Sources, hadoop 3.4.1: `YarnAuthorizationProvider.getInstance`, `ResourceManager.createScheduler`,
@@ -15,7 +15,7 @@ use yunikorn::application::{Reading, settings::YARN_ADMIN, settings::YARN_ENABLE
 
 const AUTHORIZER: &str = "yarn.authorization-provider";
 const OWN_AUTHORIZER: &str = "org.apache.hadoop.yarn.security.ConfiguredYarnAuthorizer";
-/// The beginnings of the settings of Ranger's plugin.
+/// Prefixes of the settings of Ranger's plugin.
 const RANGER: [&str; 2] = ["ranger.plugin.yarn.", "ranger.add-yarn-authorization"];
 const SCHEDULER: &str = "yarn.resourcemanager.scheduler.class";
 const STORE: &str = "yarn.scheduler.configuration.store.class";
@@ -27,9 +27,9 @@ const SERVICE_ACLS: &str = "hadoop.security.authorization";
 const CLIENTS: [&str; 2] =
     ["security.applicationclient.protocol.acl", "security.service.authorization.default.acl"];
 const BLOCKED: &str = ".blocked";
-/// The beginning of the settings for the source of groups.
+/// Prefix of the settings for the source of groups.
 const GROUPS: &str = "hadoop.security.group.mapping";
-/// Parts of values that show Active Directory: attributes of its users, and the ports of its catalogue.
+/// Parts of values that indicate Active Directory: attributes of its users, and the ports of its catalog.
 const ACTIVE_DIRECTORY: [&str; 8] = [
     "samaccountname",
     "userprincipalname",
@@ -40,18 +40,18 @@ const ACTIVE_DIRECTORY: [&str; 8] = [
     ":3268",
     ":3269",
 ];
-/// The rules that make a user of a Kerberos principal.
+/// The rules that derive a user from a Kerberos principal.
 const REALMS: &str = "hadoop.security.auth_to_local";
 
-/// The settings that yarn-site.xml has and the scheduler's own file does not.
+/// The settings that are in yarn-site.xml and not in the scheduler's own file.
 const OF_SITE: [&str; 6] = [YARN_ENABLE, YARN_ADMIN, AUTHORIZER, SCHEDULER, STORE, RANGER_SWITCH];
 
-/// Returns whether the configuration holds what yarn-site.xml decides.
+/// Returns whether the configuration contains settings of yarn-site.xml.
 pub(super) fn holds_site(configuration: &Configuration) -> bool {
     configuration.names().any(|name| OF_SITE.contains(&name) || is_ranger(name))
 }
 
-/// Reports settings that keep the ACLs in the scheduler's file from deciding, or from deciding alone.
+/// Reports settings because of which the ACLs in the scheduler's file do not decide, or not alone.
 pub(super) fn report(
     configuration: &Configuration,
     scheduler: Scheduler,
@@ -102,14 +102,15 @@ impl Deciding<'_> {
         self.refuse(
             at,
             codes::OTHER_AUTHORIZER,
-            format!("{what}: the ACLs in these files do not decide alone who may use the queues"),
+            format!("{what}: the ACLs in these files alone do not decide who may use the queues"),
             "add its denials and grants to the file first",
             "YARN's own authorizer decided",
         );
     }
 
-    /// Returns a setting that shows Ranger's plugin in use, although no authorizer is set. Ambari's switch
-    /// decides where it is written, because Ambari keeps the plugin's other settings when it is off.
+    /// Returns a setting that shows that Ranger's plugin is in use, although no authorizer is set. If
+    /// Ambari's switch is present, it decides, because Ambari keeps the plugin's other settings when the
+    /// switch is off.
     fn ranger(&self) -> Option<(String, Location)> {
         if let Some(switch) = self.configuration.get(RANGER_SWITCH) {
             let is_on = ["yes", "true"].iter().any(|on| trim(&switch.text).eq_ignore_ascii_case(on));
@@ -160,7 +161,7 @@ impl Deciding<'_> {
                 "`{STORE}` is {}: capacity-scheduler.xml is only the first version of the queues",
                 quoted(trim(&value.text))
             ),
-            "import the current version, which the ResourceManager has at /ws/v1/cluster/scheduler-conf",
+            "import the current version, which the ResourceManager serves at /ws/v1/cluster/scheduler-conf",
             "the file were current",
         );
     }
@@ -174,7 +175,7 @@ impl Deciding<'_> {
             return;
         }
         let message =
-            format!("`{ALLOCATION_FILE}` names {}, and {} is imported", quoted(&named), quoted(&given));
+            format!("`{ALLOCATION_FILE}` names {}, but {} is imported", quoted(&named), quoted(&given));
         self.warn(value.location, codes::OTHER_FILE, message, "make sure that both are the same file");
     }
 
@@ -197,8 +198,8 @@ impl Deciding<'_> {
             self.refuse(
                 value.location,
                 codes::SERVICE_ACL,
-                format!("`{key}` is {}, and is checked before the ACLs of queues", quoted(&value.text)),
-                "leave those whom it excludes out of the ACLs",
+                format!("`{key}` is {} and is checked before the ACLs of queues", quoted(&value.text)),
+                "remove the users that it excludes from the ACLs",
                 "it let everyone in",
             );
         } else if clients.is_none() {
@@ -209,7 +210,7 @@ impl Deciding<'_> {
                 switch.location,
                 codes::SERVICE_ACL,
                 message,
-                "give it, too: --core-site hadoop-policy.xml",
+                "pass it as well: --core-site hadoop-policy.xml",
             );
         }
     }
@@ -219,8 +220,8 @@ fn is_ranger(name: &str) -> bool {
     RANGER.iter().any(|start| name.starts_with(start))
 }
 
-/// Returns the setting that shows that groups come from Active Directory, whose names arrive in lower case;
-/// `None` also if they are converted to upper case.
+/// Returns the setting that shows that groups come from Active Directory, whose names arrive in lower case.
+/// Returns `None` also if they are converted to upper case.
 pub(super) fn active_directory(configuration: &Configuration) -> Option<String> {
     let lower =
         |name: &str| configuration.get(name).map(|value| value.text.to_ascii_lowercase()).unwrap_or_default();
@@ -228,14 +229,14 @@ pub(super) fn active_directory(configuration: &Configuration) -> Option<String> 
     if of_groups().any(|name| name.ends_with(".conversion.rule") && trim(&lower(name)) == "to_upper") {
         return None;
     }
-    // Without a filter, LdapGroupsMapping searches as Active Directory needs it.
+    // The default filter of LdapGroupsMapping is the one for Active Directory.
     let has_filter = of_groups().any(|name| name.ends_with(".search.filter.user"));
     let shows = |name: &&str| {
         let text = lower(name);
         ACTIVE_DIRECTORY.iter().any(|mark| text.contains(mark))
             || (text.contains("ldapgroupsmapping") && !has_filter)
     };
-    // A rule that ends in /L makes a name lower case, as for a realm of Active Directory.
+    // A rule that ends in /L converts a name to lower case, as for an Active Directory realm.
     let lowers = lower(REALMS).split_ascii_whitespace().any(|rule| rule.ends_with("/l"));
     of_groups().find(shows).or(lowers.then_some(REALMS)).map(str::to_owned)
 }
@@ -250,7 +251,7 @@ mod tests {
         "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler";
     const FIFO: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler";
 
-    /// Settings, and the codes that are found.
+    /// Settings, and the codes that they cause.
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(Code, bool)]);
 
     fn configuration(settings: &[(&str, &str)]) -> String {
@@ -260,7 +261,7 @@ mod tests {
         format!("<configuration>{}</configuration>", properties.collect::<String>())
     }
 
-    /// Returns the codes of the findings, errors with `true`, on an import whose ACLs are in order.
+    /// Returns the codes of the findings, with `true` for errors, for an import whose ACLs have no problems.
     fn found(scheduler: Scheduler, site: &[(&str, &str)], core: &[(&str, &str)]) -> Vec<(Code, bool)> {
         let closed = "<queue name=\"root\"><aclSubmitApps> </aclSubmitApps><aclAdministerApps> </aclAdministerApps></queue>";
         let file = match scheduler {

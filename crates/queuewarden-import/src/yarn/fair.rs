@@ -1,10 +1,11 @@
-//! Reads the fair scheduler's allocation file as `AllocationFileLoaderService`, `AllocationFileParser` and
+//! Parses the fair scheduler's allocation file as `AllocationFileLoaderService`, `AllocationFileParser` and
 //! `AllocationFileQueueParser` (hadoop-yarn-server-resourcemanager 3.4.1) do.
 //!
-//! An ACL is the element's first piece of text, as written, with all spaces; the last of several counts; an
-//! empty one is refused with the whole file. Inside a queue, every element whose name `queue` ends with
-//! (`queue`, `ueue`, … `e`), and `pool`, is a queue. Two queues of one path are one. White space around names
-//! is trimmed, and names have no dots. The document type is refused, as by Hadoop.
+//! An ACL is the first piece of text in its element, as written, including all spaces. If the element occurs
+//! more than once, the last one applies. If it is empty, Hadoop refuses the whole file. Inside a queue, every
+//! element whose name is a suffix of `queue` (`queue`, `ueue`, … `e`), and `pool`, is a queue. Two queues
+//! with the same path are one. White space around names is trimmed, and names contain no dots. As in Hadoop,
+//! a document type is refused.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,7 @@ const SUBMIT: &str = "aclSubmitApps";
 const ADMIN: &str = "aclAdministerApps";
 const RESERVATIONS: [&str; 3] = ["aclAdministerReservations", "aclListReservations", "aclSubmitReservations"];
 
-/// Reads the queues, the root first.
+/// Parses the queues, the root first.
 pub(super) fn read(
     file: usize,
     text: &str,
@@ -47,9 +48,9 @@ struct Reader<'f> {
 impl Reader<'_> {
     fn allocations(&mut self, text: &str) -> Result<(), Diagnostic> {
         if Form::of(text) != Form::Xml {
-            let message = "the fair scheduler reads XML, and this is an export in another form";
+            let message = "the fair scheduler reads XML, but this is an export in another format";
             return Err(Diagnostic::error(codes::EXPORT, message)
-                .help("give fair-scheduler.xml from the folder with the ResourceManager's configuration"));
+                .help("pass fair-scheduler.xml from the ResourceManager's configuration directory"));
         }
         let document = xml::parse(text)?;
         let root = document.root_element();
@@ -58,7 +59,7 @@ impl Reader<'_> {
                 format!("the outermost element is {}, not `<allocations>`", quoted(xml::qualified(root)));
             return Err(Diagnostic::error(codes::NOT_THIS_FILE, message)
                 .at(xml::tag_span(root))
-                .help("give the fair scheduler's allocation file"));
+                .help("pass the fair scheduler's allocation file"));
         }
         let mut queues = Vec::new();
         for element in xml::elements(root) {
@@ -77,20 +78,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the outermost queues: the root alone, or queues below a root that is not written.
+    /// Parses the outermost queues: the root, or queues below a root that is not written.
     fn top(&mut self, queues: &[Node<'_, '_>]) -> Result<(), Diagnostic> {
         let is_root =
             |node: &Node<'_, '_>| node.attribute("name").unwrap_or_default().eq_ignore_ascii_case(ROOT);
         let root = queues.iter().find(|node| is_root(node));
         if let (Some(root), true) = (root, queues.len() > 1) {
-            let message = "beside the root queue there can be no other queue";
+            let message = "there can be no other queue next to the root queue";
             return Err(refused(*root, message, "put the others inside it"));
         }
         if let Some(root) = root {
             let name = root.attribute("name").unwrap_or_default().trim();
             if name != ROOT {
                 let message = format!(
-                    "Hadoop stores the ACLs of {} where nobody looks: the root queue itself lets everyone in",
+                    "Hadoop never reads the ACLs of {}: the real root queue lets everyone in",
                     quoted(name)
                 );
                 return Err(Diagnostic::error(codes::ROOT_MISSPELT, message)
@@ -112,7 +113,7 @@ impl Reader<'_> {
             return Err(refused(node, "a queue has no name", "give it one: <queue name=\"…\">"));
         }
         if name.contains('.') {
-            let message = format!("the name of a queue has a dot in it: {}", quoted(name));
+            let message = format!("a queue name contains a dot: {}", quoted(name));
             return Err(refused(node, &message, "put the queue inside the one above it"));
         }
         if depth > MAX_DEPTH || self.queues.len() >= MAX_QUEUES {
@@ -141,7 +142,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the queue of this path, which may exist already.
+    /// Returns the queue with this path, which may already exist.
     fn declared(&mut self, parent: Option<usize>, name: &str, location: Option<Location>) -> usize {
         let queue = Queue::new(&self.queues, parent, name, location);
         let next = self.queues.len();
@@ -150,7 +151,7 @@ impl Reader<'_> {
             self.queues.push(queue);
         } else if let Some(location) = location {
             let message = format!(
-                "the queue {} stands here again: both are one, and of each ACL the last one counts",
+                "the queue {} is declared again here: both are one queue, and the last value of each ACL applies",
                 quoted(&queue.path)
             );
             let finding = Diagnostic::warning(codes::TWICE, message).help("write it once");
@@ -175,7 +176,7 @@ impl Reader<'_> {
         let tag = xml::qualified(field);
         let setting = self.text(field)?;
         if seen.contains(&tag) {
-            let message = format!("`{tag}` stands here again: the last one counts");
+            let message = format!("`{tag}` is set again here; the last value applies");
             self.warn(field, codes::TWICE, message, "write it once");
         }
         seen.push(tag);
@@ -192,19 +193,19 @@ impl Reader<'_> {
             First::Text { text, cut } => {
                 if cut {
                     let message =
-                        format!("Hadoop reads of this `{tag}` its first piece only: {}", quoted(&text.text));
-                    self.warn(field, codes::CUT, message, "write it as one text");
+                        format!("Hadoop reads only the first part of this `{tag}`: {}", quoted(&text.text));
+                    self.warn(field, codes::CUT, message, "write the ACL as one piece of text");
                 }
                 let location = Location { file: self.file, span: text.span };
                 Ok(Setting::written(text.text, location, text.verbatim, self.reading))
             }
             First::Nothing => {
                 let message =
-                    format!("`{tag}` is empty, which Hadoop cannot read: it keeps what it had read before");
-                Err(refused(field, &message, "for nobody write one space between the tags"))
+                    format!("`{tag}` is empty, which Hadoop refuses: it keeps its previous configuration");
+                Err(refused(field, &message, "to grant no one access, write one space between the tags"))
             }
             First::Other => {
-                let message = format!("`{tag}` does not begin with text, which Hadoop cannot read");
+                let message = format!("`{tag}` does not begin with text, which Hadoop refuses");
                 Err(refused(field, &message, "write the ACL between the tags"))
             }
         }
@@ -212,20 +213,19 @@ impl Reader<'_> {
 
     fn reservations(&mut self, field: Node<'_, '_>) -> Result<(), Diagnostic> {
         self.text(field)?;
-        let message =
-            format!("`{}` is not carried over: YuniKorn has no reservations", xml::qualified(field));
-        self.warn(field, codes::UNSUPPORTED, message, "nothing can be written for it");
+        let message = format!("`{}` is not imported: YuniKorn has no reservations", xml::qualified(field));
+        self.warn(field, codes::UNSUPPORTED, message, "there is nothing to write instead");
         Ok(())
     }
 
-    /// Reports an element that decides nothing about access, if it was meant to.
+    /// Reports an element that does not affect access, if it was meant to.
     fn other(&mut self, field: Node<'_, '_>) {
         let tag = xml::qualified(field);
         let acls = [SUBMIT, ADMIN].into_iter().chain(RESERVATIONS);
         if !tag.to_ascii_lowercase().contains("acl") {
             return;
         }
-        let message = format!("{} is no element that Hadoop knows: it is ignored", quoted(tag));
+        let message = format!("Hadoop does not know the element {} and ignores it", quoted(tag));
         let help = did_you_mean(acls, tag, format!("write `{SUBMIT}` or `{ADMIN}`"));
         self.warn(field, codes::IGNORED, message, help);
     }
@@ -236,7 +236,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns `QUEUE.endsWith(tag)`, which is the wrong way round.
+/// Returns `QUEUE.endsWith(tag)`, with the operands swapped as in Hadoop.
 fn is_queue(tag: &str) -> bool {
     "queue".ends_with(tag) || tag == "pool"
 }

@@ -1,5 +1,5 @@
-//! Reads the queues of YARN's schedulers with their ACLs, as Hadoop 3.4.1 has them in force, and finds the
-//! holders of each right.
+//! Parses the queues of YARN's schedulers with their ACLs, as they are in force in Hadoop 3.4.1, and finds
+//! the holders of each right.
 //!
 //! * `fair`: fair-scheduler.xml, the allocation file.
 //! * `capacity`: capacity-scheduler.xml.
@@ -7,9 +7,8 @@
 //! * `deciding`: settings outside the ACLs that decide whether the ACLs take effect.
 //! * [`Holders`]: the holders of each right on each queue.
 //!
-//! A queue without an ACL of its own gives its rights to nobody, except the root, which gives them to
-//! everyone. A right on a queue is also a right on all queues below it
-//! (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
+//! A queue without an ACL gives its rights to no one, except the root, which gives them to everyone. A right
+//! on a queue is also a right on all queues below it (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
 
 mod capacity;
 mod deciding;
@@ -28,41 +27,41 @@ use yunikorn::application::{Reading, YarnAcl};
 use yunikorn::right::{ByRight, Right};
 use yunikorn_access::subject::Subject;
 
-/// The queues, and everything else that decides about access to them.
+/// The queues, and everything else that affects access to them.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The system whose reading of the ACLs applies.
+    /// The system whose interpretation of ACLs applies.
     pub reading: Reading,
-    /// The queues, each after the one above it; the first is the root.
+    /// The queues, parents before children; the first is the root.
     pub queues: Vec<Queue>,
-    /// The administrators of the cluster, if they are known.
+    /// The cluster administrators, if known.
     pub administrators: Option<Setting>,
-    /// The ACLs that go with each job.
+    /// The ACLs that apply to each job.
     pub of_jobs: Vec<OfJobs>,
-    /// The setting that shows that groups come from Active Directory, so that their names arrive in lower
-    /// case.
+    /// The setting that shows that groups come from Active Directory and their names therefore arrive in
+    /// lower case.
     pub active_directory: Option<String>,
 }
 
 /// A queue.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    /// The full path as Hadoop has it: `root.Prod`.
+    /// The full path as in Hadoop: `root.Prod`.
     pub path: String,
     /// Its own name.
     pub name: String,
-    /// The queue above it.
+    /// The parent queue.
     pub parent: Option<usize>,
     /// The location of its declaration.
     pub location: Option<Location>,
-    /// True when it has queues below it, or may have.
+    /// True if it has, or may have, child queues.
     pub is_parent: bool,
     /// Its ACLs.
     pub acls: ByRight<Setting>,
 }
 
 impl Queue {
-    /// Creates a queue that nothing is set for: the root, or one below another of `queues`.
+    /// Creates a queue without settings: the root, or a child of one of `queues`.
     fn new(queues: &[Self], parent: Option<usize>, name: &str, location: Option<Location>) -> Self {
         let path = match parent.and_then(|parent| queues.get(parent)) {
             Some(above) => format!("{}.{name}", above.path),
@@ -74,18 +73,18 @@ impl Queue {
     }
 }
 
-/// The files, and the way to read them.
+/// The files, and how to interpret them.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
-    /// The system whose reading of ACLs applies.
+    /// The system whose interpretation of ACLs applies.
     pub reading: Reading,
-    /// The scheduler's file: its number among the files, and its text.
+    /// The scheduler's file: its index among the files, and its text.
     pub scheduler: (usize, &'a str),
     /// The name of that file.
     pub name: &'a str,
-    /// yarn-site.xml, which the capacity scheduler's variables may refer to.
+    /// yarn-site.xml, which variables of the capacity scheduler may refer to.
     pub site: Option<(usize, &'a str)>,
-    /// mapred-site.xml, with the access settings that jobs bring.
+    /// mapred-site.xml, with the access settings for jobs.
     pub mapred: Option<(usize, &'a str)>,
     /// core-site.xml and hadoop-policy.xml, in reading order, before yarn-site.xml.
     pub core: &'a [(usize, &'a str)],
@@ -113,12 +112,12 @@ impl Scheduler {
 }
 
 impl Source {
-    /// Reads fair-scheduler.xml. `None` when nothing can be imported; the findings say why.
+    /// Reads fair-scheduler.xml. Returns `None` if nothing can be imported; the findings explain why.
     pub fn fair(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
         Self::read(wanted, Scheduler::Fair, findings)
     }
 
-    /// Reads capacity-scheduler.xml. `None` when nothing can be imported; the findings say why.
+    /// Reads capacity-scheduler.xml. Returns `None` if nothing can be imported; the findings explain why.
     pub fn capacity(wanted: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Option<Self> {
         Self::read(wanted, Scheduler::Capacity, findings)
     }
@@ -147,15 +146,15 @@ impl Source {
     }
 }
 
-/// The reason why a file is not imported.
+/// Why a file is not imported.
 type Refused = Box<FileDiagnostic>;
 
-/// Adds the reason to the findings where there is one.
+/// Moves an error to the findings.
 fn reported<T>(read: Result<T, Refused>, findings: &mut Vec<FileDiagnostic>) -> Option<T> {
     read.map_err(|refused| findings.push(*refused)).ok()
 }
 
-/// Reads one more file into the configuration.
+/// Reads another file into the configuration.
 fn load(
     configuration: &mut Configuration,
     (file, text): (usize, &str),
@@ -165,20 +164,21 @@ fn load(
     read.map_err(|diagnostic| Box::new(FileDiagnostic { file: Some(file), diagnostic }))
 }
 
-/// Returns the finding about more queues, or more levels of them, than are read.
+/// Returns the finding for too many queues or levels.
 fn too_many_queues() -> Diagnostic {
     let message = format!("more than {MAX_QUEUES} queues, or more than {MAX_DEPTH} levels");
     Diagnostic::error(codes::TOO_MANY, message)
 }
 
-/// Returns the finding about rules that place applications.
+/// Returns the finding for placement rules.
 fn placement_left_out() -> Diagnostic {
     let message = "the rules that place applications are not carried over; where YARN rejects an \
                    application, YuniKorn goes on to the next rule";
     Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml")
 }
 
-/// Returns the scheduler's file as yarn-site.xml, too, if it is an export that holds the settings of both.
+/// If the scheduler's file is an export that also holds the settings of yarn-site.xml, returns it as
+/// yarn-site.xml.
 fn site_inside(wanted: Files<'_>, scheduler: Scheduler) -> Option<(usize, &str)> {
     let (_, text) = wanted.scheduler;
     if scheduler == Scheduler::Fair || Form::of(text) == Form::Xml {
@@ -190,12 +190,12 @@ fn site_inside(wanted: Files<'_>, scheduler: Scheduler) -> Option<(usize, &str)>
     deciding::holds_site(&configuration).then_some(wanted.scheduler)
 }
 
-/// Reports queues that give a right to everyone: the root when nothing else is set, and each topmost queue
-/// with a wildcard that makes ACLs below it pointless.
+/// Reports queues that give a right to everyone: the root if nothing else is set, and each topmost queue with
+/// a wildcard that makes ACLs below it pointless.
 fn report_open(queues: &[Queue], findings: &mut Vec<FileDiagnostic>) {
     for right in Right::ALL {
         let act = right.act();
-        // The topmost queue, here or above, that lets everyone in.
+        // For each queue, the topmost queue that lets everyone in: the queue itself or an ancestor.
         let mut open: Vec<Option<usize>> = Vec::with_capacity(queues.len());
         let mut limited: HashMap<usize, usize> = HashMap::new();
         for (at, queue) in queues.iter().enumerate() {
@@ -211,47 +211,47 @@ fn report_open(queues: &[Queue], findings: &mut Vec<FileDiagnostic>) {
             let acl = queue.acls.get(right);
             if !acl.set {
                 let message =
-                    format!("nothing is written for the root queue, so that everyone may {act} every queue");
+                    format!("the root queue does not set this right, so everyone may {act} every queue");
                 let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
-                    .help("write a space for the root queue, and import again");
+                    .help("to give the right to no one, write a space for the root queue and import again");
                 findings.push(FileDiagnostic::at(queue.location, finding));
                 continue;
             }
             let pointless = match limited.get(&at) {
                 None if at > 0 => continue,
                 None => String::new(),
-                Some(1) => ", so an ACL below limits nobody".to_owned(),
-                Some(count) => format!(", so {count} ACLs below limit nobody"),
+                Some(1) => ", so an ACL below limits no one".to_owned(),
+                Some(count) => format!(", so {count} ACLs below limit no one"),
             };
             let message =
                 format!("`*` lets everyone {act} {} and all queues below it{pointless}", quoted(&queue.path));
             let finding = Diagnostic::warning(codes::OPEN, message)
-                .help("name those who are meant, or write a space for nobody, and import again");
+                .help("name the users and groups who need it, or write a space for nobody, and import again");
             findings.push(FileDiagnostic::at(acl.location, finding));
         }
     }
 }
 
-// One ACL of the source: its text, its meaning to Hadoop, and its location.
+// One ACL of the source: its text, how Hadoop interprets it, and its location.
 
 /// An ACL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// The text, with variables replaced.
     pub text: String,
-    /// The ACL as Hadoop reads it.
+    /// The ACL as Hadoop parses it.
     pub acl: YarnAcl,
-    /// True when it is written; otherwise it is the default.
+    /// True if it is written, false if it is the default.
     pub set: bool,
     /// The location of the text.
     pub location: Option<Location>,
-    /// The file that it is written in, or could be.
+    /// The file that it is written in, or would be written in.
     pub file: Option<usize>,
     verbatim: bool,
 }
 
 impl Setting {
-    /// Returns the ACL of a queue that has none: everyone for the root, else nobody.
+    /// Returns the default ACL of a queue: everyone for the root, nobody for others.
     pub(super) fn default_of(is_root: bool) -> Self {
         let (text, acl) = if is_root { ("*", YarnAcl::everyone()) } else { (" ", YarnAcl::nobody()) };
         Self { text: text.to_owned(), acl, set: false, location: None, file: None, verbatim: false }
@@ -262,13 +262,13 @@ impl Setting {
         Self { file: Some(file), ..Self::default_of(true) }
     }
 
-    /// Reads an ACL that is written somewhere.
+    /// Parses a written ACL.
     fn written(text: String, location: Location, verbatim: bool, reading: Reading) -> Self {
         let acl = YarnAcl::parse(&text, reading);
         Self { text, acl, set: true, location: Some(location), file: Some(location.file), verbatim }
     }
 
-    /// Reads an ACL from a property.
+    /// Parses an ACL from a property.
     ///
     /// # Errors
     /// Fails when Hadoop refuses it.
@@ -280,7 +280,7 @@ impl Setting {
         value.check()?;
         if let Some(variable) = &value.unbound {
             let message = format!(
-                "the variable {} is not known here, so that this is read as {}",
+                "the variable {} is unknown, so this is read as {}",
                 quoted(variable),
                 quoted(&value.text)
             );
@@ -291,7 +291,7 @@ impl Setting {
         Ok(Self::written(value.text, value.location, value.verbatim, reading))
     }
 
-    /// Returns the location of a part of the text; the location of the whole text when that is not known.
+    /// Returns the location of a part of the text, or of the whole text if the part's location is unknown.
     pub fn part(&self, part: Option<Span>) -> Option<Location> {
         let location = self.location?;
         let span = match part {
@@ -304,21 +304,21 @@ impl Setting {
 
 // Finds the holders of each right on each queue, by the source's rules.
 //
-// To submit one needs either ACL of the queue or of one above it; to administer, the second
-// (`ConfiguredYarnAuthorizer`, and its callers in the schedulers). Administrators of the cluster end and see
-// every application, so here they administer every queue. In Hadoop's source that lets nobody submit; by
-// Cloudera's handbook it does.
+// To submit, a user needs either ACL of the queue or of an ancestor; to administer, the second one
+// (`ConfiguredYarnAuthorizer`, and its callers in the schedulers). Cluster administrators can end and see
+// every application, so here they administer every queue. By Hadoop's source this does not let them submit;
+// by Cloudera's handbook it does.
 
 /// The source of a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granting {
     /// An ACL of a queue.
     Queue(usize, Right),
-    /// The list of the cluster's administrators.
+    /// The list of cluster administrators.
     Cluster,
 }
 
-/// The queues whose own ACLs name somebody, for each name.
+/// For each name, the queues whose own ACLs contain it.
 #[derive(Debug)]
 pub struct Holders<'a> {
     source: &'a Source,
@@ -339,14 +339,14 @@ impl<'a> Holders<'a> {
         Self { source, named }
     }
 
-    /// Returns everyone who is named, also as an administrator of the cluster.
+    /// Returns every named subject, including cluster administrators.
     pub fn subjects(&self) -> BTreeSet<Subject> {
         let cluster = self.source.administrators.iter().flat_map(|setting| subjects(&setting.acl));
         self.named.keys().cloned().chain(cluster).collect()
     }
 
-    /// Returns, for each queue, the source of the right of this user without groups, or of this group's
-    /// member. A member of no group whom nobody names is [`Subject::Everyone`].
+    /// Returns, for each queue, where this user without groups, or a member of this group, gets the right.
+    /// [`Subject::Everyone`] represents a user who is not named and in no group.
     pub fn reach(&self, right: Right, subject: &Subject) -> Vec<Option<Granting>> {
         let mut reached: Vec<Option<Granting>> = vec![None; self.source.queues.len()];
         for who in [subject, &Subject::Everyone] {
@@ -382,7 +382,7 @@ impl<'a> Holders<'a> {
     }
 }
 
-/// Returns everyone whom an ACL names.
+/// Returns every subject that an ACL names.
 fn subjects(acl: &YarnAcl) -> Vec<Subject> {
     if acl.is_everyone() {
         return vec![Subject::Everyone];

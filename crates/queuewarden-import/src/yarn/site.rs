@@ -1,5 +1,5 @@
-//! Reads the access settings of yarn-site.xml, the switch of ACLs and the administrators of the cluster, and
-//! those of mapred-site.xml.
+//! Parses the access settings of yarn-site.xml, which are the switch for ACLs and the cluster administrators,
+//! and those of mapred-site.xml.
 
 use super::{Files, Refused, Scheduler, Setting, load};
 use crate::configuration::Configuration;
@@ -11,8 +11,8 @@ use yunikorn::application::settings::{
 use yunikorn::application::yarn_acl::trim;
 use yunikorn::application::{Reading, Rules, codes as application_codes};
 
-/// Loads the file into the configuration, and returns the administrators of the cluster; `None` without the
-/// file. When the file does not set them, everyone is one (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`).
+/// Loads the file into the configuration, and returns the cluster administrators, or `None` without the file.
+/// If the file does not set them, everyone is an administrator (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`).
 pub(super) fn read(
     files: Files<'_>,
     scheduler: Scheduler,
@@ -20,9 +20,8 @@ pub(super) fn read(
     findings: &mut Vec<FileDiagnostic>,
 ) -> Result<Option<Setting>, Refused> {
     let Some((file, text)) = files.site else {
-        let message =
-            "without yarn-site.xml it is taken that ACLs bind, and that nobody administers the cluster";
-        let finding = Diagnostic::warning(codes::NO_YARN_SITE, message).help("give it: --yarn-site FILE");
+        let message = "without yarn-site.xml, ACLs are assumed to be enabled, and the cluster to have no administrators";
+        let finding = Diagnostic::warning(codes::NO_YARN_SITE, message).help("pass it with --yarn-site FILE");
         findings.push(FileDiagnostic { file: None, diagnostic: finding });
         return Ok(None);
     };
@@ -32,7 +31,7 @@ pub(super) fn read(
     Setting::property(value, files.reading, findings).map(Some)
 }
 
-/// Reports settings that do not do what they seem to.
+/// Reports settings that have an unexpected effect.
 fn report_settings(
     configuration: &Configuration,
     reading: Reading,
@@ -51,7 +50,7 @@ fn report_settings(
     let (rules, reported) =
         Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
     for diagnostic in reported {
-        // The translation reports on `yarn.admin.acl`, and the code below on the switch.
+        // The translation reports on `yarn.admin.acl`; the code below reports on the switch.
         let elsewhere = [application_codes::SWITCHED_OFF, application_codes::EVERYONE_ADMINISTERS];
         if elsewhere.contains(&diagnostic.code) || diagnostic.message.contains(YARN_ADMIN) {
             continue;
@@ -79,14 +78,14 @@ fn report_settings(
     }
 }
 
-// Reads the access settings of mapred-site.xml as a job does (`ConfigUtil.loadResources` of
-// hadoop-mapreduce-client-core 3.4.1: before yarn-site.xml, whose settings override its own).
+// Parses the access settings of mapred-site.xml as a job does (`ConfigUtil.loadResources` of
+// hadoop-mapreduce-client-core 3.4.1: before yarn-site.xml, whose settings override them).
 //
-// `mapreduce.job.acl-view-job` and `-modify-job` go with each job to YARN, as ACLs of the application. The
+// A job sends `mapreduce.job.acl-view-job` and `-modify-job` to YARN, as ACLs of the application. The
 // cluster's switch and administrators concern `MapReduce`'s own servers, and nothing reads the queue ACLs of
 // `MapReduce` 1 any more.
 
-/// An ACL that goes with each job.
+/// An ACL that applies to each job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfJobs {
     /// The setting.
@@ -97,23 +96,23 @@ pub struct OfJobs {
     pub setting: Setting,
 }
 
-/// The switch and the administrators of the application master and the history server; the last with its name
+/// The switch and the administrators of the application master and the history server, the last with its name
 /// from `MapReduce` 1.
 const SERVERS: [&str; 3] =
     ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators", "mapred.acls.enabled"];
 /// The queue that jobs are submitted to.
 const QUEUE: [&str; 2] = ["mapreduce.job.queuename", "mapred.job.queue.name"];
-/// The beginning and the possible ends of the queue ACLs of `MapReduce` 1.
+/// The prefix and the possible suffixes of the queue ACLs of `MapReduce` 1.
 const OLD: (&str, [&str; 2]) = ("mapred.queue.", [".acl-submit-job", ".acl-administer-jobs"]);
 
-/// Reads the ACLs that go with each job; none without mapred-site.xml.
+/// Reads the ACLs that apply to each job; empty without mapred-site.xml.
 pub(super) fn of_jobs(files: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> Result<Vec<OfJobs>, Refused> {
     let Some(mapred) = files.mapred else { return Ok(Vec::new()) };
     let mut configuration = Configuration::defining(files.defined.iter().cloned());
     load(&mut configuration, mapred, findings)?;
     for name in configuration.names() {
         let Some(value) = configuration.get(name) else { continue };
-        // An empty name names no queue.
+        // An empty queue setting does not name a queue.
         if QUEUE.contains(&name) && trim(&value.text).is_empty() {
             continue;
         }
@@ -122,7 +121,7 @@ pub(super) fn of_jobs(files: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> R
         }
     }
     if let Some(site) = files.site {
-        // Errors of yarn-site.xml itself were reported when it was read for the scheduler.
+        // Errors in yarn-site.xml were reported when it was read for the scheduler.
         load(&mut configuration, site, &mut Vec::new())?;
     }
     let settings = [(YARN_VIEW, VIEW_ACL), (YARN_MODIFY, MODIFY_ACL)].into_iter();
@@ -133,26 +132,26 @@ pub(super) fn of_jobs(files: Files<'_>, findings: &mut Vec<FileDiagnostic>) -> R
     settings.filter_map(read).collect()
 }
 
-/// Returns the finding about a setting that is no ACL of jobs.
+/// Returns the finding for a setting that is not an ACL of jobs.
 fn beside(name: &str) -> Option<Diagnostic> {
     let (begin, ends) = OLD;
     let (code, message, help) = if SERVERS.contains(&name) {
         (
             application_codes::LEGACY,
-            format!("`{name}` is a setting of MapReduce's own servers, and is not carried over"),
-            format!("for YARN, `{YARN_ENABLE}` and `{YARN_ADMIN}` in yarn-site.xml count"),
+            format!("`{name}` configures MapReduce's own servers and is not imported"),
+            format!("YARN uses `{YARN_ENABLE}` and `{YARN_ADMIN}` in yarn-site.xml"),
         )
     } else if QUEUE.contains(&name) {
         (
             codes::PLACEMENT,
-            format!("`{name}` is not carried over: YuniKorn takes the queue from a label of the pods"),
+            format!("`{name}` is not imported: YuniKorn takes the queue from a label of the pods"),
             "write the label `queue` on the pods".to_owned(),
         )
     } else if name.starts_with(begin) && ends.iter().any(|end| name.ends_with(end)) {
         (
             codes::IGNORED,
-            format!("`{name}` is an ACL of MapReduce 1, which YARN does not read: it is ignored"),
-            "write the ACL of the scheduler's queue".to_owned(),
+            format!("`{name}` is an ACL of MapReduce 1, which YARN ignores"),
+            "set the ACL of the scheduler's queue instead".to_owned(),
         )
     } else {
         return None;
@@ -231,7 +230,7 @@ mod tests {
         ];
         let expected = expected.map(|(file, help)| (codes::APPLICATION_ACL, file, help.to_owned()));
         assert_eq!(reported(&mapred, &[], "CORP\\bob=bob"), expected);
-        // yarn-site.xml is read later, so its settings count.
+        // yarn-site.xml is read later, so its settings take precedence.
         let found = reported(&mapred[..1], &[("mapreduce.job.acl-view-job", "eve")], "");
         let [(code, file, help)] = found.as_slice() else { panic!("{found:?}") };
         assert!(*code == codes::APPLICATION_ACL && *file == Some(1) && help.contains("\"eve\""), "{found:?}");
@@ -251,7 +250,11 @@ mod tests {
             let found = reported(&[(name, value), ("mapreduce.map.memory.mb", "1")], &[], "");
             assert!(matches!(found.as_slice(), [(found, Some(2), _)] if *found == code), "{name}: {found:?}");
         }
-        assert_eq!(reported(&[("mapreduce.job.acl-view-job", " ")], &[], ""), [], "nobody: as without one");
+        assert_eq!(
+            reported(&[("mapreduce.job.acl-view-job", " ")], &[], ""),
+            [],
+            "nobody, as without the setting"
+        );
         assert_eq!(reported(&[("mapreduce.job.queuename", "\n ")], &[], ""), [], "no queue");
     }
 

@@ -69,7 +69,7 @@ impl Health {
     /// Notes that a plan was made.
     pub fn planned(&self) {
         if !self.planned.swap(true, Ordering::Relaxed) {
-            tracing::info!("Everything was read; ready");
+            tracing::info!("Everything was read");
         }
     }
 

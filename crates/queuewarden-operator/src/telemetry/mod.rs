@@ -147,7 +147,7 @@ impl Running {
 /// directives for one target the last one counts.
 fn directives(at_start: &str, level: Option<&str>) -> String {
     // We log problems of the watches ourselves, once each.
-    let text = format!("kube_runtime::watcher=off,{at_start}");
+    let text = format!("kube_client=off,kube_runtime::watcher=off,{at_start}");
     let Some(level) = level else { return text };
     let quiet = matches!(level, "error" | "warn") && !at_start.contains(AUDIT);
     let audit = if quiet { format!(",{AUDIT}=info") } else { String::new() };

@@ -3,7 +3,7 @@
 pub mod application;
 
 use crate::output::console::{Emphasis, Look};
-use crate::output::explanation::{WEBHOOK, cells, groups, location, page, visible_lines};
+use crate::output::explanation::{AFTERWARDS, WEBHOOK, cells, groups, location, page, visible_lines};
 use crate::output::format::{AnswerFormat, Table, UNTIL, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::cluster::Cluster;
@@ -132,7 +132,9 @@ impl RequestArgs {
         });
         let (facts, steps) = (self.facts(answers, decision), steps(answers, decision));
         let messages = remedies.iter().map(|remedy| &remedy.message);
-        page(&reason, &facts, &steps, messages, width) + &command.unwrap_or_default()
+        let rejected = !remedies.is_empty() && decision.right == Right::Submit;
+        let after = if rejected { visible_lines(AFTERWARDS, 0, width) } else { String::new() };
+        page(&reason, &facts, &steps, messages, width) + &command.unwrap_or_default() + &after
     }
 
     /// Formats the question: the user, the right and the queue.

@@ -63,7 +63,7 @@ const STRICT: Feature = Feature {
     ],
     without: "people can run pods in other names",
     folder: "user-info",
-    value: "webhooks.userInfo=on",
+    value: "webhooks.userInfo=true",
 };
 const USER_INFO: Feature = Feature {
     setting: "spec.userInfo.mode of the AdmissionPolicy is not Off",
@@ -97,7 +97,7 @@ const APPLICATIONS: Feature = Feature {
     needs: &[Part::Policy("queuewarden-application-acls")],
     without: "people who may patch a pod decide who may view and modify its application",
     folder: "applications",
-    value: "webhooks.applications=on",
+    value: "webhooks.applications=true",
 };
 
 /// An installed webhook configuration: its kind and name, and whether requests are refused while it does not

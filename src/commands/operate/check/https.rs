@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhook;
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams, TypeMeta};
@@ -24,6 +25,7 @@ use queuewarden_plan::ResourceKind;
 const WEBHOOKS: &str = "webhooks";
 const SERVED: &str = "served-api";
 const AUTHORITIES: &str = "authorities";
+const CERTIFICATE: &str = "certificate";
 const BEHIND: &str = "endpoints";
 const ANSWERS: &str = "webhook-answers";
 /// Remaining time of an authority, in seconds, below which the next one should be in place.
@@ -32,6 +34,8 @@ const SOON: i64 = 7 * 24 * 3600;
 const OF_OWN_KINDS: &str = "ValidatingWebhookConfiguration queuewarden";
 /// The webhook that checks changes of our own kinds; the others answer in the same way.
 const VALIDATES: &str = "validate.queuewarden.dev";
+/// Name of the Secret of queuewarden's own certificate.
+const OWN_CERTIFICATE: &str = "queuewarden-tls";
 /// Name of the object in the test request; it is not written.
 const PROBE: &str = "queuewarden-check";
 
@@ -197,6 +201,35 @@ fn valid_until(pem: &[u8]) -> Option<Timestamp> {
     ends.max()
 }
 
+/// Checks the Secret with queuewarden's own certificate.
+pub(super) async fn certificate(client: &Client, namespace: &str, now: Timestamp) -> Line {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let place = format!("Secret {namespace}/{OWN_CERTIFICATE}");
+    match call(secrets.get_opt(OWN_CERTIFICATE)).await {
+        Ok(secret) => shown(secret, &place, now),
+        Err(error) => Line::unread(CERTIFICATE, &place, &error),
+    }
+}
+
+/// Reports what is in that Secret.
+fn shown(secret: Option<Secret>, place: &str, now: Timestamp) -> Line {
+    let keeper = "Deployment queuewarden-certificates writes it: is it running, and may it? Applying \
+        examples/https again, or `helm upgrade`, restores both";
+    let Some(secret) = secret else {
+        return Line::fail(CERTIFICATE, format!("{place} is missing: no new replica becomes ready"), keeper);
+    };
+    let part = |key: &str| secret.data.as_ref().and_then(|data| data.get(key));
+    let until = part("tls.crt").filter(|_| part("tls.key").is_some_and(|key| !key.0.is_empty()));
+    match until.and_then(|pem| valid_until(&pem.0)).filter(|until| *until > now) {
+        Some(until) => Line::ok(CERTIFICATE, format!("valid until {until}")),
+        None => Line::fail(
+            CERTIFICATE,
+            format!("{place} has no valid certificate: no new replica becomes ready"),
+            keeper,
+        ),
+    }
+}
+
 /// Checks that each Service has a ready endpoint.
 async fn behind(client: &Client, targets: &[Target]) -> Line {
     let services: BTreeSet<&(String, String)> =
@@ -317,6 +350,23 @@ mod tests {
             [&b""[..], b"nothing", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
         {
             assert_eq!(level(&[trusting(&both), trusting(broken)], 1), Level::Fail, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_or_invalid_certificate_is_a_failure() {
+        let at = |day: i64| Timestamp::from_second(day * 24 * 3600).unwrap();
+        let secret = |data: &[(&str, Vec<u8>)]| {
+            let data = data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.clone())));
+            Some(Secret { data: Some(data.collect()), ..Secret::default() })
+        };
+        let pair = secret(&[("tls.crt", authority(10)), ("tls.key", b"key".to_vec())]);
+        assert_eq!(shown(pair.clone(), "X", at(1)).level, Level::Ok);
+        let alone = secret(&[("tls.crt", authority(10))]);
+        for (broken, day) in [(None, 1), (pair, 11), (alone, 1), (secret(&[]), 1)] {
+            let line = shown(broken, "X", at(day));
+            assert_eq!(line.level, Level::Fail, "{line:?}");
+            assert!(line.remedy.as_ref().unwrap().contains("examples/https"), "{line:?}");
         }
     }
 

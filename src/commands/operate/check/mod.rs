@@ -28,7 +28,7 @@ use crate::output::format::{AnswerFormat, visible};
 use crate::output::{Console, Exit, Failure};
 use crate::source::checks::{Level, Line};
 use crate::source::cluster::Cluster;
-use crate::source::installed::ReachArgs;
+use crate::source::installed::{NAME, ReachArgs};
 use crate::source::times::clock;
 use queuewarden_api::answer::VERSION;
 use queuewarden_plan::snapshot::ConfigSpec;
@@ -119,6 +119,7 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
         );
         let setting = rights::RightSetting {
             namespace: &reach.namespace,
+            account: state.operator.account.as_deref().unwrap_or(NAME),
             spec,
             https: endpoints.https,
             access: endpoints.access,
@@ -127,10 +128,17 @@ fn diagnose(cluster: &Cluster, spec: &ConfigSpec, reach: &ReachArgs) -> CheckAns
             owners: state.snapshot.as_ref().map(rights::owners).unwrap_or_default(),
         };
         let rights = rights::check(client, &setting).await;
+        let certificate = match state.operator.mounted_certificate {
+            Some(false) if endpoints.https => {
+                Some(https::certificate(client, &reach.namespace, clock()).await)
+            }
+            _ => None,
+        };
         let pods = running::pods(cluster, client, state.snapshot.as_ref().ok()).await;
         let features = features::check(client, spec, &state, endpoints.webhooks.as_deref()).await;
         let mut lines =
             [api, vec![rights], running::check(&state.operator), endpoints.lines, features].concat();
+        lines.extend(certificate);
         lines.extend(written::check(spec, state));
         lines.extend(pods);
         lines

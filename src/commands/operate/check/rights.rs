@@ -40,6 +40,8 @@ const NAMED: usize = 6;
 pub(super) struct RightSetting<'s> {
     /// Namespace of the operator.
     pub(super) namespace: &'s str,
+    /// Name of its `ServiceAccount`.
+    pub(super) account: &'s str,
     /// Settings of its `YuniKornConfig`.
     pub(super) spec: &'s ConfigSpec,
     /// True if any webhook or the served API is used.
@@ -117,6 +119,7 @@ impl RightSetting<'_> {
     }
 
     fn user(&self, account: &str) -> String {
+        let account = if account == NAME { self.account } else { account };
         format!("system:serviceaccount:{}:{account}", self.namespace)
     }
 
@@ -333,6 +336,7 @@ mod tests {
     fn setting(spec: &ConfigSpec) -> RightSetting<'_> {
         RightSetting {
             namespace: "ops",
+            account: NAME,
             spec,
             https: true,
             access: true,

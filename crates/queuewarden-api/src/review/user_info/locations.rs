@@ -1,5 +1,5 @@
-//! Finds the locations where an object states in whose name pods run: pods, pod templates, and annotations
-//! that become those of pods.
+//! Finds the places where an object declares its pods' user: pods, pod templates, and annotations that are
+//! copied to pods.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ pub(super) struct TemplateLocation {
     /// JSON pointer of the object that holds `metadata` or `annotations`.
     pointer: String,
     leads_to: LeadsTo,
-    /// True when there is a list on the path, so that the numbers in the pointer are not names.
+    /// True if the path passes through a list, where the numbers in the pointer are not names.
     in_list: bool,
-    /// True when there is an object `metadata`; always true when none is needed.
+    /// True if the object has `metadata`; always true if it needs none.
     has_metadata: bool,
-    /// True when there is an object `annotations`.
+    /// True if `annotations` exist.
     has_annotations: bool,
 }
 
@@ -34,17 +34,17 @@ pub(super) struct LocatedPart<'o> {
     pub(super) location: TemplateLocation,
     /// The part as it was sent.
     part: &'o RawValue,
-    /// Its content, without what was there before.
+    /// The content, without the earlier content.
     site: Site,
-    /// The labels and annotations that decide its user, application and queue.
+    /// The labels and annotations that determine its user, application and queue.
     pod: Pod,
 }
 
-/// Returns all locations in an object; `None` when there are more than [`MAX_SITES`]. A path of `None` is the
-/// object itself.
+/// Returns all locations in an object, or `None` if there are more than [`MAX_SITES`]. A path of `None` is
+/// the object itself.
 ///
 /// # Errors
-/// Fails when the object cannot be read.
+/// Fails when the object cannot be parsed.
 pub(super) fn locations<'o>(
     namespace: &str,
     object: &'o RawValue,
@@ -69,7 +69,7 @@ pub(super) fn locations<'o>(
 /// A part of an object.
 struct Reached<'o> {
     pointer: String,
-    /// True when there is a list on the path.
+    /// True if the path passes through a list.
     in_list: bool,
     part: &'o RawValue,
 }
@@ -113,14 +113,14 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// Returns the current and the earlier content of an object's locations.
+/// Returns each location of an object with its current and earlier content.
 pub(super) fn sites(now: &[LocatedPart<'_>], before: &[LocatedPart<'_>]) -> Vec<Site> {
     let site = |found: &LocatedPart<'_>| {
         let there = before.iter().find(|old| old.location.pointer == found.location.pointer);
         let given = there.map(|old| old.site.given.clone()).unwrap_or_default();
         Site {
             old: if found.location.in_list { moved(given, &found.site, now, before) } else { given },
-            // As the API server writes them, equal parts have the same bytes.
+            // The API server serializes equal parts to the same bytes.
             changed: there.is_none_or(|old| old.part.get() != found.part.get()),
             moved_by: there.and_then(|old| found.pod.decides_otherwise(&old.pod)),
             ..found.site.clone()
@@ -129,8 +129,8 @@ pub(super) fn sites(now: &[LocatedPart<'_>], before: &[LocatedPart<'_>]) -> Vec<
     now.iter().map(site).collect()
 }
 
-/// Returns the earlier content of an element of a list, `there` by its number. Elements have no names: one
-/// with the content of an earlier element is taken for that element, moved.
+/// Returns the earlier content of a list element; `there` holds it by index. Elements have no names, so an
+/// element whose content occurred earlier at another index is treated as moved.
 fn moved(there: Given, found: &Site, now: &[LocatedPart<'_>], before: &[LocatedPart<'_>]) -> Given {
     let among = |all: &[LocatedPart<'_>], given: &Given| all.iter().any(|one| one.site.given == *given);
     match &found.given {
@@ -184,7 +184,7 @@ impl<'o> LocatedPart<'o> {
             given: given(metadata, annotations)?,
             username: workload.pod.label(USERNAME).to_owned(),
             odd_key: odd_key(annotations)?,
-            // One that no other object can belong to counts as none.
+            // An ID that other objects cannot share is treated as absent.
             application: workload.named_application().to_owned(),
             placeholder,
             node_name: of_spec("nodeName")?,
@@ -195,14 +195,14 @@ impl<'o> LocatedPart<'o> {
     }
 }
 
-/// Returns those of these labels or annotations that are texts.
+/// Returns the labels or annotations with these keys whose values are strings.
 fn texts(of: Option<&RawValue>, keys: &[&str]) -> Result<BTreeMap<String, String>, Diagnostic> {
     let Some(of) = of else { return Ok(BTreeMap::new()) };
     keys.iter().map(|key| Ok(((*key).to_owned(), text_at(of, &[key])?))).collect()
 }
 
-/// Returns the first key of annotations that the API server would refuse on a pod. Operators do not always
-/// pass keys on as they are: spark-operator writes `KEY=VALUE` (`submission.go`, `driverConfOption`), and
+/// Returns the first annotation key that the API server would reject on a pod. Some operators change keys on
+/// the way to the pod: spark-operator writes `KEY=VALUE` (`submission.go`, `driverConfOption`), and
 /// `spark-submit` splits that at the first `=`.
 fn odd_key(annotations: Option<&RawValue>) -> Result<String, Diagnostic> {
     let of_keys = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
@@ -232,7 +232,7 @@ impl TemplateLocation {
         if self.leads_to == LeadsTo::Template { "/metadata" } else { "" }
     }
 
-    /// Returns the operation of JSON Patch that adds the annotation.
+    /// Returns the JSON Patch operation that adds the annotation.
     pub(super) fn addition(&self, text: &str) -> Value {
         let one = json!({USER_INFO: text});
         let below = |rest: &str| format!("{}{}", self.pointer, rest);

@@ -1,7 +1,7 @@
-//! Reads an `AdmissionReview` as far as it states in whose name pods run, and writes the response of the
+//! Parses the parts of an `AdmissionReview` that declare the user of its pods, and writes the response of the
 //! user-info webhook.
 //!
-//! * `locations`: the locations where an object states it.
+//! * `locations`: the places in an object where the user is declared.
 //! * `owners`: the resources that own an object, and the names in them.
 
 mod locations;
@@ -26,12 +26,12 @@ use yunikorn_access::user_info::{self, Decision, Mode, Moment, Owners, Path, Sit
 
 pub use owners::{OwnerReference, owner_references};
 
-/// The content of an object, as far as it is needed here.
+/// The parts of an object that are needed here.
 #[derive(Debug, Clone, Default)]
 pub struct UserInfoContent {
-    /// True when templates are known of this kind, whatever this object holds.
+    /// True if templates are known for this kind, even if this object contains no pods.
     pub has_templates: bool,
-    /// The statements at these locations.
+    /// What the object declares at each location.
     pub sites: Vec<Site>,
     /// The locations, in the same order.
     locations: Vec<TemplateLocation>,
@@ -51,12 +51,13 @@ impl UserInfoContent {
         wanted
     }
 
-    /// Returns whether the request writes a name at one of these locations.
+    /// Returns whether the request adds or changes a name at one of these locations.
     pub fn is_named_anew(&self) -> bool {
         self.sites.iter().any(Site::is_named_anew)
     }
 
-    /// Returns the same in the form that the evaluator reads, for a requester who is no operator's account.
+    /// Returns the content in the form that the evaluator reads, for a requester that is not an operator's
+    /// account.
     pub fn at<'a>(
         &'a self,
         request: &'a AdmissionRequest,
@@ -81,11 +82,11 @@ impl UserInfoContent {
     }
 }
 
-/// Reads the names that an object states.
+/// Parses the names that an object declares.
 ///
 /// # Errors
 /// [`super::codes::MALFORMED_REVIEW`], also when an object has more than [`user_info::MAX_SITES`] locations,
-/// or when templates are known of its kind and none of its version.
+/// or when templates are known for its kind but not for its version.
 pub fn read(request: &AdmissionRequest, templates: &[Template]) -> Result<UserInfoContent, Diagnostic> {
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
@@ -120,7 +121,7 @@ fn paths(request: &AdmissionRequest, templates: &[Template]) -> Result<Vec<Optio
     paths_of(group, version, name, templates)
 }
 
-/// Returns the paths of the templates in objects of other people's kinds.
+/// Returns the paths of the templates in objects of third-party kinds.
 fn paths_of(
     group: &str,
     version: &str,
@@ -136,9 +137,9 @@ fn paths_of(
         .map_err(|why| malformed(&why))?;
     if is_known && paths.is_empty() {
         let message =
-            format!("no template says where version {} of {name}.{group} has its pods", quoted(version));
-        let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of \
-                    one that holds for all";
+            format!("no template describes the pods of version {} of {name}.{group}", quoted(version));
+        let help = "add a template for it to spec.userInfo.templates of the AdmissionPolicy, or remove the \
+                    version from a template that fits all versions";
         return Err(malformed(message).help(help));
     }
     Ok(paths)
@@ -157,12 +158,12 @@ pub fn response(uid: &str, content: &UserInfoContent, decision: &Decision, mode:
     response.review()
 }
 
-/// Returns the decision, for the API server's audit log.
+/// Returns the decision, for the audit log of the API server.
 pub fn notes(decision: &Decision) -> BTreeMap<&'static str, String> {
     audit_annotations(decision.outcome.as_str(), decision.clause, &decision.reason)
 }
 
-/// Returns the operations of JSON Patch that add the annotations, and change nothing else.
+/// Returns the JSON Patch operations that add the annotations and change nothing else.
 pub fn patch(content: &UserInfoContent, decision: &Decision) -> Vec<Value> {
     let additions = decision.additions.iter();
     additions

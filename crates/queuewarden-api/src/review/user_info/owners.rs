@@ -1,4 +1,4 @@
-//! Reads which resources own an object, and the names in such a resource.
+//! Finds the resources that own an object, and the names in such a resource.
 
 use serde_json::value::RawValue;
 
@@ -10,7 +10,7 @@ use super::paths_of;
 use go_compat::diag::Diagnostic;
 use yunikorn_access::user_info::{Given, MAX_SITES, Template};
 
-/// The most owners of one object. Operators set one; users may add some in their pod templates.
+/// Maximum number of owners of one object. Operators set one; users may add more in their pod templates.
 const MAX_OWNERS: usize = 8;
 
 /// An owner of an object: a resource of a group in `templates`.
@@ -61,7 +61,8 @@ pub fn owner_references(
 }
 
 impl OwnerReference {
-    /// Returns the resources in `templates` that the owner may be one of, the usual plural of its kind first.
+    /// Returns the resources in `templates` that the owner may belong to, starting with the usual plural of
+    /// its kind.
     pub fn resources<'t>(&self, templates: &'t [Template]) -> Vec<&'t str> {
         let of_group = templates.iter().filter(|template| template.group == self.group);
         let mut resources: Vec<_> = of_group.map(|template| template.resource.as_str()).collect();
@@ -71,8 +72,8 @@ impl OwnerReference {
         resources
     }
 
-    /// Returns the path of this resource in the API server; `None` if a part of it is no name that objects
-    /// have, and could lead elsewhere.
+    /// Returns the path of this resource in the API server, or `None` if part of it is not a valid object
+    /// name and could lead elsewhere.
     pub fn path(&self, namespace: &str, resource: &str) -> Option<String> {
         let Self { group, version, name, .. } = self;
         let parts = [group, version, namespace, resource, name.as_str()];
@@ -86,8 +87,8 @@ impl OwnerReference {
             .then(|| format!("/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}"))
     }
 
-    /// Returns the annotation's values at the paths of this resource in an object; `None` if the object is
-    /// another one of the same name.
+    /// Returns the annotation's values at this resource's paths in an object, or `None` if the object is a
+    /// different one with the same name.
     ///
     /// # Errors
     /// [`super::super::codes::MALFORMED_REVIEW`], also when no path of its version is known.

@@ -45,7 +45,7 @@ fn access() -> AccessControl {
     AccessControl::from_keys(&std::collections::BTreeMap::default()).0
 }
 
-/// Applies the patch to the object, as RFC 6902 says for `add` to members of objects.
+/// Applies the patch to the object, following RFC 6902 for `add` to object members.
 fn patched(object: &Value, operations: &[Value]) -> Value {
     let mut object = object.clone();
     for operation in operations {
@@ -96,7 +96,7 @@ fn owners_are_the_references_to_groups_of_templates() {
     assert!(many.message.contains("more than 8 owners"), "{many:?}");
 }
 
-/// queuewarden reads the path with its own rights, and a user may write the reference.
+/// queuewarden requests the path with its own permissions, but a user may write the reference.
 #[test]
 fn the_path_to_an_owner_leads_nowhere_else() {
     let owner = |name: &str, version: &str| OwnerReference {
@@ -113,7 +113,7 @@ fn the_path_to_an_owner_leads_nowhere_else() {
         assert_eq!(owner("a", name).path("jobs", "rayclusters"), None, "{name}");
         assert_eq!(owner("a", "v1").path(name, "rayclusters"), None, "{name}");
     }
-    // The usual plural comes first, and others of the group after it.
+    // The usual plural of the kind comes first, followed by the group's other resources.
     let of_group = ["rayjobs", "rayclusters", "rayclusters"].map(|name| template(("ray.io", name), "spec.a"));
     assert_eq!(owner("a", "v1").resources(&of_group), ["rayclusters", "rayjobs"]);
 }
@@ -256,7 +256,7 @@ fn what_an_object_says_is_read_where_its_pods_get_it_from() {
     }
 }
 
-/// Elements of a list move when another one is put before them; that changes nobody's name.
+/// Inserting an element moves the list elements after it, without changing anyone's name.
 #[test]
 fn a_key_that_no_pod_has_is_found_among_annotations() {
     let spark = ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications");
@@ -314,7 +314,7 @@ fn an_object_of_too_many_templates_is_not_read() {
     assert!(why.message.contains("more than 256 pod templates"), "{why}");
 }
 
-/// A template of one version says nothing of another one, in which pods may be elsewhere.
+/// A template describes one version only: in another version the pods may be elsewhere.
 #[test]
 fn a_version_without_templates_of_a_guarded_resource_is_not_read() {
     let of = ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications");
@@ -437,7 +437,7 @@ fn without(content: &UserInfoContent, object: &Value) -> Value {
     object
 }
 
-/// Most generated objects have something to decide about; otherwise the properties below would prove nothing.
+/// Most generated objects have a location to check; otherwise the properties below would prove nothing.
 #[test]
 fn objects_have_places() {
     let mut runner = TestRunner::deterministic();
@@ -462,7 +462,7 @@ proptest! {
         let (content, patch) = guarded(of, &object);
         let after = patched(&object, &patch);
         if !patch.is_empty() {
-            // `null` in place of an object counts as absent.
+            // `null` in place of an object is treated as absent.
             prop_assert_eq!(without(&content, &after), without(&content, &object));
         }
         let (again, more) = guarded(of, &after);
@@ -473,7 +473,7 @@ proptest! {
         }
     }
 
-    /// In an object that passes at the end, each name was there before, or is the requester's own; and none
+    /// In an object that passes the check, each name was there before or is the requester's own, and no name
     /// is lost while its location exists.
     #[test]
     fn no_name_comes_or_goes_unseen(old in spec(), new in spec(), kind in 0..3_usize) {
@@ -495,7 +495,7 @@ proptest! {
         for given in &after {
             prop_assert!(*given == Given::Text(OWN_NAME.to_owned()) || before.contains(given), "{:?}", given);
         }
-        // Elements of a list come and go, and take each other's positions.
+        // List elements may be added, removed and reordered.
         let named = said.sites.iter().filter(|site| site.given != Given::Absent && !site.location.contains("workerGroupSpecs"));
         for site in named {
             let stands = content.sites.iter().any(|now| now.location == site.location);

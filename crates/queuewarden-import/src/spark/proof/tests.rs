@@ -46,7 +46,7 @@ fn lists_stay_what_they_are() {
     ];
     assert_eq!(outcome.settings, expected.map(|(key, value)| (key, value.to_owned())));
     assert_eq!(outcome.found, [yunikorn::application::codes::WILDCARD_BESIDE]);
-    // Everyone may modify, and only some may view: the others cannot end anything in Spark.
+    // Everyone may modify applications, but only some may view them. In Spark, the others cannot end any.
     let alone = |who: &str| format!("wider {who} kill import-spark-modify-alone");
     assert_eq!(outcome.differences, [alone("everyone"), alone("user vera")]);
 }
@@ -57,7 +57,7 @@ fn administrators_of_a_queue_may_submit_to_it() {
     let outcome = import(&text, &options(Some("root.spark.prod"), ""));
     let submit = |who: &str| format!("wider {who} submit import-spark-admins-submit");
     assert_eq!(outcome.differences, [submit("user adam"), submit("group ops")]);
-    assert_eq!(outcome.found, [codes::UNMAPPED], "no ACL of a queue can hold system:x");
+    assert_eq!(outcome.found, [codes::UNMAPPED], "an ACL cannot hold system:x");
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn a_later_file_counts_before_an_earlier_one() {
 }
 
 proptest! {
-    /// Every difference has an explanation, and without a queue and maps of names only those gain who may
-    /// modify and not view.
+    /// Every difference has an explanation. Without a queue and name maps, only subjects that may modify but
+    /// not view gain access.
     #[test]
     fn whatever_the_lists_say_is_compared(
         lists in proptest::collection::vec((0..6_usize, "([a-c]|[*]| |,|system:x|é|!){0,6}"), 0..6),

@@ -12,7 +12,7 @@ fn codes_of(findings: &[FileDiagnostic]) -> Vec<go_compat::diag::Code> {
     findings.iter().map(|finding| finding.diagnostic.code).collect()
 }
 
-/// Returns path, submit and admin of each queue.
+/// Returns the path, submit ACL and admin ACL of each queue.
 fn queues(text: &str) -> Vec<(String, String, String)> {
     let (queues, findings) = load(text);
     let queues = queues.unwrap_or_else(|| panic!("{text}: {findings:?}"));
@@ -38,7 +38,7 @@ fn queues_and_acls_are_read_as_hadoop_does() {
             vec![row("root", " ", "*"), row("root.b", " ", " "), row("root.b.c", " ", "x")],
         ),
         ("<queue name=\" root \"/>", vec![open.clone(), row("root.root", " ", " ")]),
-        // A name that `queue` ends with is a queue, and so is the last of these.
+        // A suffix of `queue` is a queue, including the last of these.
         (
             "<queue name=\"a\"><ue name=\"b\"/><e name=\"c\"/></queue>",
             vec![open.clone(), row("root.a", " ", " "), row("root.a.b", " ", " "), row("root.a.c", " ", " ")],

@@ -10,6 +10,9 @@
 //! only remembers the last content of the Secret. It writes that back where the Secret was emptied or
 //! removed: no caller would trust a new authority.
 
+use std::future::ready;
+
+use futures::stream::{Stream, StreamExt as _, select_all};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -18,6 +21,8 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch};
+use kube::core::PartialObjectMeta;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -33,6 +38,9 @@ use queuewarden_client::objects::{patch_params, post_params};
 
 /// The largest number of steps in one round: enough to remove, create and sign everything.
 const STEPS: usize = 2 * MOST;
+
+/// The largest number of changes of objects that one round takes up.
+const MOST_CHANGES: usize = 16;
 
 /// Renews the certificate in the Secret.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
@@ -64,11 +72,16 @@ impl Keeper {
 
     /// Renews the certificate for ever.
     pub async fn run(mut self) {
+        let mut changes = changes(&self.client).ready_chunks(MOST_CHANGES);
         loop {
             let round = self.round(clock::now()).await;
             self.problem.note(round);
             let lifetime = self.material.shown.as_ref().map(|_| self.terms.certificate);
-            sleep(delay(lifetime)).await;
+            // A new webhook refuses until it has a bundle.
+            tokio::select! {
+                () = sleep(delay(lifetime)) => {}
+                Some(_) = changes.next() => {}
+            }
         }
     }
 
@@ -104,13 +117,14 @@ impl Keeper {
                 let secret = Secret { data, ..stored };
                 call(self.secrets.replace(&self.name, &post_params(), &secret)).await
             } else {
+                // Server-side apply names what it creates, so the role can limit `create` to this Secret.
                 let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
                 let secret = Secret { metadata, data, ..Secret::default() };
-                call(self.secrets.create(&post_params(), &secret)).await
+                call(self.secrets.patch(&self.name, &patch_params(), &Patch::Apply(&secret))).await
             };
             written.map_err(|error| TlsError(format!(
                 "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to \
-                 let it get and update it, and, where it does not exist, create it",
+                 let it get, update, create and patch it",
                 self.name
             )))?;
         }
@@ -124,14 +138,9 @@ impl Keeper {
         let bundle = self.material.bundle();
         self.reported = None;
         let bytes = ByteString(bundle.as_bytes().to_vec());
-        let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
-        let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
-        let service = ApiResource::erase::<APIService>(&());
-        let targets = VALIDATING.iter().map(|name| (&validating, *name));
-        let targets = targets.chain(MUTATING.iter().map(|name| (&mutating, *name)));
         let mut problem = None;
-        for (resource, name) in targets.chain([(&service, API_SERVICE)]) {
-            if let Err(error) = inject(&self.client, resource, name, &bytes).await {
+        for (resource, name) in targets() {
+            if let Err(error) = inject(&self.client, &resource, name, &bytes).await {
                 problem.get_or_insert_with(|| {
                     TlsError(format!(
                         "cannot tell the API server whose certificate it will see, so it goes on seeing the old \
@@ -167,6 +176,27 @@ fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
     let blind = spec.get("insecureSkipTLSVerify") == Some(&Value::Bool(true));
     let reported = spec.get("caBundle") == Some(&bundle);
     (!local && !blind && !reported).then(|| json!({"spec": {"caBundle": bundle}}))
+}
+
+/// Returns the objects that have a bundle.
+fn targets() -> impl Iterator<Item = (ApiResource, &'static str)> {
+    let validating = ApiResource::erase::<ValidatingWebhookConfiguration>(&());
+    let mutating = ApiResource::erase::<MutatingWebhookConfiguration>(&());
+    let service = ApiResource::erase::<APIService>(&());
+    let validating = VALIDATING.iter().map(move |name| (validating.clone(), *name));
+    let mutating = MUTATING.iter().map(move |name| (mutating.clone(), *name));
+    validating.chain(mutating).chain([(service, API_SERVICE)])
+}
+
+/// Returns an item for each change of these objects; none while they cannot be watched.
+fn changes(client: &Client) -> impl Stream<Item = ()> + Send + Unpin + use<> {
+    let watches = targets().map(|(resource, name)| {
+        let objects = Api::<PartialObjectMeta<DynamicObject>>::all_with(client.clone(), &resource);
+        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let events = watcher(objects, config).default_backoff();
+        events.filter_map(|event| ready(event.ok().map(drop))).boxed()
+    });
+    select_all(watches)
 }
 
 async fn inject(
@@ -231,8 +261,8 @@ mod tests {
                         http::Method::GET => {
                             reply(200, &json!({"webhooks": [{"clientConfig": {"service": {}}}]}))
                         }
-                        http::Method::PATCH if reported => reply(200, &json!({"metadata": {}})),
-                        http::Method::PATCH => not_found(),
+                        http::Method::PATCH if reported && !secret => reply(200, &json!({"metadata": {}})),
+                        http::Method::PATCH if !secret => not_found(),
                         _ => {
                             let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap();
                             let secret: Secret = serde_json::from_slice(&body.to_bytes()).unwrap();

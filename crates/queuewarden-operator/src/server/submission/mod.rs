@@ -74,7 +74,7 @@ fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision
         by: &request.by.user,
         user,
         queue,
-        object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
+        object: &request.object_name(),
         reason,
     };
     audit.note(&state.health, &decision);

@@ -126,7 +126,7 @@ fn note(audit: &Audit, state: &ServerState, request: &AdmissionRequest, decision
         refused: decision.refusal(mode).is_some(),
         by: &request.by.user,
         user: &decision.user,
-        object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
+        object: &request.object_name(),
         reason: if decision.reason.is_empty() { &warnings } else { &decision.reason },
         ..AuditRecord::default()
     };
