@@ -198,7 +198,7 @@ fn every_alert_has_a_page() {
         assert_eq!(word("/annotations/runbook_url"), format!("{RUNBOOKS}{name}.md"));
         let page = read(&format!("docs/runbooks/{name}.md"));
         assert!(page.starts_with(&format!("# {name}\n\n{}\n", word("/annotations/summary"))), "{name}");
-        for part in ["What it means", "What to look at", "What to do"] {
+        for part in ["Meaning", "Diagnosis", "Mitigation"] {
             assert!(page.contains(&format!("\n## {part}\n\n")), "{name}: {part}");
         }
         assert!(named.insert(format!("{name}.md")), "{name} stands there twice");

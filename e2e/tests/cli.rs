@@ -236,7 +236,7 @@ spec: {externalUsers: ['^bob$', '^airflow$']}
         ensure!(printed.code == Some(0) && !printed.out.contains("last-applied"), "{printed}");
         let revoked = ask(admin, "revoke --user bob --everywhere --apply").await?;
         ensure!(revoked.expect(0, "")?.err.contains("QueueAcl/later is deleted"), "{revoked}");
-        ensure!(revoked.err.contains("QueueAcl/closed names nobody any more and stays"), "{revoked}");
+        ensure!(revoked.err.contains("QueueAcl/closed has no names any more and is kept"), "{revoked}");
         eventually("no entry to be left", PATIENCE, || async {
             let listed = ask(admin, "what-can --as bob --all").await?;
             Ok((listed.code == Some(1) && listed.out.is_empty()).then_some(()))

@@ -353,7 +353,7 @@ fn checks_of_an_installation_are_described() {
         );
     }
     let page = page("docs/operations.md");
-    let table = page.split("| check | what has to be so |").nth(1).unwrap();
+    let table = page.split("| check | requirement |").nth(1).unwrap();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let described: BTreeSet<String> = rows
         .flat_map(|row| {
