@@ -1,5 +1,5 @@
-//! Tests properties of every tree: grants only add up, the order of a text does not matter, and each grant
-//! has an origin.
+//! Properties of all trees: grants only add up, the order of a text does not matter, and each grant has an
+//! origin.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn object(name: usize) -> Origin {
     Origin::Object { kind: "QueueAcl", name: format!("object-{name}"), until: None }
 }
 
-/// Every right of this person on each of the queues that any of these trees may have.
+/// Returns every right of this person on each queue that one of these trees may have.
 fn rights(tree: &Tree, identity: &Identity) -> Vec<bool> {
     let queries = QUEUES.iter().flat_map(|queue| Right::ALL.map(|right| (*queue, right)));
     queries.map(|(queue, right)| decide(tree, right, queue, identity).allowed()).collect()
