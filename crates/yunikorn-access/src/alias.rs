@@ -6,7 +6,7 @@
 //! ```text
 //! qw-KIND-READABLE-HASH
 //! KIND      u for a user, g for a group
-//! READABLE  the last 32 characters of the name in lower case; all but ASCII letters and digits become _
+//! READABLE  the last 32 characters of the name in lower case, with _ for all but ASCII letters and digits
 //! HASH      the first 128 bits of SHA-256("queuewarden alias/KIND/NAME"), as 32 hexadecimal digits
 //! ```
 //!
@@ -174,7 +174,7 @@ pub fn groups_of_account(namespace: &str) -> Vec<String> {
     vec!["system:serviceaccounts".to_owned(), of_namespace, "system:authenticated".to_owned()]
 }
 
-/// Returns the user name that [`escaped`] converts to this text, or the text itself if there is none.
+/// Returns the user name that [`escaped`] converts to this text, or the text itself if no such name exists.
 pub fn unescaped(text: &str) -> Cow<'_, str> {
     let decoded = text.strip_prefix(ESCAPED).and_then(|rest| {
         let mut parts = rest.split('#');
@@ -319,7 +319,7 @@ fn oddity(kind: Kind, name: &str) -> Option<Diagnostic> {
     Some(Diagnostic { code: ODD, severity: Severity::Warning, message, ..found })
 }
 
-/// Returns the reason why an ACL cannot contain a name.
+/// Returns why an ACL cannot contain a name.
 fn dropped(kind: Kind, name: &str) -> Option<Diagnostic> {
     let (users, groups): (&[_], &[_]) = match kind {
         Kind::User => (&[name], &[]),
@@ -358,7 +358,7 @@ pub fn can_be_granted(kind: Kind, name: &str) -> bool {
     problem(kind, name).is_none()
 }
 
-/// Returns the reason why a name cannot be granted.
+/// Returns why a name cannot be granted.
 fn problem(kind: Kind, name: &str) -> Option<Diagnostic> {
     if kind == Kind::Group && is_alias(name) {
         let message = format!("the group {} has the form of an alias, so it has no members", quoted(name));
@@ -381,7 +381,7 @@ mod tests {
     /// Also listed in docs/service-accounts.md. Changing one of these aliases would revoke the access of all
     /// workloads that use it.
     #[test]
-    fn aliases_are_those_of_the_documentation() {
+    fn aliases_equal_the_documented_ones() {
         for (kind, name, expected) in [
             (
                 Kind::User,
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_an_acl_can_hold_need_no_alias() {
+    fn valid_acl_name_needs_no_alias() {
         let (all, is_cut) = aliases(&identity("sue@corp", &["devs", "a.b", "devs", "a.b", ""]), |_| false);
         assert_eq!((all, is_cut), (vec![alias(Kind::Group, "a.b")], false));
         let real = alias(Kind::Group, "a.b");
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_name_out_of_an_acl_is_named() {
+    fn obstacle_of_a_name_is_described() {
         let cases = [
             (Kind::Group, "data.eng", Some("has a dot")),
             (Kind::User, "system:serviceaccount:spark:driver", Some("has a colon")),
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_aliases_the_granted_ones_stay() {
+    fn granted_aliases_are_kept_if_there_are_too_many() {
         let groups: Vec<String> = (0..40).map(|number| format!("g:{number}")).collect();
         let last = alias(Kind::Group, "g:39");
         let (all, is_cut) = aliases(&Identity { user: "u:1".to_owned(), groups }, |alias| alias == last);
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_like_something_else_are_granted_with_a_warning() {
+    fn name_that_looks_like_something_else_is_granted_with_a_warning() {
         let none: &[&str] = &[];
         for (name, is_odd) in [("!bob", true), ("a,b", true), ("user:bob", true), ("'a'", true), ("a*", true)]
             .into_iter()
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shown_so_that_two_are_not_one() {
+    fn shown_names_are_unambiguous() {
         for (name, expected) in [
             ("system:serviceaccount:a:b", "system:serviceaccount:a:b"),
             ("データ", "データ"),
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn users_that_yunikorn_refuses_are_escaped() {
+    fn refused_user_name_is_escaped() {
         for (user, text) in [
             ("", ""),
             ("sue", "sue"),
@@ -498,7 +498,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn aliases_are_groups_that_acls_can_hold(name in r"\PC{0,80}") {
+        fn aliases_are_valid_groups(name in r"\PC{0,80}") {
             let [user, group] = [Kind::User, Kind::Group].map(|kind| alias(kind, &name));
             prop_assert!(user != group);
             for alias in [user, group] {
@@ -507,14 +507,14 @@ mod tests {
         }
 
         #[test]
-        fn escaping_is_taken_back_and_makes_a_user(user in r"\PC{1,40}|[a-z:#=]{1,8}|qw-user:[a-z#0-9]{0,9}") {
+        fn escaping_is_reversible_and_gives_a_valid_user(user in r"\PC{1,40}|[a-z:#=]{1,8}|qw-user:[a-z#0-9]{0,9}") {
             let text = escaped(&user);
             prop_assert!(is_user(&text), "{text}");
             prop_assert_eq!(unescaped(&text), user.as_str());
         }
 
         #[test]
-        fn unescaping_is_total(text in r"qw-user:[#0-9a-fA-F+é]{0,12}") {
+        fn any_text_is_unescaped(text in r"qw-user:[#0-9a-fA-F+é]{0,12}") {
             let user = unescaped(&text);
             prop_assert!(user == text || escaped(&user) == text);
         }

@@ -13,7 +13,7 @@
 //! * [`change`], [`remedy`]: changes that would grant access, each tested before it is offered.
 //! * [`application`]: may this user view, modify, kill or move an application, or read its logs, according to
 //!   a dialect.
-//! * [`placement`]: the queue in which an application runs, and the rule that selects it.
+//! * [`placement`]: the queue that an application runs in, and the rule that selects it.
 //! * [`review`]: the same questions as `SubjectAccessReview`s.
 //! * [`running`]: the running applications of a cluster, derived from their pods.
 //! * [`submission`]: whether `YuniKorn` will accept a workload that is being applied.

@@ -110,7 +110,7 @@ impl From<Range<u32>> for QueueSet {
     }
 }
 
-/// Returns the queues that a grant on `subtree` reaches: two ranges, of which one may be empty. `recovery` is
+/// Returns the queues that a grant on `subtree` reaches: two ranges, one possibly empty. `recovery` is
 /// the recovery queue with its descendants.
 pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u32>>) -> [Range<u32>; 2] {
     match recovery.filter(|_| right == Right::Submit) {
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set(left in any_ranges(), right in any_ranges()) {
+        fn queue_set_behaves_as_a_set(left in any_ranges(), right in any_ranges()) {
             let ((a, left), (b, right)) = (set(&left), set(&right));
             let same = |set: &QueueSet, model: BTreeSet<u32>| {
                 let canonical = set.ranges().windows(2).all(|pair| pair[0].end < pair[1].start);

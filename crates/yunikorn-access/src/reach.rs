@@ -19,12 +19,12 @@ use yunikorn::identity::Identity;
 use yunikorn::queue::QueuePath;
 use yunikorn::right::{AclKey, Right};
 
-/// Returns the queues on which a subject in an ACL of this queue holds a right, if that ACL grants it.
+/// Returns the queues where a subject in an ACL of this queue holds a right, if that ACL grants it.
 pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
     QueueSet::new(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
 }
 
-/// Returns the queues on which a single entry grants a right.
+/// Returns the queues where a single entry grants a right.
 pub fn reached_by(tree: &Tree, right: Right, entry: Match<'_>) -> QueueSet {
     tree.named().reach(right, entry)
 }
@@ -45,7 +45,7 @@ impl<'t> GrantingEntry<'t> {
         named.granting_entry(right, id, &identity.user, &identity.groups)
     }
 
-    /// Returns the same for an alias, or a subject of which only the name is known ([`Subject::identity`]).
+    /// Returns the same for an alias, or a subject with only a known name ([`Subject::identity`]).
     pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
         tree.named().granting_entry_of(right, id, name)
     }
@@ -115,7 +115,7 @@ mod tests {
 
     /// An alias that someone claims as a group has no effect.
     #[test]
-    fn aliases_are_found_by_their_names_and_as_entries() {
+    fn aliases_are_found_by_name_and_by_entry() {
         let driver = "system:serviceaccount:spark:driver";
         let alias = alias(Kind::User, driver);
         let tree = tree(&[("root", &format!(" {alias}"), "")]);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn on_every_small_tree_they_are_the_matrix() {
+    fn starts_equal_the_matrix_on_small_trees() {
         for shape in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
             each_tree(&shape, |tree| agree(tree).unwrap());
         }
@@ -178,13 +178,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn on_random_trees_they_are_the_matrix(tree in any_tree()) {
+        fn starts_equal_the_matrix_on_random_trees(tree in any_tree()) {
             agree(&tree).map_err(TestCaseError::fail)?;
         }
     }
 
     #[test]
-    fn who_is_let_in_already_does_not_start_at_the_admin_acl() {
+    fn redundant_admin_acl_is_not_a_start() {
         let tree = tree(&[("root", "*", "sue"), ("root.a", "sue", "sue,bob")]);
         let submit = |subject| {
             let starts = starts(&tree, Right::Submit, subject);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_named_anywhere_is_listed_and_everyone() {
+    fn all_named_subjects_and_everyone_are_listed() {
         let of_tree = tree(&[("root", "bob ops", "*"), ("root.a", "al devs,bob", "zed")]);
         let users = ["al", "bob", "zed"].map(|name| Subject::User(name.to_owned()));
         let groups = ["bob", "devs", "ops"].map(|name| Subject::Group(name.to_owned()));

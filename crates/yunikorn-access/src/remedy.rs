@@ -1,7 +1,7 @@
 //! Finds changes that turn a denial into a grant, the smallest first. Each is applied and evaluated before it
 //! is offered.
 //!
-//! The smallest change is the one that grants the least. First come changes that grant nothing, if another
+//! The smallest change grants the least. First come changes that grant nothing, if another
 //! queue or name was intended, then a user on the queue, then a user on all queues of a group, and finally
 //! the members of a group, whose number is unknown. Groups that administer the fewest queues come first. `*`
 //! is never suggested.
@@ -48,7 +48,7 @@ pub struct Remedy {
     pub objects: Vec<Origin>,
     /// True if a new object must set `baseAcl: Extend` so that nobody loses access.
     pub extend: bool,
-    /// The number of queues to which the grant gives access; 0 if nothing is granted.
+    /// The number of queues that the grant opens; 0 if nothing is granted.
     pub opens: usize,
     /// The change.
     #[serde(skip)]
@@ -181,7 +181,7 @@ impl Remedy {
     }
 }
 
-/// Iterates over changes that would grant the right. There are none if it is already granted, and none for
+/// Iterates over changes that would grant the right. It is empty if the right is already granted, and for
 /// the recovery queue, which cannot be opened. Each is computed only when it is read, because a denied user
 /// may retry often and reads only the first.
 pub fn remedies<'a>(tree: &'a Tree, decision: &'a Decision) -> impl Iterator<Item = Remedy> + 'a {
@@ -222,13 +222,13 @@ fn serves(right: Right, node: &Node) -> bool {
     right != Right::Submit || node.is_leaf
 }
 
-/// Returns the queue that is most similar to a path, among the queues on which the right is useful.
+/// Returns the queue that is most similar to a path, if the right is useful there.
 fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
     let candidates = tree.queues().filter(|(_, node)| serves(right, node));
     tree.find_exact(nearest(candidates.map(|(_, node)| node.path.as_str()), path)?)
 }
 
-/// Suggests a queue instead of one that cannot exist, if the right is granted there: the leaf above it, or
+/// Suggests a queue in place of a nonexistent one, if the right is granted there: the leaf above it, or
 /// the queue that a path without the root probably means.
 fn instead(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     if let Located::BelowLeaf(leaf) = decision.located {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_change_comes_first() {
+    fn smallest_change_comes_first() {
         let mut tree =
             tree(&[("root", "", " ops"), ("root.prod", "bob devs", ""), ("root.prod.etl", "", "")]);
         assert_eq!(
@@ -404,7 +404,7 @@ mod tests {
     /// Names in another case grant nothing, and a group that only submits grants less than one that
     /// administers.
     #[test]
-    fn the_least_privilege_comes_first() {
+    fn least_privilege_comes_first() {
         let tree = tree(&[("root", "", ""), ("root.a", "Sue devs", " ops"), ("root.b", " devs", "")]);
         assert_eq!(
             reported(&tree, Right::Submit, "root.a", "sue", &[]),
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_that_was_meant_is_offered_where_the_right_is_of_use() {
+    fn intended_queue_is_offered_if_the_right_is_useful() {
         let tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "bob", ""),
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_costs_no_walk_through_the_tree() {
+    fn first_remedy_needs_no_walk_through_the_tree() {
         let tree = tree(&[("root", "", " ops,qa"), ("root.prod", "bob devs,leads", "")]);
         let identity = Identity { user: "sue".to_owned(), groups: vec!["x".to_owned()] };
         let decision = explain(&tree, Right::Submit, "root.prod", &identity);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn some_of_the_groups_are_offered_each_once() {
+    fn groups_are_bounded_and_unique() {
         let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
         assert_eq!(
             reported(&tree, Right::Submit, "root.a", "sue", &["qa", "qa", "sue", "devs", "qa", "ops", "etl"]),
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_has_access_twice_is_offered_once() {
+    fn group_with_access_through_two_entries_is_offered_once() {
         let tree = tree(&[("root", "", " ops"), ("root.a", " ops", " ops")]);
         let reported = reported(&tree, Right::Submit, "root.a", "sue", &[]);
         let joins: Vec<&String> = reported.iter().filter(|line| line.starts_with("add the user")).collect();
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_groups_that_have_access_the_nearest_are_weighed() {
+    fn only_the_nearest_groups_are_examined() {
         let many: Vec<String> = (0..20).map(|number| format!("g{number}")).collect();
         let near = format!(" {}", many.join(","));
         let tree = tree(&[("root", " far", ""), ("root.a", &near, "")]);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn of_groups_the_one_with_the_fewest_queues_comes_first() {
+    fn group_with_the_fewest_queues_comes_first() {
         let tree = tree(&[
             ("root", " all", ""),
             ("root.a", " wide,narrow", ""),
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_to_submit_does_not_open_the_recovery_queue() {
+    fn grant_to_submit_does_not_open_the_recovery_queue() {
         let tree = tree(&[("root", "", ""), ("root.@recovery@", "", ""), ("root.a", "", "")]);
         let grants = |right, queue| reported(&tree, right, queue, "sue", &[]).concat();
         assert!(grants(Right::Submit, "root").ends_with("; this also opens the queue below"));
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn below_the_recovery_queue_a_grant_there_helps() {
+    fn grant_below_the_recovery_queue_helps() {
         let tree = tree(&[("root", "*", ""), ("root.@recovery@", "*", ""), ("root.@recovery@.x", "", "")]);
         assert_eq!(
             reported(&tree, Right::Submit, "root.@recovery@.x", "sue", &[]),
@@ -528,7 +528,7 @@ mod tests {
     proptest! {
         /// Every remedy has the promised effect once it is applied.
         #[test]
-        fn what_is_offered_helps(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
+        fn offered_remedies_help(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
             for right in Right::ALL {
                 let decision = explain(&tree, right, &queue, &identity);
                 for remedy in remedies(&tree, &decision) {

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn on_every_small_tree_all_questions_have_one_answer() {
+    fn all_questions_agree_on_small_trees() {
         let shapes = [
             ["root", "root.a", "root.a.b"],
             ["root", "root.a", "root.b"],
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn on_random_trees_all_questions_have_one_answer(
+        fn all_questions_agree_on_random_trees(
             tree in any_tree(), identity in any_identity(), queue in prop::sample::select(QUEUES.to_vec()),
         ) {
             for right in Right::ALL {
@@ -212,7 +212,7 @@ mod tests {
         }
 
         #[test]
-        fn the_matrix_is_can_i_for_each_subject(tree in any_tree()) {
+        fn matrix_equals_can_i_for_each_subject(tree in any_tree()) {
             for subject in all_named(&tree) {
                 for (id, node, right) in tree.queues().flat_map(|(id, node)| Right::ALL.map(|right| (id, node, right))) {
                     let granting = GrantingEntry::of_name(&tree, right, id, subject.entry());
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_queue_comes_first_and_every_entry_is_reported() {
+    fn every_entry_is_reported_with_the_nearest_queue_first() {
         let mut tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "zoe,sue devs", "sue"),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_a_wildcard_of_another_object_covers_are_not_in_force() {
+    fn names_covered_by_a_wildcard_of_another_object_have_no_effect() {
         let mut tree = tree(&[("root", "*", "")]);
         let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
         tree.attribute(&QueuePath::root(), Right::Submit, object("all"), &acl::parse("*").unwrap());
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn recovery_admits_nobody_and_lets_nothing_through() {
+    fn recovery_queue_admits_nobody_and_blocks_grants_from_above() {
         let tree = tree(&[
             ("root", "*", " ops"),
             ("root.@recovery@", "sue", "bob"),

@@ -102,7 +102,7 @@ impl<'a> Request<'a> {
             .collect()
     }
 
-    /// An application without an owner has no one who matches this clause.
+    /// Nobody matches this clause if the application has no owner.
     fn owner(self) -> Step {
         let owner = &self.application.owner;
         Step::new(ClauseKind::Owner, !owner.is_empty() && *owner == self.identity.user)

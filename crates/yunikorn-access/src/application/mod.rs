@@ -84,7 +84,7 @@ pub struct Decision {
     pub identity: Identity,
     /// The owner of the application.
     pub owner: String,
-    /// The requirements in the order of their evaluation; all must be met. Requirements after the first unmet
+    /// The requirements in the order of their evaluation. All must be met. Requirements after the first unmet
     /// one were not evaluated.
     pub requirements: Vec<Requirement>,
 }
@@ -129,11 +129,11 @@ pub struct Step {
     pub clause: ClauseKind,
     /// True if the clause grants access.
     pub granted: bool,
-    /// The setting that the clause reads; null if there is none.
+    /// The setting that the clause reads, or null.
     pub setting: Option<&'static str>,
-    /// The value or default of the setting, or the parsed value of a switch; null if there is none.
+    /// The value or default of the setting, or the parsed value of a switch; otherwise null.
     pub text: Option<String>,
-    /// True if the list is set; null if there is none.
+    /// True if the list is set; null if the clause has no list.
     pub set: Option<bool>,
     /// The entry that grants access; null if no entry does.
     pub entry: Option<Subject>,

@@ -32,7 +32,7 @@ pub struct Remedy {
 }
 
 /// Kind of change.
-// Ordered by extent: one application, one queue, everything.
+// Ordered by extent, from one application to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum RemedyKind {
     /// An entry in a list that is submitted with the application.

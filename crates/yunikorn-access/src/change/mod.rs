@@ -74,7 +74,7 @@ pub enum Change {
     },
 }
 
-/// A question to which changes can be applied: the configuration and the request.
+/// The configuration and a request, which changes can be applied to.
 #[derive(Debug, Clone)]
 pub struct Case<'t> {
     /// The queues and the placement rules.

@@ -2,7 +2,7 @@
 //!
 //! The steps are in `YuniKorn`'s order: the submit ACL of a queue, then its admin ACL, then the same at its
 //! parent (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core
-//! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up; no queue can remove access that a queue
+//! `pkg/scheduler/objects/queue.go:798-822`). Grants only add up, and no queue can remove access that a queue
 //! above it grants. A right therefore lasts until the last of its grants ends.
 //!
 //! Many users who are denied do find their name in the ACL: in another case, in the list of groups, or in a
@@ -69,9 +69,9 @@ pub struct Step {
     #[serde(serialize_with = "Right::serialize_key")]
     #[schemars(with = "AclKey")]
     pub acl: Right,
-    /// The ACL as written; empty if there is none.
+    /// The ACL as written, or an empty text.
     pub text: String,
-    /// The entry that grants access; null if there is none.
+    /// The entry that grants access, or null.
     pub entry: Option<Subject>,
     /// The locations of that entry. Several objects may grant the same.
     pub origins: Vec<Origin>,
@@ -157,7 +157,7 @@ fn denial(tree: &Tree, right: Right, located: Located) -> Denial {
     }
 }
 
-/// Returns the checked ACLs, up to the one that grants the right.
+/// Returns the checked ACLs, up to the ACL that grants the right.
 fn steps(
     tree: &Tree,
     right: Right,
@@ -187,7 +187,7 @@ fn steps(
 }
 
 /// Returns the latest end of all entries that grant the right to the user, a group of the user or everyone.
-/// Returns `None` if one of them has no end, or if there are none.
+/// Returns `None` if one of them has no end or no entry grants it.
 pub fn until(tree: &Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Timestamp> {
     let acls =
         checked(tree, right, id).flat_map(|(_, node)| right.acls().iter().map(|acl| node.grants(*acl)));
@@ -305,7 +305,7 @@ partitions:
     }
 
     #[test]
-    fn rights_are_looked_for_up_to_the_root() {
+    fn rights_are_checked_up_to_the_root() {
         let cases = [
             (Right::Submit, "root.prod.etl", person("sue", &[]), Some(("root.prod", Right::Submit))),
             (
@@ -330,7 +330,7 @@ partitions:
     }
 
     #[test]
-    fn what_is_no_queue_is_denied() {
+    fn invalid_queue_is_denied() {
         for queue in ["", "prod", "rootprod", ".root", "root.test.not.there", "ROOT.Test."] {
             for right in Right::ALL {
                 let decision = explain(&tree(), right, queue, &person("ann", &["ops"]));
@@ -342,13 +342,13 @@ partitions:
 
     /// A leaf whose child queues were removed from the configuration keeps them while their applications run.
     #[test]
-    fn above_a_queue_that_exists_a_leaf_decides() {
+    fn leaf_above_an_existing_queue_decides() {
         let decision = explain_existing(&tree(), Right::Admin, "root.test.old", &person("ann", &["ops"]));
         assert!(decision.allowed());
     }
 
     #[test]
-    fn what_decided_has_one_word() {
+    fn deciding_clause_is_one_word() {
         let cases = [
             ("root.prod", person("sue", &[]), "submitacl"),
             ("root.prod", person("ann", &["ops"]), "adminacl"),
@@ -366,7 +366,7 @@ partitions:
     }
 
     #[test]
-    fn an_entry_knows_the_objects_that_wrote_it() {
+    fn entry_has_the_objects_that_wrote_it() {
         let mut tree = tree();
         let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned(), until: None };
         let prod = QueuePath::parse("root.prod").expect("path");
@@ -391,7 +391,7 @@ mod until_tests {
     use yunikorn::queue::QueuePath;
 
     #[test]
-    fn a_right_ends_with_the_last_grant_of_it() {
+    fn right_ends_with_its_last_grant() {
         let end =
             |day: i8| jiff::civil::date(2026, 11, day).to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
         let mut tree = tree(&[
@@ -466,7 +466,7 @@ mod near_miss_tests {
     }
 
     #[test]
-    fn what_nearly_matched_is_reported() {
+    fn near_misses_are_reported() {
         let cases: [(&str, Identity, &[&str]); 11] = [
             ("Sue", person("sue", &[]), &["it names the user `Sue`; names are case-sensitive"]),
             (

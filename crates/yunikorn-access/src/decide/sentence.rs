@@ -40,7 +40,7 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     format!("{}{why}", instead(tree, &decision.path, decision.located))
 }
 
-/// Returns the reason why a queue with this path cannot exist.
+/// Returns why a queue with this path cannot exist.
 pub(crate) fn below_leaf(path: &str, leaf: &str) -> String {
     format!("queue {} cannot exist because {leaf} is a leaf", quoted(path))
 }
@@ -89,7 +89,7 @@ fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
     };
     let way = if queue == last { format!("on {queue}") } else { format!("from {queue} up to {last}") };
     if decision.steps.iter().all(|step| step.text.is_empty()) {
-        return format!("nobody has access: no {acl} is set {way}");
+        return format!("nobody has access because no {acl} is set {way}");
     }
     format!("no {acl} {way} names {}", describe(&decision.identity))
 }
@@ -126,7 +126,7 @@ mod tests {
     use crate::testing::tree;
 
     #[test]
-    fn each_end_of_a_question_has_its_sentence() {
+    fn each_kind_of_decision_has_its_sentence() {
         let tree = tree(&[
             ("root", "", " ops"),
             ("root.prod", "sue devs", ""),

@@ -118,7 +118,7 @@ pub enum Direction {
     Loses,
 }
 
-/// Queues on which one entry causes a change.
+/// Queues where an entry causes a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "SubtreeAnswer")]
 pub struct Reached {
@@ -223,7 +223,7 @@ struct Side<'t> {
 }
 
 impl<'t> Side<'t> {
-    /// Iterates over the entries of an ACL; for one user, the one that grants access, if any.
+    /// Iterates over the entries of an ACL; for one user, only the granting entry, if any.
     fn entries(self, acl: &'t Acl) -> impl Iterator<Item = Match<'t>> {
         let one =
             self.who.filter(|(who, _)| acl.allows(&who.user, &who.groups)).map(|(_, name)| Match::User(name));
@@ -277,12 +277,12 @@ fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
     leaves.map(|(_, node)| node.path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The queues on which each entry grants a right.
+/// The queues where each entry grants a right.
 #[derive(Debug, Default)]
 struct Holders<'t> {
-    /// The queues on which the wildcard grants it.
+    /// The queues where the wildcard grants it.
     everyone: QueueSet,
-    /// The queues on which each name has it.
+    /// The queues where each name has it.
     named: HashMap<Match<'t>, QueueSet>,
 }
 
@@ -309,7 +309,7 @@ impl<'t> Holders<'t> {
 }
 
 impl Holders<'_> {
-    /// Returns the queues on which a name has the right.
+    /// Returns the queues where a name has the right.
     fn of(&self, name: Match<'_>) -> QueueSet {
         self.named.get(&name).cloned().unwrap_or_default()
     }
@@ -493,7 +493,7 @@ impl<'t> Between<'_, 't> {
     }
 }
 
-/// Returns the queues that are in all sets. Without any set, there are none.
+/// Returns the queues that are in all sets. The intersection of no sets is empty.
 fn common(sets: &[QueueSet]) -> QueueSet {
     sets.iter().cloned().reduce(|all, set| all.and(&set)).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Finds how long a right is held before and after a change.
 //!
 //! Time is a list of steps. The first one is now, each further one begins when a grant begins or ends, and
-//! the last one does not end. Each step has the set of queues on which the right is held during the step.
+//! the last one does not end. Each step has a set of queues, and the right is held on them during the step.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -16,7 +16,7 @@ pub struct Shape {
     paths: Vec<QueuePath>,
     /// For each queue, the number after its last descendant.
     ends: Vec<u32>,
-    /// The recovery queue and its descendants; empty if there is none.
+    /// The recovery queue and its descendants, or an empty range.
     pub(super) recovery: Range<u32>,
 }
 

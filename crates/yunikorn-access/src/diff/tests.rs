@@ -335,7 +335,7 @@ fn diff_of(old: &Tree, new: &Tree, who: &Identity) -> Diff {
     diff_for(&Course { times: Vec::new(), old: vec![old], new: vec![new] }, Some(who))
 }
 
-/// Returns the subjects in random trees, and one that is not in them.
+/// Returns the subjects in random trees, and another subject.
 fn subjects() -> Vec<Subject> {
     let names = ["u", "v", "g", "h", "w"].map(str::to_owned);
     let both = names.iter().flat_map(|name| [Subject::User(name.clone()), Subject::Group(name.clone())]);

@@ -5,7 +5,7 @@
 //! that must stay closed, before the change takes effect.
 //!
 //! Only the configuration decides. It does not contain queues that placement rules have created at run time.
-//! Such queues have no ACLs of their own, so a right on them is a right on the nearest configured queue
+//! Such queues have no ACLs, so a right on them is a right on the nearest configured queue
 //! above.
 //!
 //! [`mod@run`] performs the checks.
@@ -53,7 +53,7 @@ pub struct Case {
     pub allow: Queues,
     /// Rights that they must not have.
     pub deny: Queues,
-    /// Queues in which their applications must run.
+    /// Queues that their applications must run in.
     pub placements: Vec<Placing>,
     /// True if the queues need not be in the configuration.
     pub dynamic: bool,
@@ -83,7 +83,7 @@ pub struct Placing {
     pub expected: ExpectedPlacement,
 }
 
-/// Where an application must run.
+/// The expected result of a placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpectedPlacement {
     /// In this queue, matched without case.
@@ -105,7 +105,7 @@ impl Case {
         self.subjects.len().saturating_mul(self.expectations().count())
     }
 
-    /// Returns the expectations for each subject: each right on each queue, then the placements.
+    /// Returns the expectations for each subject, with rights on queues before placements.
     fn expectations(&self) -> impl Iterator<Item = Expectation<'_>> {
         let sides = [(&self.allow, true), (&self.deny, false)].into_iter();
         let rights = sides.flat_map(|(queues, allowed)| {

@@ -43,7 +43,7 @@ go_compat::codes! {
     pub const UNREACHABLE: Code = Code::new(7207, "queue-unreachable");
     /// The recovery queue `root.@recovery@` has an ACL.
     ///
-    /// Nobody may submit to it regardless of its ACLs; only the scheduler places applications there
+    /// Nobody may submit to it regardless of its ACLs, because only the scheduler places applications there
     /// (`queue.go:800`). Remove the ACL.
     pub const RECOVERY_ACL: Code = Code::new(7208, "recovery-acl");
     /// Nobody may submit to these queues, because neither their ACLs nor the ACLs of the queues above grant

@@ -17,7 +17,7 @@ use yunikorn::right::Right;
 /// The names that identities in a cluster can have.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// The users; `None` if unknown, in which case no user is checked.
+    /// The users; `None` if unknown. Users are then not checked.
     pub users: Option<Population>,
     /// The groups, likewise.
     pub groups: Option<Population>,
@@ -119,7 +119,7 @@ fn only<'t>(locations: &[(LocatedAcl<'t>, &'t Origin)]) -> Option<(LocatedAcl<'t
     locations.first().copied().filter(|_| acls(locations) == 1)
 }
 
-/// Reports an alias in a text that no object wrote, where it has no effect. An alias in an object's part is
+/// Reports an alias without an effect, that is, in a text that no object wrote. An alias in an object's part is
 /// ignored even if its name is unknown here.
 fn alias_named(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], findings: &mut Findings) {
     for (acl, origin) in locations.iter().filter(|(_, origin)| matches!(origin, Origin::Text(_))) {
@@ -260,7 +260,7 @@ fn keys(name: Name<'_>) -> impl Iterator<Item = (bool, String)> {
     shorter.into_iter().chain([lower]).filter(|key| !key.is_empty()).map(move |key| (is_group, key))
 }
 
-/// Returns whether the difference looks like a typo: not in numbers, and not in a short word.
+/// Returns whether the difference looks like a typo. Differences in numbers and short words do not.
 fn is_slip(left: &str, right: &str) -> bool {
     let (left, right) = (left.to_ascii_lowercase(), right.to_ascii_lowercase());
     let words = |name: &str| -> Vec<String> {
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_queues_that_lists_trust_are_reported() {
+    fn trusted_names_with_queues_are_reported() {
         let groups = found(EXTERNAL_GROUPS, "^livy$, ^red-team$,team", "");
         let [(first, red), (second, both)] = groups.as_slice() else { panic!("{groups:?}") };
         assert_eq!((first.as_str(), second.as_str()), ("^red-team$", "team"));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_may_submit_to_the_root_are_not() {
+    fn names_with_submit_on_the_root_are_not_reported() {
         assert_eq!(found(EXTERNAL_GROUPS, "^red-team$", "adminacl: ' red-team',"), []);
         assert_eq!(found(EXTERNAL_GROUPS, "^red-team$", "submitacl: '*',").len(), 1);
         assert_eq!(found(EXTERNAL_GROUPS, "^(red", ""), []);

@@ -573,7 +573,7 @@ fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     (differs(Right::Submit), differs(Right::Admin))
 }
 
-/// On trees whose ACLs have one entry each, an ACL is reported as having no effect exactly if it has none.
+/// On trees whose ACLs have one entry each, exactly the ACLs without an effect are reported.
 #[test]
 fn reported_acls_are_exactly_the_ones_without_effect() {
     let without_effect =

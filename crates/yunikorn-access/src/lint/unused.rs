@@ -39,7 +39,7 @@ fn unusable(tree: &Tree, acl: LocatedAcl<'_>, reachable: &Reachable, findings: &
     findings.about_parts(acl, code, &format!("{acl} has no effect: {why}"), help);
 }
 
-/// The code, the reason why nobody can use the queue, and the help.
+/// The code, the reason, and the help.
 type Message = (Code, String, &'static str);
 
 fn unreachable(node: &Node) -> Message {
@@ -60,7 +60,7 @@ fn no_leaf(node: &Node, reachable: &Reachable) -> Message {
     (codes::NO_LEAF, why, help)
 }
 
-/// Reports the topmost queue of a subtree to which nobody may submit.
+/// Reports the topmost queue of a subtree that nobody may submit to.
 fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findings: &mut Findings) {
     let is_silent = |id: QueueId| silent.get(id.index()).copied().unwrap_or_default();
     if node.stops(Right::Submit) || !is_silent(id) || node.parent.is_some_and(is_silent) {
@@ -224,9 +224,9 @@ mod tests {
     }
 
     proptest! {
-        /// A queue in which an application is placed is reachable, so the others are reported correctly.
+        /// An application is only placed in a reachable queue, so reports of unreachable queues are correct.
         #[test]
-        fn wherever_an_application_lands_is_reachable(
+        fn queue_of_a_placed_application_is_reachable(
             rules in proptest::collection::vec(any_rule(), 0..3),
             user in "[a-c]", namespace in "[a-c]", other in "(root\\.)?[a-c](\\.[a-c])?", queue in "((root\\.)?[a-c](\\.[a-c])?)?",
         ) {

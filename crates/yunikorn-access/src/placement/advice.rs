@@ -39,7 +39,7 @@ const PARENT_TAG: &str = "namespace.parentqueue";
 pub struct Advice {
     /// The changes in one sentence.
     pub words: String,
-    /// Lists of changes, each of which is sufficient to place the application.
+    /// Lists of changes. Each list is sufficient to place the application.
     pub alternatives: Vec<Vec<Change>>,
 }
 
@@ -199,7 +199,7 @@ impl<'a> Question<'a> {
         made.len() == 1 || !(0..made.len()).any(|at| self.helps(&without(at)))
     }
 
-    /// Returns the leaves to which the user may submit.
+    /// Returns the leaves that the user may submit to.
     fn leaves(&self) -> impl Iterator<Item = &'a str> {
         let (tree, identity) = (self.tree, &self.submission.identity);
         let can = move |id| GrantingEntry::find(tree, Right::Submit, id, identity).is_some();
@@ -213,7 +213,7 @@ impl<'a> Question<'a> {
         case.is_some_and(|case| self.place(&case).queue() == Some(queue))
     }
 
-    /// Suggests queues in which the application would run if it requested them.
+    /// Suggests queues that the application would run in if it requested them.
     fn other_queues(&self, case: &Case<'_>) -> Option<Advice> {
         let open = self.leaves().take(MAX_TRIED).filter(|queue| self.runs_in(case, queue));
         let open: Vec<&str> = open.collect();

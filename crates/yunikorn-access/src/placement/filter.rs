@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_can_be_reported() {
+    fn filter_is_described() {
         let cases = [
             (filter("", &[], &[]), ""),
             (filter("deny", &[], &[]), "deny"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decided_is_not_guessed() {
+    fn undecidable_filter_is_not_guessed() {
         let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
         let reason = filter("", &[&deep], &[]).apply(&Identity::default()).expect_err("undecided");
         assert!(reason.contains("its filter"), "{reason}");

@@ -146,7 +146,7 @@ fn create(queue: &str, near: &str, found: ExistingQueue, submission: &Submission
     LandingEnd::Placed(Some(made(near, queue, true)))
 }
 
-/// Returns the reason why a queue cannot be created (`NewDynamicQueue`, `objects/queue.go:191`;
+/// Returns why a queue cannot be created (`NewDynamicQueue`, `objects/queue.go:191`;
 /// `addChildQueue`, `objects/queue.go:1061`).
 fn refusal(name: &str, parent: &str, draining: bool) -> Option<String> {
     if !name_ok(name) {
@@ -173,7 +173,7 @@ pub struct LiveQueue {
     /// True if applications run in it and not in queues below it.
     pub leaf: bool,
     /// True if it was removed from the configuration and waits to become empty (`Draining`). It then still
-    /// has its old ACLs, which are unknown; other queues of this kind have none.
+    /// has its old ACLs, which are unknown. Other queues of this kind have no ACLs.
     pub draining: bool,
 }
 

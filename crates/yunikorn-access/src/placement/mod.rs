@@ -1,6 +1,6 @@
-//! Finds the queue in which an application would run, or `YuniKorn`'s rejection.
+//! Finds the queue that an application would run in, or `YuniKorn`'s rejection.
 //!
-//! The scheduler tries its placement rules in order, takes the first queue to which the user may submit, and
+//! The scheduler tries its placement rules in order, takes the first queue that the user may submit to, and
 //! creates it if it does not exist (yunikorn-core v1.8.0 `pkg/scheduler/placement/`, `partition.go:316-350`,
 //! `partition.go:526-563`). Whatever went wrong, users only see the message `no placement rule matched`. A
 //! [`Placement`] contains every step.
@@ -93,7 +93,7 @@ fn folded(text: &str) -> String {
 #[derive(Debug)]
 pub struct Placer<'a> {
     existing: Existing<'a>,
-    /// The rules, or the reason why they cannot be built.
+    /// The rules, or why they cannot be built.
     rules: Result<Vec<Rule>, String>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Placer<'a> {
         Self::with_live(tree, Live::default())
     }
 
-    /// Returns a placer for a partition in which other queues exist, too.
+    /// Returns a placer for a partition with other queues, too.
     pub fn with_live(tree: &'a Tree, live: Live) -> Self {
         Self { existing: Existing { tree, live }, rules: rules(tree.placement_rules()) }
     }
@@ -196,7 +196,7 @@ impl Landing {
     }
 }
 
-/// Returns the message in which `AddApplication` wraps a rejection by placement (`partition.go:327`).
+/// Returns the message of `AddApplication` about a rejection by placement (`partition.go:327`).
 fn rejection(submission: &Submission, reason: &str) -> String {
     format!("failed to place application {}: {reason}", submission.application_id)
 }

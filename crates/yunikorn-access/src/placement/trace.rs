@@ -46,7 +46,7 @@ impl Placement {
         }
     }
 
-    /// Returns the queue in which it runs.
+    /// Returns the queue that it runs in.
     pub fn queue(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Placed(queue) => Some(queue),
@@ -55,7 +55,7 @@ impl Placement {
     }
 }
 
-/// Queues created by a placement: one per level from below `above` down to `queue`.
+/// Queues created by a placement, one per level from below `above` down to `queue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
     /// The nearest existing queue, in lower case.
@@ -134,7 +134,7 @@ pub struct RuleStep {
     pub create: bool,
     /// The span in the text; `None` for a rule that `YuniKorn` adds.
     pub span: Option<Span>,
-    /// The rule that determines the parent queue; `None` if there is none, or it was not run.
+    /// The rule that determines the parent queue, if it exists and was run.
     pub parent: Option<Box<RuleStep>>,
     /// How the rule ends.
     pub end: RuleEnd,

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_the_first_of_three() {
+    fn queue_label_has_precedence() {
         let cases: [(Entries, Entries, &str); 5] = [
             (&[(QUEUE, "a"), (OLD_QUEUE, "b")], &[(QUEUE, "c")], "a"),
             (&[(OLD_QUEUE, "b")], &[(QUEUE, "c")], "c"),
@@ -166,7 +166,7 @@ mod tests {
 
     /// The keys that the model reads from a pod must equal the list in the policy `queuewarden-own-names`.
     #[test]
-    fn user_application_and_queue_depend_on_the_deciding_labels_and_annotations_and_on_no_others() {
+    fn user_application_and_queue_depend_only_on_the_deciding_labels_and_annotations() {
         let all = [DECIDING_LABELS.as_slice(), &DECIDING_ANNOTATIONS].concat();
         let others = [ALLOW_PREEMPTION, "app", "yunikorn.apache.org/task-group-name", "run"];
         let derived = |pod: &Workload, version| {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_application_is_named_or_generated() {
+    fn application_id_is_named_or_generated() {
         let cases: [(Entries, Entries, &str); 6] = [
             (&[(APP_ID, "a"), (SPARK_APP_SELECTOR, "s")], &[(APP_ID, "n")], "a"),
             (&[(APPLICATION_ID, "o"), (SPARK_APP_SELECTOR, "s")], &[(APP_ID, "n")], "n"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_is_named_that_others_may_have_too() {
+    fn named_application_may_be_shared() {
         for (id, expected) in [
             ("spark-1", "spark-1"),
             ("yunikorn-prod-autogen", "yunikorn-prod-autogen"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_tell_the_namespace_and_what_it_is_annotated_with() {
+    fn tags_contain_the_namespace_and_its_annotations() {
         let mut workload = pod(&[], &[]);
         workload.namespace_annotations = map(&[(PARENT_QUEUE, "root.tenants"), (MAX_APPS, "3"), ("x", "y")]);
         let submission = workload.submission(Identity::default(), Naming::default());
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_of_another_scheduler_is_foreign_and_one_of_none_is_not() {
+    fn pod_of_another_scheduler_is_foreign() {
         for (scheduler, foreign) in [("", false), (YUNIKORN, false), ("default-scheduler", true)] {
             let mut workload = pod(&[], &[]);
             workload.pod.scheduler_name = scheduler.to_owned();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_has_a_node_must_be_accepted() {
+    fn pod_with_a_node_must_be_accepted() {
         let workload = Workload { node_name: "n1".to_owned(), ..pod(&[], &[]) };
         assert!(workload.submission(Identity::default(), Naming::default()).forced());
     }

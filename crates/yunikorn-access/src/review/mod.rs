@@ -93,7 +93,7 @@ fn identified(user: &Identity, scheduler: Scheduler<'_>, decide: impl FnOnce(&Id
     }
 }
 
-/// Allows an action on a pod if the ACLs grant it. Everything else is left to RBAC, to which the authorizer
+/// Allows an action on a pod if the ACLs grant it. Everything else is left to RBAC; the authorizer
 /// only adds.
 fn about_pod(user: &Identity, verb: Verb, found: Option<&Lookup>, scheduler: Scheduler<'_>) -> Answer {
     let Scheduler { tree, resolver, version } = scheduler;

@@ -216,11 +216,11 @@ const UNKNOWN: &str =
 /// The opinion of an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opinion {
-    /// Yes; no other authorizer is called.
+    /// Yes. Kubernetes calls no other authorizer.
     Allow,
     /// The next authorizer may allow it. If none does, it is denied.
     NoOpinion,
-    /// No; no other authorizer is called.
+    /// No. Kubernetes calls no other authorizer.
     Deny,
 }
 
@@ -259,7 +259,7 @@ impl Answer {
         Self::new(Opinion::NoOpinion, clause, reason)
     }
 
-    /// Returns an answer without a decision: no opinion, and an error for direct callers.
+    /// Returns an answer without an opinion, with an error for direct callers.
     pub fn undecided(clause: &'static str, why: &str) -> Self {
         let answer = Self::no_opinion(clause, why);
         Self { evaluation_error: Some(answer.reason.clone()), ..answer }
@@ -327,7 +327,7 @@ fn elsewhere(what: &str) -> Answer {
     Answer::no_opinion("elsewhere", &why)
 }
 
-/// Returns the answer about a subresource. Queues have none, and applications have one only for a move.
+/// Returns the answer about a subresource. Queues have no subresources, and applications only the target of a move.
 fn no_subresource(name: &str) -> Answer {
     let why = format!("there is no subresource {}", quoted(name));
     Answer::no_opinion("subresource", &why)

@@ -1,4 +1,4 @@
-//! Running applications: their pods, their owner and queue, and the users to which they grant access.
+//! Running applications: their pods, their owner and queue, and the users that they grant access to.
 //!
 //! `YuniKorn` creates an application from the first pod with its ID and uses the owner and queue of that pod;
 //! later pods join it (k8shim v1.8.0 `pkg/cache/context.go:917-952`). For a question about a pod, only that
@@ -144,7 +144,7 @@ fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
     }
 }
 
-/// Returns the queue in which the rules place the pod now, if they use no annotations of the namespace.
+/// Returns the queue that the rules select for the pod now, if they use no annotations of the namespace.
 fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Result<String, String> {
     let claim = Claim::new(&submitter.user, &submitter.groups);
     let tree = scheduler.tree;

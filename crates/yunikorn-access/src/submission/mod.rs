@@ -124,7 +124,7 @@ pub struct Decision {
     pub reason: String,
     /// The submitting user; empty if not evaluated.
     pub user: String,
-    /// The queue in which it runs, or else the queue that it names; may be empty.
+    /// The queue that it runs in or names; may be empty.
     pub queue: String,
 }
 
@@ -190,7 +190,7 @@ pub fn evaluate(applied: &Applied<'_>, world: World<'_>) -> Decision {
     if applied.owned {
         return Decision::not_applicable("owned");
     }
-    // The pod for which it reserves space has been checked.
+    // The pod that it reserves space for has been checked.
     if is_placeholder(applied.request, world.conf) {
         return Decision::not_applicable("placeholder");
     }
@@ -300,7 +300,7 @@ fn is_own(given: &UserInfo, request: &Request) -> bool {
 }
 
 /// Checks a changed `user.info` against the lists. The admission controller ignores updates of workloads and
-/// trusts the controller that creates their pods, so it accepts whatever an update writes into a template
+/// trusts the controller that creates their pods, so it accepts every value that an update writes into a template
 /// (`admission_controller.go:220-282`).
 fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Result<(), Decision> {
     let given = without_own.annotation(USER_INFO);
@@ -419,7 +419,7 @@ fn clause(placement: &Placement) -> &'static str {
     }
 }
 
-/// Describes the relevant results of the rules, or returns `YuniKorn`'s own message if there are none.
+/// Describes the relevant results of the rules, or returns `YuniKorn`'s own message.
 pub(super) fn whys(tree: &Tree, submission: &Submission, placement: &Placement, message: &str) -> String {
     /// Maximum number of described results.
     const MAX: usize = 3;

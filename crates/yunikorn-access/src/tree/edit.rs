@@ -116,7 +116,7 @@ mod tests {
     proptest! {
         /// An edited tree equals the tree of the edited text.
         #[test]
-        fn a_queue_is_added_as_if_it_had_been_written(queues in any_queues(), path in "root(\\.(a|b|x|y)){1,3}") {
+        fn added_queue_equals_a_written_one(queues in any_queues(), path in "root(\\.(a|b|x|y)){1,3}") {
             let path = QueuePath::parse(&path).unwrap();
             let mut edited = tree(&queues);
             let before = edited.clone();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_applications_is_kept() {
+    fn limit_of_applications_is_kept() {
         let text = "partitions: [{name: default, queues: [{name: root, queues: [{name: a, maxapplications: 3, parent: true}]}]}]";
         let mut tree = crate::testing::parsed(text);
         let path = QueuePath::parse("root.a.b").unwrap();

@@ -144,7 +144,7 @@ impl NameIndex {
         nearest.known.map(|(entry, start)| start.granting_entry(entry))
     }
 
-    /// Returns the same for a subject of which only the name is known.
+    /// Returns the same for a subject with only a known name.
     pub(crate) fn granting_entry_of(
         &self,
         right: Right,
@@ -181,7 +181,7 @@ impl NameIndex {
         })
     }
 
-    /// Returns the queues on which a single entry grants a right.
+    /// Returns the queues where a single entry grants a right.
     pub(crate) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
         let starts = self.held(entry).into_iter().flat_map(|(_, holder)| &holder.get(right).0);
         let reached = starts.flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn granting_entry_on_every_small_tree_is_that_of_the_walk() {
+    fn granting_entry_equals_that_of_the_walk_on_small_trees() {
         for queues in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
             each_tree(&queues, |tree| people().iter().for_each(|who| agree(tree, who)));
         }
@@ -337,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn granting_entry_on_random_trees_is_that_of_the_walk(
+        fn granting_entry_equals_that_of_the_walk_on_random_trees(
             tree in any_tree(), people in proptest::collection::vec(any_identity(), 4),
         ) {
             for who in &people {
@@ -346,7 +346,7 @@ mod tests {
         }
 
         #[test]
-        fn reach_of_an_entry_is_where_it_grants_the_right_alone(tree in any_tree()) {
+        fn entry_reaches_the_queues_it_grants_on_its_own(tree in any_tree()) {
             for entry in [Match::Everyone, Match::User("u"), Match::User("v"), Match::Group("g"), Match::Group("h")] {
                 for right in Right::ALL {
                     let queues = tree.named().reach(right, entry);

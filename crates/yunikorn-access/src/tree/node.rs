@@ -43,7 +43,7 @@ pub struct Node {
 /// An ACL of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
-    /// The ACL as written; empty if there is none.
+    /// The ACL as written, or an empty text.
     pub text: String,
     /// The ACL as parsed at activation.
     pub acl: Acl,

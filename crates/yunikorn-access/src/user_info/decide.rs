@@ -78,7 +78,7 @@ impl StrictProfile<'_> {
             return Err(Refusal::new(
                 "form",
                 format!(
-                    "the key {} beside it is none that annotations have, so it may become another one on the way \
+                    "the key {} next to it is not a valid annotation key, so it may later become another one \
                  to the pods; write keys of letters, digits, `-`, `_`, `.` and `/`",
                     quoted(&site.odd_key)
                 ),

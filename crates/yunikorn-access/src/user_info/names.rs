@@ -187,7 +187,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn only_what_everybody_reads_alike_is_read() {
+    fn unambiguous_text_is_required() {
         for text in [FORM, r#" { "groups" : [ ] , "user" : "a" } "#, r#"{"user":"a"}"#] {
             let info = read(text).unwrap();
             assert_eq!(UserInfo::read(text), Ok(info), "{text}");
@@ -221,13 +221,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(user in r"\PC{1,8}", groups in prop::collection::vec(r"\PC{0,8}", 0..4)) {
+        fn written_text_parses(user in r"\PC{1,8}", groups in prop::collection::vec(r"\PC{0,8}", 0..4)) {
             let info = UserInfo { user, groups };
             prop_assert_eq!(read(&info.write()), Ok(info));
         }
 
         #[test]
-        fn what_is_read_is_what_yunikorn_reads(text in r#"[{}\[\]",:usergopnlUa\\ 0-9]{0,40}|\{"user":"[a-z\\u0-9]{0,9}"(,"groups":\["[a-z]","\PC"\])?\}"#) {
+        fn parsed_text_equals_yunikorns(text in r#"[{}\[\]",:usergopnlUa\\ 0-9]{0,40}|\{"user":"[a-z\\u0-9]{0,9}"(,"groups":\["[a-z]","\PC"\])?\}"#) {
             if let Ok(info) = read(&text) {
                 prop_assert_eq!(UserInfo::read(&text), Ok(info));
             }

@@ -15,7 +15,7 @@ use go_compat::diag::quoted;
 pub const MAX_NAMES: usize = 16;
 /// Maximum length of a path in bytes.
 pub const MAX_LENGTH: usize = 256;
-/// Maximum number of templates per policy: all of `examples/operators`, with room for more.
+/// Maximum number of templates per policy, enough for all of `examples/operators` and more.
 pub const MAX_TEMPLATES: usize = 64;
 
 /// Path of the pod templates in the objects of one resource.
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_name_says_what_it_leads_to() {
+    fn last_name_determines_the_target() {
         for (text, leads_to, steps) in [
             ("spec.driver.annotations", LeadsTo::Annotated, 2),
             ("spec.headGroupSpec.template", LeadsTo::Template, 3),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_reported() {
+    fn invalid_path_is_reported() {
         for (text, reported) in [
             ("", "`` is not a field"),
             ("annotations", "refers to the object itself"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_path_is_read_and_a_longer_one_is_not() {
+    fn path_longer_than_the_limit_is_refused() {
         let names = |count| Path::read(&vec!["a"; count].join("."));
         assert_eq!(names(MAX_NAMES).unwrap().segments.len(), MAX_NAMES);
         assert!(names(MAX_NAMES + 1).unwrap_err().contains("more than 16 names"));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_without_version_is_of_all() {
+    fn template_without_version_applies_to_all() {
         let path = "spec.template".into();
         let mut template = Template { group: "g".into(), version: None, resource: "r".into(), path };
         assert!(template.is_of("g", "r") && template.has("v1") && template.has("v2"));
@@ -212,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_is_total_and_what_is_read_is_written(text in r"[a-z.*\-]{0,30}|\PC{0,12}") {
+        fn any_path_parses_or_fails_and_formats_as_its_text(text in r"[a-z.*\-]{0,30}|\PC{0,12}") {
             if let Ok(path) = Path::read(&text) {
                 prop_assert_eq!(written(&path), text);
             }

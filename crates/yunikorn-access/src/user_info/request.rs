@@ -69,7 +69,7 @@ pub struct Site {
     pub location: String,
     /// The value of the annotation.
     pub given: Given,
-    /// The value of the annotation before the request; [`Given::Absent`] if there was none.
+    /// The value of the annotation before the request; [`Given::Absent`] if it was missing.
     pub old: Given,
     /// True if any part of the site changed.
     pub changed: bool,

@@ -140,7 +140,7 @@ fn foreign_name_at_creation_is_refused_unless_a_list_allows_it() {
     assert_eq!(odd.decided(&[users]), (Refused, "form"));
 }
 
-/// The key is converted to another one on the way, so its author could name any user.
+/// The key is later converted to another one, so its author could name any user.
 #[test]
 fn invalid_annotation_key_is_refused_where_it_is_written() {
     let odd = |case: Case| {
@@ -158,7 +158,11 @@ fn invalid_annotation_key_is_refused_where_it_is_written() {
         );
     }
     let reason = odd(created("alice", Given::Absent)).decision(&[]).reason;
-    assert!(reason.contains("the key `yunikorn.apache.org/user.info={}` beside it is none"), "{reason}");
+    assert!(
+        reason
+            .contains("the key `yunikorn.apache.org/user.info={}` next to it is not a valid annotation key"),
+        "{reason}"
+    );
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn helps(request: &Request<'_>, access: &AccessControl, clause: &str) -> String 
     format!("what would help: {first}; or in the AdmissionPolicy: {}", policy.join(", or "))
 }
 
-/// Returns the warning about a new object in which no template path exists, so that its pods are not checked.
+/// Returns the warning about a new object without any template path. Its pods are not checked.
 pub(super) fn nowhere(request: &Request<'_>) -> Vec<String> {
     let is_new = request.operation == Operation::Create && request.has_templates;
     let warning = format!(

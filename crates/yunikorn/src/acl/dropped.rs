@@ -386,7 +386,7 @@ mod tests {
             (Users, "\"*\"", codes::QUOTES, "\"", "`*`"),
             (Users, "'alice'", codes::QUOTES, "'", "`alice`"),
             (Users, "\u{201c}*\u{201d}", codes::QUOTES, "\u{201c}", "`*`"),
-            (Users, "*", codes::WILDCARD_IN_LIST, "*", "nothing else"),
+            (Users, "*", codes::WILDCARD_IN_LIST, "*", "write only `*`"),
             (Users, "**", codes::PATTERN, "**", "each name"),
             (Groups, "team-*", codes::PATTERN, "team-*", "each name"),
             (Groups, "^dev$", codes::PATTERN, "^dev$", "each name"),
@@ -446,7 +446,7 @@ mod tests {
             (Users, "alice;bob", codes::INVALID_NAME, ";", "commas"),
             (Users, "a.b@c;d", codes::INVALID_NAME, ";", "commas"),
             (Groups, "a.b;c", codes::INVALID_NAME, ".", "plain name"),
-            (Users, "svc$x", codes::INVALID_NAME, "$", "end the name"),
+            (Users, "svc$x", codes::INVALID_NAME, "$", "end of a user's name"),
             (Users, "[alice", codes::INVALID_NAME, "[", "brackets"),
             (Users, "CORP\\bob", codes::INVALID_NAME, "\\", "domain"),
         ];

@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(
             found[0].message,
             "admissionController.accessControl.systemUsers: `(` is not closed with `)`, so the whole list is \
-             discarded and the default `^system:serviceaccount:kube-system:` is in force"
+             ignored and the default `^system:serviceaccount:kube-system:` is in force"
         );
     }
 

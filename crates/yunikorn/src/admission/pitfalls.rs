@@ -412,8 +412,8 @@ mod tests {
     #[test]
     fn only_large_groups_are_reported() {
         for (element, who) in [
-            ("^system:", Some("`system:authenticated` with everyone")),
-            ("authenticated", Some("`system:authenticated` with everyone")),
+            ("^system:", Some("`system:authenticated`, which contains everyone")),
+            ("authenticated", Some("`system:authenticated`, which contains everyone")),
             (
                 "^system:serviceaccounts",
                 Some("`system:serviceaccounts`, which contains every service account"),

@@ -109,16 +109,16 @@ fn invalid_yaml_is_refused_with_help_to_quote() {
     let cases = [
         ("*", "`*` is not followed by a name", "\"*\""),
         ("* dev", "`*` is not followed by a name", "\"*\""),
-        ("@dev", "a value cannot begin with `@`", "quotes"),
-        ("`*`", "a value cannot begin with", "quotes"),
+        ("@dev", "a value cannot begin with `@`", "quote"),
+        ("`*`", "a value cannot begin with", "quote"),
         ("\"*", "this quote is never closed", "close it"),
-        ("- bob", "a list cannot begin on the line of its key", "quotes"),
-        ("sue: dev", "a second `:` is not allowed here", "quotes"),
+        ("- bob", "a list cannot begin on the line of its key", "quote"),
+        ("sue: dev", "a second `:` is not allowed here", "quote"),
         ("[sue, bob]", "expected a string, found a list", "write a string, such as `\"sue,bob\"`"),
-        ("{{ acl }}", "a key that has an anchor or is not plain text", "quotes"),
-        ("!bob", "a tag is read differently", "quotes"),
+        ("{{ acl }}", "a key that has an anchor or is not plain text", "quote"),
+        ("!bob", "a tag is read differently", "quote"),
         // An accidental alias, from the name after the star.
-        ("*dev", "the anchor `dev` is not defined above", "quotes"),
+        ("*dev", "the anchor `dev` is not defined above", "quote"),
     ];
     for (written, refusal, help) in cases {
         let (_, verdict) = decided(written);

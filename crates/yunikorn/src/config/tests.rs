@@ -399,7 +399,7 @@ fn rule_that_activation_refuses_is_reported_with_its_effect_on_a_start() {
         let at = finding.span.unwrap();
         assert_eq!(text.get(at.start..at.end), Some(fragment), "{text}");
         let start = "until then a scheduler starts without any placement rule and rejects every application";
-        assert_eq!(finding.help, Some(format!("{mend}: {start}")), "{text}");
+        assert_eq!(finding.help, Some(format!("{mend}; {start}")), "{text}");
     }
 }
 

@@ -17,7 +17,7 @@ fn day(step: usize) -> Option<Timestamp> {
 /// The trees of each step.
 type Steps = Vec<Tree>;
 
-/// Returns trees in which root.a has these submit ACLs, in the order of time.
+/// Returns trees with these submit ACLs of root.a, in the order of time.
 fn submit(acls: &[&str]) -> Steps {
     acls.iter().map(|acl| tree(&[("root", "", ""), ("root.a", acl, "")])).collect()
 }
