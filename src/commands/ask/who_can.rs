@@ -40,7 +40,7 @@ pub fn run(args: &WhoCanArgs, console: Console) -> Result<Exit, Failure> {
         console.note(&note);
     }
     if found.denial == Some(Denial::Recovery) {
-        console.note("nobody may submit to the recovery queue, whatever the ACLs say");
+        console.note("nobody may submit to the recovery queue, regardless of the ACLs");
     } else if found.grantees.is_empty() {
         console.note(&format!("nobody may {} {}", args.verb.act(), args.queue));
     }

@@ -109,7 +109,7 @@ pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     let refusal = match &evaluation.outcome {
         Outcome::Allowed => None,
         Outcome::Denied(message) => Some(message.clone()),
-        Outcome::Unknown(key) => Some(format!("{key} decides, and what it holds is not known")),
+        Outcome::Unknown(key) => Some(format!("{key} decides, but its content is unknown")),
     };
     json!(AdmissionResponse {
         uid: uid.to_owned(),

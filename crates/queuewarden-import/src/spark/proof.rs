@@ -38,7 +38,7 @@ pub fn prove(spark: &Spark, carried: &Carried, options: &Options) -> Result<Proo
     let subjects = options.names.requested(&known);
     if subjects.len() > MAX_SUBJECTS {
         let message = format!("{} names are too many to be compared", subjects.len());
-        return Err(Diagnostic::error(codes::TOO_MANY, message).help("name groups instead of users"));
+        return Err(Diagnostic::error(codes::TOO_MANY, message).help("list groups instead of users"));
     }
     let before = Side::new(tree_of(None)?, QueuePath::root(), Rules::Spark(spark.rules.clone()));
     let after = Side::after(carried)?;

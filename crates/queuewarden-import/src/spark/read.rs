@@ -216,10 +216,10 @@ fn report_names(spark: &Spark, findings: &mut Vec<FileDiagnostic>) {
         let names = list.value.names();
         let mut reported = Vec::new();
         if list.value.is_everyone() && names.len() > 1 {
-            let message = format!("everyone is let in by `*`, wherever it stands in `{}`", list.key);
+            let message = format!("`*` anywhere in `{}` grants access to everyone", list.key);
             reported.push(
                 Diagnostic::warning(application_codes::WILDCARD_BESIDE, message)
-                    .help("write `*` if everyone is meant, else leave the `*` out"),
+                    .help("write only `*` to grant access to everyone, or remove the `*`"),
             );
         }
         for name in names.iter().filter(|name| *name != "*") {

@@ -166,7 +166,7 @@ mod tests {
                 "root.@recovery@.x",
                 "ann",
                 &["ops"],
-                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
+                "no ACL from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
                  and what is granted there and above does not reach below it",
             ),
             (Right::Submit, "prod", "ann", &[], "`prod` is not a queue path; paths begin with `root`"),

@@ -67,7 +67,7 @@ fn met_expectation_passes_and_others_have_a_reason() {
         lines(case),
         [
             "user sue may submit to root.prod.etl",
-            "expected: user sue may administer root.prod; but no adminacl on the way from root.prod up to \
+            "expected: user sue may administer root.prod; but no adminacl from root.prod up to \
              root names user sue or group sue",
             "user sue may not submit to root.spaces",
             "expected: user sue may not submit to root.PROD; but user sue may submit to root.prod",

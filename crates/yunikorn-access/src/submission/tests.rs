@@ -126,7 +126,7 @@ fn workload_is_placed_or_refused_with_the_reason() {
     let decision = decided(&request(JOB, "bob", "root.prod"));
     assert_eq!(
         decision.reason,
-        "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root \
+        "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL from root.prod up to root \
          names user bob or group staff (what would help: name user bob in the submitacl of queue root.prod, using a QueueAcl with `baseAcl: Extend`)"
     );
 }

@@ -78,8 +78,8 @@ impl StrictProfile<'_> {
             return Err(Refusal::new(
                 "form",
                 format!(
-                    "the key {} next to it is not a valid annotation key, so it may later become another one \
-                 to the pods; write keys of letters, digits, `-`, `_`, `.` and `/`",
+                    "the key {} next to it is not a valid annotation key, so it may become another key in the pods; \
+                     write keys of letters, digits, `-`, `_`, `.` and `/`",
                     quoted(&site.odd_key)
                 ),
             ));

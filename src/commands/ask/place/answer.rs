@@ -246,7 +246,7 @@ impl Context<'_> {
                 passes(not_granted.or(access).unwrap_or_default())
             }
             (LandingEnd::NotALeaf, _) => {
-                passes(format!("{queue} is no leaf: applications run in the queues below it"))
+                passes(format!("{queue} is not a leaf; applications run in the queues below it"))
             }
             (LandingEnd::Draining, _) => {
                 passes(format!("{queue} is draining: it is no longer in the configuration"))
@@ -360,7 +360,7 @@ fn filtered(why: &Why, filter: &str) -> String {
         Why::User => format!("its filter ({filter}) stops the user"),
         Why::Group(group) => format!("its filter ({filter}) stops group {group}"),
         Why::Empty => "its filter denies, and without names that is everyone".to_owned(),
-        Why::NotListed => format!("its filter ({filter}) names neither the user nor a group of the user"),
+        Why::NotListed => format!("its filter ({filter}) does not name the user or a group of the user"),
     }
 }
 
