@@ -512,7 +512,7 @@ mod tests {
         let grants = |right, queue| reported(&tree, right, queue, "sue", &[]).concat();
         assert!(grants(Right::Submit, "root").ends_with("; this also opens the queue below"));
         assert!(grants(Right::Admin, "root").ends_with("; this also opens the 2 queues below"));
-        assert!(grants(Right::Admin, "root.@recovery@").ends_with("by a QueueAcl"));
+        assert!(grants(Right::Admin, "root.@recovery@").ends_with("using a QueueAcl"));
     }
 
     #[test]

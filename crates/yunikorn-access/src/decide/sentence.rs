@@ -141,7 +141,7 @@ mod tests {
                 "root.prod.etl",
                 "bob",
                 &["devs"],
-                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to \
+                "`root.prod.etl` is not configured, so root.prod decides: group devs may submit to \
                  root.prod",
             ),
             (Right::Submit, "root.prod", "ann", &["ops"], "group ops may administer root, and so may submit"),
@@ -167,7 +167,7 @@ mod tests {
                 "ann",
                 &["ops"],
                 "no ACL from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
-                 and what is granted there and above does not reach below it",
+                 and grants there and above do not apply below it",
             ),
             (Right::Submit, "prod", "ann", &[], "`prod` is not a queue path; paths begin with `root`"),
             (

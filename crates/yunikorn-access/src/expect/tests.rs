@@ -72,8 +72,7 @@ fn met_expectation_passes_and_others_have_a_reason() {
             "user sue may not submit to root.spaces",
             "expected: user sue may not submit to root.PROD; but user sue may submit to root.prod",
             "user ann in groups devs and qa may submit to root.prod.etl",
-            "expected: user ann in groups devs and qa may administer root.prod; but no adminacl on the way \
-             from root.prod up to root names user ann or any of 2 groups",
+            "expected: user ann in groups devs and qa may administer root.prod; but no adminacl from root.prod up to root names user ann or any of 2 groups",
             "user ann in groups devs and qa may not submit to root.spaces",
             "expected: user ann in groups devs and qa may not submit to root.PROD; but group devs may submit \
              to root.prod",
@@ -95,7 +94,7 @@ fn check_on_a_missing_queue_fails() {
             "expected: user sue may not submit to root.porod; but `root.porod` is not configured; did you \
              mean root.prod?",
             "expected: user sue may not submit to root.spaces.etl; but `root.spaces.etl` is not configured; \
-             where placement rules create it, write `dynamic: true` in the case",
+             if placement rules create it, write `dynamic: true` in the case",
         ]
     );
     assert_eq!(
@@ -131,7 +130,7 @@ fn application_runs_where_the_rules_place_it() {
              root.Prod.Etl",
             "an application of user sue in group tenants in namespace etl runs in root.spaces.etl",
             "expected: an application of user sue in group tenants in namespace etl, asking for root.spaces, \
-             runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is no leaf: applications run \
+             runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is not a leaf; applications run \
              in the queues below it",
             "expected: an application of user sue in group tenants in namespace etl is rejected; but it runs \
              in root.spaces.etl",

@@ -143,7 +143,7 @@ fn granted_anyway(tree: &Tree, acl: LocatedAcl<'_>, findings: &mut Findings) {
         if repeated.count > 0 {
             let all = if repeated.count == count { "" } else { " for some" };
             let granted = repeated.shown(tree);
-            let message = format!("in YuniKorn {acl} adds nothing{all}: they may submit already, {granted}");
+            let message = format!("in YuniKorn {acl} adds nothing{all}: they may already submit, {granted}");
             let help = "YuniKorn uses it only to let administrators submit; remove them unless other software \
                 else reads who administers the queue";
             findings.about_part(acl, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
@@ -206,7 +206,7 @@ impl<'t> ByWay<'t> {
 
     fn shown(&self, tree: &Tree) -> String {
         let shown = self.by.iter().map(|((queue, acl, everyone), entries)| {
-            format!("{} by {}", list(entries), source(tree, *queue, *acl, *everyone))
+            format!("{} through {}", list(entries), source(tree, *queue, *acl, *everyone))
         });
         shown.collect::<Vec<_>>().join("; ")
     }

@@ -82,17 +82,17 @@ fn wildcard_above_makes_an_acl_redundant() {
             ),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                "`submitacl` of `root.a` has no effect: everyone may submit because of the `*` in `submitacl` of \
                  `root`",
             ),
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing: they may submit already, group `devs` by \
+                "in YuniKorn `adminacl` of `root.a` adds nothing: they may already submit, group `devs` through \
                  the `*` in `submitacl` of `root`",
             ),
             (
                 "7204 root.a.x submitacl",
-                "`submitacl` of `root.a.x` has no names, which closes nothing: who is named there may submit by \
+                "`submitacl` of `root.a.x` has no names but does not close the queue: others may submit because of \
                  `submitacl` of `root.a`",
             ),
         ],
@@ -101,7 +101,7 @@ fn wildcard_above_makes_an_acl_redundant() {
         &[("root", " ", ""), ("root.a", "sue", "*")],
         &[(
             "7202 root.a submitacl",
-            "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `adminacl` of \
+            "`submitacl` of `root.a` has no effect: everyone may submit because of the `*` in `adminacl` of \
              `root.a`",
         )],
     );
@@ -118,7 +118,7 @@ fn wildcard_at_the_root_is_reported_with_acls_without_effect() {
             ("7201 root submitacl", &format!("{everyone}; one ACL below it has no effect")),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                "`submitacl` of `root.a` has no effect: everyone may submit because of the `*` in `submitacl` of \
                  `root`",
             ),
         ],
@@ -187,18 +187,17 @@ fn names_granted_above_add_nothing() {
         &[
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may submit already, user \
-                 `bob` by `submitacl` of `root.a`",
+                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may already submit, user \
+                 `bob` through `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.x submitacl",
-                "`submitacl` of `root.a.x` adds nothing for some: they may submit by queues above already, \
-                 group `ops` by `adminacl` of `root`; user `sue` and group `devs` by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.x` adds nothing for some: queues above already let them submit, \
+                 group `ops` through `adminacl` of `root`; user `sue` and group `devs` through `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.y submitacl",
-                "`submitacl` of `root.a.y` adds nothing: they may submit by queues above already, user `bob` \
-                 by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.y` adds nothing: queues above already let them submit, user `bob` through `submitacl` of `root.a`",
             ),
         ],
     );
@@ -232,7 +231,7 @@ fn acl_of_the_recovery_queue_is_reported() {
             ),
             (
                 "7208 root.@recovery@ adminacl",
-                "the scheduler never asks who administers the recovery queue, and its administrators may not \
+                "the scheduler never checks who administers the recovery queue, and its administrators may not \
                  submit to it",
             ),
         ],
@@ -549,7 +548,11 @@ fn many_names_and_many_findings_are_counted() {
     let queues: Vec<Queue<'_>> = queues.iter().map(|(path, acl)| (path.as_str(), acl.as_str(), "")).collect();
     let findings = nothing_known(&tree(&queues));
     assert_eq!(findings.len(), MAX_FINDINGS + 1);
-    assert!(findings[0].diagnostic.message.contains(" and 14 more by"), "{}", findings[0].diagnostic.message);
+    assert!(
+        findings[0].diagnostic.message.contains(" and 14 more through"),
+        "{}",
+        findings[0].diagnostic.message
+    );
     assert_eq!(findings[MAX_FINDINGS].diagnostic.code.number, 7213);
     assert_eq!(findings[MAX_FINDINGS].diagnostic.message, "and 200 more findings, not shown");
 }

@@ -193,10 +193,10 @@ mod tests {
             assert_eq!(UserInfo::read(text), Ok(info), "{text}");
         }
         for (text, why) in [
-            ("", "no JSON object"),
-            ("alice", "no JSON object"),
-            (r#"["a",[]]"#, "no JSON object"),
-            ("null", "no JSON object"),
+            ("", "not a JSON object"),
+            ("alice", "not a JSON object"),
+            (r#"["a",[]]"#, "not a JSON object"),
+            ("null", "not a JSON object"),
             (r#"{"user":"a"} x"#, "trailing characters"),
             ("{}", "names no user"),
             (r#"{"user":""}"#, "names no user"),

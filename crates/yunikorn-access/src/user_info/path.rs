@@ -182,8 +182,8 @@ mod tests {
             ("*.template", "begins with `*`"),
             ("spec..template", "`` is not a field"),
             ("spec.a b", "`a b` is not a field"),
-            ("spec.é", "is no field"),
-            ("spec[0]", "is no field"),
+            ("spec.é", "is not a field"),
+            ("spec[0]", "is not a field"),
         ] {
             let error = Path::read(text).unwrap_err();
             assert!(error.contains(reported), "{text}: {error}");

@@ -391,10 +391,9 @@ fn refusal_has_the_user_the_change_and_remedies() {
     assert_eq!(
         reason,
         "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
-         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, \
-         externalUsers and externalGroups \
-         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the \
-         requester's own name; or in the \
+         yunikorn.apache.org/user.info: it names user `bob`, and trustControllers with systemUsers, \
+         externalUsers and externalGroups do not allow it (what would help: omit \
+         yunikorn.apache.org/user.info, so that it is set to the requester's own name; or in the \
          AdmissionPolicy: add `^alice$` to externalUsers, or add `^devs$` to externalGroups)"
     );
     let distrusted = created(CONTROLLER, text(BOB)).decision(&[(TRUST_CONTROLLERS, "false")]);

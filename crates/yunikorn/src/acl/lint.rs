@@ -254,7 +254,7 @@ fn one_or_two_lists(users: &str, groups: &str) -> String {
     if !groups.iter().all(|name| List::Groups.accepts(name)) {
         return all;
     }
-    format!("{all}, {} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))))
+    format!("{all}, or {} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))))
 }
 
 fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, findings: &mut Findings) {
@@ -728,7 +728,7 @@ mod tests {
             ("  ", "write `\" \"`"),
             ("a b c", "write `\"a,b,c\"` if all are users, or `\"a b,c\"` if only the first is a user"),
             ("a b g.h", "`sue,bob dev,ops`"),
-            ("sue, bob", "write `sue,bob` for users, `sue bob` for users and groups"),
+            ("sue, bob", "write `sue,bob` for users, or `sue bob` for users and groups"),
         ];
         for (text, help) in cases {
             let diagnostics = lint(text).diagnostics;
@@ -745,7 +745,7 @@ mod tests {
             ("sue ,*", "remove the space if all are users, or the comma if the second list are groups"),
             ("1a, dev", "remove the space if all are users, or the comma if the second list are groups"),
             ("sue, g.h", "write `sue,g.h` for users"),
-            ("a,,b ,,c", "write `a,b,c` for users, `a,b c` for users and groups"),
+            ("a,,b ,,c", "write `a,b,c` for users, or `a,b c` for users and groups"),
         ];
         for (text, help) in cases {
             let reported =
