@@ -119,8 +119,8 @@ fn only<'t>(locations: &[(LocatedAcl<'t>, &'t Origin)]) -> Option<(LocatedAcl<'t
     locations.first().copied().filter(|_| acls(locations) == 1)
 }
 
-/// Reports an alias without an effect, that is, in a text that no object wrote. An alias in an object's part is
-/// ignored even if its name is unknown here.
+/// Reports an alias without an effect, that is, in a text that no object wrote. An alias in an object's part
+/// is ignored even if its name is unknown here.
 fn alias_named(name: Name<'_>, locations: &[(LocatedAcl<'_>, &Origin)], findings: &mut Findings) {
     for (acl, origin) in locations.iter().filter(|(_, origin)| matches!(origin, Origin::Text(_))) {
         let message = format!("{acl} names the group {}, which has the form of an alias", quoted(name.text));

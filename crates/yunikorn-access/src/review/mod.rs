@@ -6,7 +6,7 @@
 //!
 //! | resource | verbs | decided by |
 //! |---|---|---|
-//! | `queues` | `submit`, `use` (a synonym that kubectl knows), `administer` | [`decide`](mod@super::decide) |
+//! | `queues` | `submit`, `use` (a synonym), `administer` | [`decide`](mod@super::decide) |
 //! | `applications` | `view`, `modify`, `kill`, `logs`, `move` | [`application`](super::application) |
 //!
 //! As in the authorization webhook protocol, there are three answers:

@@ -327,7 +327,8 @@ fn elsewhere(what: &str) -> Answer {
     Answer::no_opinion("elsewhere", &why)
 }
 
-/// Returns the answer about a subresource. Queues have no subresources, and applications only the target of a move.
+/// Returns the answer about a subresource. Queues have no subresources, and applications only the target of a
+/// move.
 fn no_subresource(name: &str) -> Answer {
     let why = format!("there is no subresource {}", quoted(name));
     Answer::no_opinion("subresource", &why)

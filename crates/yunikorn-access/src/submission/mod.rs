@@ -300,8 +300,8 @@ fn is_own(given: &UserInfo, request: &Request) -> bool {
 }
 
 /// Checks a changed `user.info` against the lists. The admission controller ignores updates of workloads and
-/// trusts the controller that creates their pods, so it accepts every value that an update writes into a template
-/// (`admission_controller.go:220-282`).
+/// trusts the controller that creates their pods, so it accepts every value that an update writes into a
+/// template (`admission_controller.go:220-282`).
 fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Result<(), Decision> {
     let given = without_own.annotation(USER_INFO);
     if conf.access.bypass_auth || given.is_empty() || given == request.old_pod.annotation(USER_INFO) {
