@@ -232,7 +232,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
             (
                 "--as Sue --as-group readers",
                 false,
-                ["message: it names the user `sue`; case matters", "kind: Grant"],
+                ["message: it names the user `sue`; names are case-sensitive", "kind: Grant"],
             ),
             ("--as eve --as-group readers", false, ["text: sue devs", "name: prod"]),
             ("--as eve --as-group ops", true, ["(QueueAcl/root)", "text: sue devs"]),

@@ -227,7 +227,7 @@ fn oneself() -> Vec<Attack> {
             ),
             Without(
                 201,
-                &["nothing lets user system:serviceaccount:queuewarden-e2e:attacks-tenant submit"],
+                &["user system:serviceaccount:queuewarden-e2e:attacks-tenant has no right to submit"],
                 &["\"allowed\":true", "trace"],
             ),
         ),

@@ -185,22 +185,22 @@ fn oneself() -> Vec<Attack> {
         asked(
             "why one may not",
             json!({}),
-            &["nothing lets user mallory submit to `root.prod`, or there is no such queue"],
+            &["user mallory has no right to submit to `root.prod`, or there is no such queue"],
         ),
         asked(
             "whether there is a queue",
             json!({"name": "root.none"}),
-            &["nothing lets user mallory submit to `root.none`, or there is no such queue"],
+            &["user mallory has no right to submit to `root.none`, or there is no such queue"],
         ),
         asked(
             "who administers",
             json!({"verb": "administer", "name": "root"}),
-            &["nothing lets user mallory administer `root`, or there is no such queue"],
+            &["user mallory has no right to administer `root`, or there is no such queue"],
         ),
         asked(
             "who may everything",
             json!({"name": null}),
-            &["nothing lets user mallory submit to all queues"],
+            &["user mallory has no right to submit to all queues"],
         ),
         asked("a name nearly right", json!({"name": "root.prd"}), &["or there is no such queue"]),
         asked(
@@ -218,13 +218,13 @@ fn oneself() -> Vec<Attack> {
             "about oneself by name",
             Who::Mallory,
             post(REVIEWS, about("mallory", &json!({}))),
-            Without(201, &["nothing lets user mallory submit"], SECRETS),
+            Without(201, &["user mallory has no right to submit"], SECRETS),
         ),
         Attack::one(
             "about oneself as the API server asks",
             Who::Mallory,
             post(HOOK, about("mallory", &json!({}))),
-            Without(200, &["nothing lets user mallory submit"], SECRETS),
+            Without(200, &["user mallory has no right to submit"], SECRETS),
         ),
         Attack::one(
             "a queue of 100 kB",
@@ -273,7 +273,7 @@ fn questions() -> Vec<Attack> {
             "a resource and a path",
             Who::Mallory,
             post(OWN, merged(own(&json!({})), &both)),
-            Without(201, &["\"allowed\":false", "only one of them can be asked about"], SECRETS),
+            Without(201, &["\"allowed\":false", "only one of them is allowed"], SECRETS),
         ),
         Attack::one(
             "every verb",

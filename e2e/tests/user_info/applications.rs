@@ -184,7 +184,7 @@ async fn an_operator_that_has_just_started_asks_the_scheduler_whose_an_applicati
         cluster.scheduler()?.kill()?;
         refused(
             kubectl(cluster, "mallory", &dry, &named("unheard-of")).await,
-            &["application `unheard-of`, and whether another user runs it is not known"],
+            &["application `unheard-of`, and it is unknown whether another user runs it"],
         )?;
         let unnamed = json!({"metadata": {"labels": {"applicationId": null}}});
         let unnamed = merged(pod("p", NAMESPACE, &json!({})), &unnamed);

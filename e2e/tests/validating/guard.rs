@@ -43,7 +43,7 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
             (json!({"data": {"queues.yaml": no_partition}}), "default"),
             (
                 json!({"data": {"queues.yaml": "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"}}),
-                "more than one space",
+                "more than one consecutive space",
             ),
             (json!({"binaryData": {"queues.yaml.gz": "H4sIAAAAAAAAAwMAAAAAAAAAAAA="}}), "queues.yaml.gz"),
             (json!({"binaryData": {"queues.yaml.bak": "YQ=="}}), "queues.yaml.bak"),

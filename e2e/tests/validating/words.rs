@@ -53,7 +53,7 @@ async fn each_change_is_answered_with_what_it_does_and_what_is_wrong() -> Result
         let wrong = acl("wrong", &json!({"queue": "root.test", "submit": {"acl": "a  b"}}));
         let answer = create(&admin, ACLS, &wrong).await?;
         ensure!(
-            (400..500).contains(&answer.code) && answer.message.contains("more than one space"),
+            (400..500).contains(&answer.code) && answer.message.contains("more than one consecutive space"),
             "{answer:?}"
         );
         // Its status can be written, and it can be deleted, whatever it is.

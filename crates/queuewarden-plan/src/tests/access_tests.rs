@@ -56,7 +56,7 @@ fn a_test_is_decided_by_what_is_in_force() {
     assert_eq!(conditions(&done.plan, "ugly"), ["Accepted=False/Invalid", "Ready=False/Invalid"]);
     assert_eq!(
         message(&done.plan, "bad", "Passing"),
-        "2 of 3 checks do not hold: case 1: expected: user sue may submit to root.test; but no ACL on the way from root.test up to root names user sue or group sue"
+        "2 of 3 checks do not hold: case 1: expected: user sue may submit to root.test; but no ACL from root.test up to root names user sue or group sue"
     );
     let rest = &done.plan.access_tests["bad"].rest;
     assert_eq!(

@@ -22,7 +22,10 @@ fn base(text: &str) -> Arc<ConfigMapState> {
 fn texts_that_only_the_validator_takes_are_refused() {
     // The output's text is the one in force.
     for (text, words) in [
-        ("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]", "more than one space"),
+        (
+            "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]",
+            "more than one consecutive space",
+        ),
         ("partitions: [{name: gpu, queues: [{name: root}]}]", "default"),
         ("partitions: [", "queues.yaml"),
     ] {

@@ -321,7 +321,7 @@ fn an_acl_that_cannot_be_written_where_it_belongs_is_in_nobody_elses_way() {
     let settled = settled(&snapshot);
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
     assert_eq!(acl_condition(&settled.plan, "anchored", "Accepted"), "False/Invalid");
-    assert!(acl_message(&settled.plan, "anchored", "Accepted").contains("carries an anchor"));
+    assert!(acl_message(&settled.plan, "anchored", "Accepted").contains("has an anchor"));
     for name in ["alias", "plain"] {
         assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/NotVerified");
     }

@@ -270,7 +270,7 @@ impl Evaluator {
             Outcome::Allowed => ("allowed", Some(true), evaluation.steps.join("; ")),
             Outcome::Denied(message) => ("denied", Some(false), message.clone()),
             Outcome::Unknown(key) => {
-                ("undecided", None, format!("{key} decides, and what it holds is not known"))
+                ("undecided", None, format!("{key} decides, but its content is unknown"))
             }
         };
         let operation = envelope.operation.to_lowercase();

@@ -179,7 +179,7 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     service
         .create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
         .await
-        .expect(201, "YuniKorn takes nothing from user `a b`");
+        .expect(201, "YuniKorn refuses every request of user `a b`");
     for (decision, clause, times) in [
         ("allowed", "submitacl", 2),
         ("denied", "acl", 1),
@@ -229,7 +229,7 @@ async fn nothing_is_answered_by_guess() {
     service
         .create("sue", OWN, own.clone())
         .await
-        .expect(201, "\"evaluationError\":\"the ACLs are not known now");
+        .expect(201, "\"evaluationError\":\"the ACLs are unknown at the moment");
     service.knows("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]\n");
     service.get("reader", ALL).await.expect(503, "what it runs is not known");
     service.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");

@@ -174,7 +174,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
         [(OWN, own("", "submit", "queues", "root.prod")), (REVIEWS, about("eve")), (HOOK, about("eve"))]
     {
         let status = reported(path, "eve", &review).await;
-        let expected = "nothing lets user eve submit to `root.prod`, or there is no such queue: ask an administrator of the cluster";
+        let expected = "user eve has no right to submit to `root.prod`, or there is no such queue; ask an administrator of the cluster";
         assert_eq!(status, json!({"allowed": false, "denied": true, "reason": expected}), "{path}");
     }
     // A missing queue has the same answer.
@@ -189,7 +189,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
     let status = reported(OWN, "eve", &own("", "administer", "queues", "")).await;
     assert_eq!(
         status["reason"],
-        "nothing lets user eve administer all queues: ask an administrator of the cluster"
+        "user eve has no right to administer all queues; ask an administrator of the cluster"
     );
     let status = reported(OWN, "sue", &own("", "submit", "queues", "root.Prod")).await;
     assert_eq!(status, json!({"allowed": true, "reason": "user sue may submit to `root.Prod`"}));
@@ -206,9 +206,15 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
     });
     let [eve, reader] = ["eve", "reader"].map(|token| (token, about(token)));
     let status = reported(REVIEWS, eve.0, &eve.1).await;
-    assert!(status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
+    assert!(
+        status["evaluationError"].as_str().unwrap().contains("the ACLs are unknown at the moment"),
+        "{status}"
+    );
     let status = reported(REVIEWS, reader.0, &reader.1).await;
-    assert!(!status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
+    assert!(
+        !status["evaluationError"].as_str().unwrap().contains("the ACLs are unknown at the moment"),
+        "{status}"
+    );
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ async fn a_refusal_has_the_reason_and_is_counted() {
     let service = SubmissionService::new(snapshot(Some(Mode::Deny)));
     let answer = service.ask(&review("bob", "jobs")).await;
     let message = answer["status"]["message"].as_str().unwrap();
-    assert!(message.contains("no ACL on the way from root.prod up to root names user bob"), "{message}");
+    assert!(message.contains("no ACL from root.prod up to root names user bob"), "{message}");
     assert_eq!(answer["auditAnnotations"]["decision"], "refused");
     assert_eq!(service.0.counted("submit", "refused", "acl"), 1);
 }

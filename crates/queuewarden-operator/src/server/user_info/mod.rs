@@ -227,7 +227,7 @@ async fn answer_of_yunikorn(
         model::Outcome::Denied(message) => Some(message.as_str()),
         model::Outcome::Allowed => None,
         model::Outcome::Unknown(key) => {
-            return Err(ApiError::unavailable(format!("{key} decides, and what it holds is not known")));
+            return Err(ApiError::unavailable(format!("{key} decides, but its content is unknown")));
         }
     };
     let decision = if denied.is_some() && registered.map_err(ApiError::unavailable)? {

@@ -117,7 +117,7 @@ async fn at_the_end_nothing_is_changed_and_what_is_missing_is_refused() {
     let service = service(STRICT);
     let missing = service.ask("/user-info/check", &created("Pod", "jobs", &json!({}))).await;
     assert_eq!((&missing["allowed"], &missing["patch"]), (&json!(false), &Value::Null), "{missing}");
-    assert!(missing["status"]["message"].as_str().unwrap().contains("missing at the end"), "{missing}");
+    assert!(missing["status"]["message"].as_str().unwrap().contains("still missing"), "{missing}");
     let own = service.ask("/user-info/check", &created("Pod", "jobs", &json!({USER_INFO: OWN}))).await;
     assert_eq!(own["allowed"], true, "{own}");
 }
