@@ -577,7 +577,7 @@ async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
             ask(&kubeconfig, "can-i submit root.a --as alice --live --scheduler-url http://127.0.0.1:1")
                 .await?;
         ended.expect(3, "")?;
-        ensure!(ended.err.contains("no connection to http://127.0.0.1:1/"), "{ended}");
+        ensure!(ended.err.contains("cannot connect to http://127.0.0.1:1/"), "{ended}");
         Ok(())
     })
     .await

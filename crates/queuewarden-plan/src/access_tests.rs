@@ -95,7 +95,7 @@ fn status(tally: &Tally, failures: Vec<String>) -> AccessTestStatus {
     }
 }
 
-/// Returns the checks that do not hold, then those that cannot be decided.
+/// Returns the checks that fail, followed by the checks that cannot be decided.
 fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
     let failed = checks.iter().filter(|check| matches!(check.verdict, CheckOutcome::Failed(_)));
     let undecided = checks.iter().filter(|check| matches!(check.verdict, CheckOutcome::Undecided(_)));
@@ -105,7 +105,7 @@ fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
 }
 
 /// Returns a warning for each test that a change breaks, or why one of them refuses the change. Compares
-/// check by check, so that one that fails already does not hide another.
+/// single checks, so that a check that already fails does not hide another.
 pub(super) fn broken(
     snapshot: &Snapshot,
     was: Option<&Config>,

@@ -1,12 +1,12 @@
-//! Limits how often someone else's edit is put back.
+//! Limits how often another writer's edit is reverted.
 //!
 //! Two controllers that each insist on their own text can rewrite a ConfigMap in a hot loop, and every
-//! rewrite is a reload of the scheduler. The first repairs come at once, so that a mistake is repaired before
-//! anyone notices; then they slow down.
+//! rewrite makes the scheduler reload. The first repairs are immediate, so that a mistake is repaired before
+//! anyone notices; later ones are spaced out.
 //!
-//! A [`Backoff`] is the wait before a failed action is tried again. Other actions do not wait. A change of
-//! what is desired is tried at once; other changes wait, because otherwise two writers would overwrite each
-//! other without end.
+//! A [`Backoff`] is the wait before a failed action is retried. It does not delay other actions. A change to
+//! the desired state is tried at once. Other changes wait, because two writers would otherwise overwrite each
+//! other forever.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ pub(super) fn doubled(first: SignedDuration, times: u32, longest: SignedDuration
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST: SignedDuration = SignedDuration::from_mins(1);
 
-/// The keys that a write sets, and those that it removes.
+/// The keys that a write sets (`Some`) or removes (`None`).
 pub(super) type Data = BTreeMap<String, Option<String>>;
 
 /// The wait of one cause.
@@ -117,13 +117,13 @@ impl<T: Default> Backoff<T> {
         self.until.is_some_and(|until| now < until)
     }
 
-    /// Returns whether it lasts, and is about `this`.
+    /// Returns whether it is still running and `this` matches what failed.
     pub(super) fn holds(&self, now: Timestamp, this: impl Fn(&T) -> bool) -> bool {
         self.lasts(now) && this(&self.what)
     }
 
-    /// Bounds what is left: a clock that was set back would otherwise make it last for as long as it was
-    /// wrong.
+    /// Limits the remaining time. Otherwise, after the clock was set back, the backoff would last as long as
+    /// the clock was wrong.
     pub(super) fn pass(&mut self, now: Timestamp) {
         let latest = LONGEST.checked_add(LONGEST / 5).and_then(|longest| now.checked_add(longest).ok());
         self.until = self.until.map(|until| latest.map_or(until, |latest| until.min(latest)));

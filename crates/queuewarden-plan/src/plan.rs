@@ -28,7 +28,7 @@ use crate::{access_tests, rbac_mirror};
 pub struct Plan {
     /// A ConfigMap to create first (`adoption: Import`): the base, with the current text of the output.
     pub import: Option<NewConfigMap>,
-    /// A ConfigMap to create first (`adoption: Force`): a copy of what is about to be replaced.
+    /// A ConfigMap to create first (`adoption: Force`): a copy of the text to be replaced.
     pub backup: Option<NewConfigMap>,
     /// The change of the output ConfigMap; `None` when nothing is to be written.
     pub write: Option<Write>,
@@ -48,8 +48,8 @@ pub struct Plan {
     pub access_tests: BTreeMap<Arc<str>, ObjectStatus<AccessTestStatus>>,
     /// Status of the `YuniKornConfig`, if there is one.
     pub config: Option<ObjectStatus<ConfigStatus>>,
-    /// Events to publish once the statuses are written, in a stable order. Only transitions: none when
-    /// nothing changed.
+    /// Events to publish once the statuses are written, in a stable order. They only report transitions, so
+    /// the list is empty if nothing changed.
     pub events: Vec<Event>,
     /// The time to plan again although nothing changed: a window opens or closes, or a retry is due.
     pub wake_at: Option<Timestamp>,
@@ -72,7 +72,7 @@ impl Revision {
     }
 }
 
-/// Reports in every status why there is none.
+/// Reports in every status why there is no plan.
 fn waiting(snapshot: &Snapshot) -> Plan {
     let why: &str = match snapshot.config.as_ref().map(|config| &config.spec) {
         Some(Err(diagnostics)) => &joined(diagnostics),
@@ -147,7 +147,7 @@ pub(crate) fn evaluate<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Op
     Some(write(state, resolved, combined, cache))
 }
 
-/// Makes the plan of what was decided, with all statuses.
+/// Creates the plan from the decisions, with all statuses.
 fn report(evaluation: Evaluation<'_>) -> Plan {
     let mut events = Vec::new();
     let contributions = evaluation.contributions();
@@ -201,7 +201,7 @@ fn wake_at(evaluation: &Evaluation<'_>) -> Option<Timestamp> {
         .pending_since
         .filter(|_| evaluation.context.read.loaded.reassert_at.is_some())
         .and_then(|since| since.checked_add(PATIENCE).ok());
-    // From then on the scheduler counts as running an unknown text, and no longer as loading one.
+    // From then on, the scheduler is considered to run an unknown text rather than to be loading one.
     let unseen = observed.loaded_text.is_some()
         && evaluation.context.read.loaded.finding.reason == Reason::LoadPending
         && !observed.reports_loaded_text();

@@ -11,15 +11,15 @@ pub(super) enum PlantedFault {
     KeptByStatusAlone,
     /// YuniKorn's built-in default replaces a base that is missing.
     BuiltInDefault,
-    /// A new leader writes by what it has observed, however old that is.
+    /// A new leader writes from stale observations.
     NoRelist,
     /// A write of unknown outcome, or of a former leader, may be accepted later.
     NoFence,
-    /// An object is Ready although the written text is not compared with the one that the scheduler runs.
+    /// An object becomes Ready without comparing the written text with the one that the scheduler runs.
     UnprovenReady,
-    /// Statuses go by the ConfigMap's `data`, also where the scheduler reads another text.
+    /// Statuses follow the ConfigMap's `data` even if the scheduler reads another text.
     DataAlone,
-    /// A narrowed object is Ready where the text grants at least what it grants.
+    /// A narrowed object is Ready if the text grants at least what the object grants.
     UnwrittenNarrowing,
     /// An end is reported without a check of the texts.
     UnprovenEnd,

@@ -1,5 +1,5 @@
-//! Plans without a cluster: applies in memory what the operator would do, until nothing is left to do, and
-//! returns the resulting statuses.
+//! Plans without a cluster: applies the operator's actions in memory until none are left, and returns the
+//! resulting statuses.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use yunikorn::config::checksum;
 /// settle.
 const MAX_ROUNDS: usize = 4;
 
-/// The state in which everything has been done.
+/// The state after all actions have been applied.
 #[derive(Debug, Clone)]
 pub struct Settled {
     /// The snapshot with everything applied.
     pub snapshot: Snapshot,
     /// The plan for it: its statuses are the ones the objects would have.
     pub plan: Plan,
-    /// ConfigMaps that were created on the way.
+    /// ConfigMaps that were created.
     pub created: Vec<NewConfigMap>,
     /// True if the output ConfigMap was written.
     pub written: bool,
@@ -67,7 +67,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
     Settled { snapshot, plan: made, created, written, cache }
 }
 
-/// Continues after the scheduler has loaded the text, where there is one to query.
+/// Continues after the scheduler has loaded the text, if a scheduler is configured.
 pub fn loaded(mut settled: Settled) -> Settled {
     if settled.snapshot.spec().is_none_or(|spec| spec.scheduler.is_none()) {
         return settled;

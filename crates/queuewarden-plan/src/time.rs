@@ -1,9 +1,9 @@
-//! Answers about other times: looks ahead to what the passing of time alone brings, at the moments at which
-//! grants begin or end, and compares two snapshots over time, with the access in force from each of these
-//! moments on.
+//! Answers questions about other times: looks ahead to changes that the passing of time alone causes, at the
+//! moments when grants begin or end, and compares two snapshots over time, with the access in force from each
+//! of these moments on.
 //!
-//! A plan is made for each moment, because more than the windows of the objects depends on time: delegated
-//! objects count while their writers administer their queues, and an object that became invalid ends, too.
+//! A plan is made for each moment, because time affects more than the objects' windows: delegated objects are
+//! in effect only while their writers administer their queues, and an object that became invalid ends too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -84,8 +84,8 @@ pub(crate) fn window(entry: &QueueAclEntry) -> (Option<Timestamp>, Option<Timest
     entry.spec.as_ref().map_or_else(|_| (None, kept()), |spec| (spec.not_before, spec.expires_at))
 }
 
-/// Looks at each moment after the snapshot's own, up to and with `until`. `find` finds what is to be reported
-/// at one time; it is called for the snapshot's own, too.
+/// Evaluates each moment after the snapshot's own, up to and including `until`. `find` returns what to report
+/// for one time; it is also called for the snapshot's own time.
 ///
 /// # Errors
 /// When `find` fails.

@@ -1,5 +1,5 @@
-//! Turns a configuration into trees of queues in which the writer of each entry is known. Everything that
-//! answers questions about access reads these trees.
+//! Converts a configuration into queue trees that know the writer of each entry. All answers about access
+//! come from these trees.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -19,7 +19,7 @@ use yunikorn_access::{Origin, TextLocation, Tree, sentence};
 pub struct AccessView {
     /// The queues of each partition, in the order of the text.
     pub trees: Vec<Tree>,
-    /// The resolver in which the scheduler looks up groups.
+    /// The resolver that the scheduler uses to look up groups.
     pub resolver: ResolverKind,
     /// The version of `YuniKorn` that reads the configuration.
     pub version: Version,
@@ -27,7 +27,7 @@ pub struct AccessView {
     pub granted_aliases: BTreeSet<String>,
 }
 
-/// Locates the parts of the text that `YuniKorn` reads, and of the base from which it was rendered.
+/// Maps parts of the text that `YuniKorn` reads, and of its base, to locations.
 pub trait Locate: fmt::Debug {
     /// Returns the location of a part of the text.
     fn in_text(&self, span: Option<Span>) -> TextLocation;
@@ -38,7 +38,7 @@ pub trait Locate: fmt::Debug {
     }
 }
 
-/// A generated text, in which lines mean nothing.
+/// A generated text, whose line numbers are meaningless.
 impl Locate for Arc<str> {
     fn in_text(&self, _: Option<Span>) -> TextLocation {
         TextLocation { name: Self::clone(self), ..TextLocation::default() }

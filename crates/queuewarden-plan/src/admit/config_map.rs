@@ -156,7 +156,7 @@ fn of_base(snapshot: &Snapshot, active: &[&str]) -> Vec<Trouble> {
         .unwrap_or_default()
 }
 
-/// Returns the base's own text, and its location; `None` where it has none.
+/// Returns the base's own text and its location, or `None` if it has no text.
 fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
     let spec = snapshot.spec()?;
     let base = snapshot.base.as_deref()?;

@@ -1,9 +1,9 @@
-//! Answers a change of one of our objects before it is stored: why it is refused, or what it will do.
+//! Reviews a change to one of our objects before it is stored: why it is refused, or what it will do.
 //!
-//! A change is refused if it is wrong whatever else is configured, or if its writer may not make it.
-//! Everything else is accepted with warnings: an object may come before its queue, and a broken cluster must
-//! still be repairable. Nothing here is the only protection: the plan evaluates every object again in each
-//! round.
+//! A change is refused if it is wrong regardless of the rest of the configuration, or if its writer is not
+//! allowed to make it. Everything else is accepted with warnings: an object may be created before its queue,
+//! and it must be possible to repair a broken cluster. Nothing here is the only protection, because each plan
+//! evaluates every object again.
 
 pub mod config_map;
 mod queue_acl;
@@ -41,7 +41,7 @@ const ACCEPTED: &str = "none";
 const INVALID: &str = "invalid";
 /// The clause of a change that its writer may not make.
 const DELEGATION: &str = "delegation";
-/// The clause of a change that has no space beside others that may not be stored yet.
+/// The clause of a change that exceeds the limits together with changes that may not be stored yet.
 pub const CONCURRENT: &str = "concurrent";
 /// The clause of a change that makes a blocking `QueueAccessTest` fail.
 const ACCESS_TEST: &str = "access_test";
@@ -227,7 +227,7 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<PolicyEntry>) -> Re
     Response::warned(&warnings)
 }
 
-/// Describes the changes of the policy that counts.
+/// Describes the changes to the policy in effect.
 fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
     let (was, is) = (policy::resolve(snapshot), policy::resolve(after));
     let mut warnings = Vec::new();

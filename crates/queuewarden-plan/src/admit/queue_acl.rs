@@ -26,12 +26,12 @@ use go_compat::diag::quoted;
 use yunikorn::acl::codes::DROPS;
 use yunikorn::{Identity, QueuePath};
 
-/// The refusal of a change that has no space beside others.
+/// The refusal of a change that exceeds the limits together with other recent changes.
 const TOO_MANY_AT_ONCE: &str = "too many writes at once: changes that were accepted within the last minute may take the space that is left of \
     the limits; try again in a minute";
 
-/// Answers the change. `promised` is set when the writer is not a cluster administrator, but one that
-/// [`super::delegation`] permits.
+/// Reviews the change. `promised` is set if the writer is not a cluster administrator but is permitted by
+/// [`super::delegation`].
 pub(super) fn admit(
     snapshot: &Snapshot,
     versions: &Versions<QueueAcl>,
@@ -240,7 +240,7 @@ fn path(spec: &QueueAclSpec) -> Result<QueuePath, String> {
     QueuePath::parse(&spec.queue).map_err(|finding| finding.to_string())
 }
 
-/// Returns the identity in whose name the object is, which must be the writer's own.
+/// Returns the identity that the object claims, which must be the writer's own.
 fn claimed<'s>(spec: &'s QueueAclSpec, who: &Identity) -> Result<&'s Identity, String> {
     let own = format!("`delegatedBy: {{user: {:?}}}`", who.user);
     let Some(claim) = &spec.delegated_by else {

@@ -20,7 +20,7 @@ pub(crate) struct AclDecision {
 }
 
 impl AclDecision {
-    /// Finds the queue that it is about in a tree.
+    /// Finds the queue of this ACL in a tree.
     pub(crate) fn queue_in<'t>(
         &self,
         tree: &'t Config,

@@ -74,14 +74,14 @@ pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, cache: &mut ParseCache) 
     cache.parse_live(&text).tree.clone()
 }
 
-/// Reads the last base from which a full text was written, for use while there is no other.
+/// Reads the base of the last full text, for use when no other base is available.
 pub(crate) fn last(snapshot: &Snapshot, cache: &mut ParseCache) -> Option<Base> {
     let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
     read((text, 0), source.clone(), None, cache).ok()
 }
 
-/// Returns whether anything was ever written from a base that somebody wrote, as far as is known. The
-/// built-in default must not replace such a base: it has no queues and lets everyone in.
+/// Returns whether, as far as is known, anything was ever written from a base that someone wrote. The
+/// built-in default must not replace such a base, because it has no queues and lets everyone in.
 fn had_another(snapshot: &Snapshot) -> bool {
     if is_planted(PlantedFault::BuiltInDefault) {
         return false;
@@ -106,7 +106,7 @@ impl Base {
         kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
     }
 
-    /// Returns the form in which it is stored for [`last`].
+    /// Returns the base in the form stored for [`last`].
     pub(crate) fn to_last(&self) -> LastBase {
         LastBase { source: self.source.clone(), text: self.read.text.clone(), loaded: None }
     }

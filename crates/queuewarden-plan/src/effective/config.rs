@@ -1,8 +1,8 @@
 //! The configuration as `YuniKorn` reads it now: both of its ConfigMaps merged as the shim merges them, the
-//! source of the queue tree in force, and the text by which the scheduler decides.
+//! source of the queue tree in force, and the text that the scheduler decides by.
 //!
-//! Usually the ConfigMaps hold that text. A scheduler that loads no new text, or refuses one, continues
-//! with the previous text, and reports about access must take that into account. The checksum that the
+//! Usually the ConfigMaps hold that text. A scheduler that does not load a new text, or refuses one,
+//! continues with the previous text, and reports about access must account for that. The checksum that the
 //! scheduler reports decides; nothing is assumed.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use yunikorn::Config;
 use yunikorn::config::flatten::{self, Flattened};
 use yunikorn::config::{BUILT_IN, checksum};
 
-/// The time during which a scheduler that reports another text counts as loading the new one; normally it
+/// How long a scheduler that reports another text is considered to be loading the new one. Normally, loading
 /// takes a moment.
 pub(crate) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 
@@ -26,11 +26,11 @@ pub(crate) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 pub(crate) const UNSEEN: &str =
     "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which";
 
-/// The text by which the scheduler decides, as far as it is known.
+/// The text that the scheduler decides by, if it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct SchedulerText<'s> {
-    /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and
-    /// nobody knows which.
+    /// The text in the ConfigMaps, unless the scheduler reports another. An error if it reports a text that
+    /// is unknown.
     pub text: Result<&'s str, &'static str>,
     /// The text that it was last observed to run.
     pub proven: Option<&'s str>,
@@ -43,11 +43,11 @@ impl<'s> SchedulerText<'s> {
         Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
     }
 
-    /// Reads the text, or, where a running scheduler does not load that text, the one that it was last
-    /// observed to run.
+    /// Parses the text. If a running scheduler does not load it, parses the text that it was last observed to
+    /// run.
     ///
     /// # Errors
-    /// When nobody knows the text, or when `read` takes neither.
+    /// When the text is unknown, or when `read` fails for both.
     pub fn read<T>(&self, mut read: impl FnMut(&str) -> Result<T, String>) -> Result<T, String> {
         let text = self.text?;
         read(text).or_else(|refused| {
@@ -94,21 +94,21 @@ pub(crate) enum TextSource {
 pub(crate) struct EffectiveConfig {
     /// The key with the queue tree.
     pub key: String,
-    /// The key that `service.policyGroup` names by now, where the scheduler is not proven to read it yet.
+    /// The key that `service.policyGroup` names now, if the scheduler is not proven to read it yet.
     pub next_key: Option<String>,
     /// The source of the tree in force.
     pub source: TextSource,
     /// A `binaryData` key of the output that hides or empties `key`.
     pub shadow: Option<String>,
-    /// The text in force; the built-in default where there is none.
+    /// The text in force, which is the built-in default if no text exists.
     pub text: String,
     /// Its checksum.
     pub checksum: String,
     /// Its queues, if it can be read.
     pub tree: Option<Arc<Config>>,
-    /// The queues by which the scheduler decides now, or why they are unknown.
+    /// The queues that the scheduler decides by now, or why they are unknown.
     pub runs: Result<Arc<Config>, String>,
-    /// The refusal of the text in force, where a scheduler does not take it over.
+    /// Why the scheduler refuses the text in force, if it does.
     pub refusal: Option<String>,
     /// Both ConfigMaps, merged.
     pub flat: Flattened,
@@ -148,8 +148,9 @@ impl EffectiveConfig {
         if text == self.text { self.checksum.clone() } else { checksum(text) }
     }
 
-    /// Returns the partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core
-    /// `partition_manager.go:168`). A text that it refuses may lack one that it still has.
+    /// Returns the partitions that the scheduler has now. A text without one of them makes it hang
+    /// (yunikorn-core `partition_manager.go:168`). If it refuses a text, that text may lack a partition that
+    /// it still has.
     pub(crate) fn active_partitions(&self) -> Vec<String> {
         let trees = self.tree.iter().chain(&self.runs);
         let names: BTreeSet<&str> = trees.flat_map(|tree| &tree.partitions).map(|p| &*p.name).collect();

@@ -18,7 +18,7 @@ pub(crate) struct GeneratedText<'a> {
     pub revision: u64,
     /// The first line, without its end.
     pub origin: &'a str,
-    /// All behind the header.
+    /// The text after the header.
     pub body: &'a str,
 }
 

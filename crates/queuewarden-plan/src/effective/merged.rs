@@ -1,9 +1,9 @@
 //! Both ConfigMaps of `YuniKorn`, merged as the shim merges them, the key with the queue tree, and the owners
 //! of the output's keys.
 //!
-//! `managedFields` alone does not tell who owns a key: one `kubectl edit` moves a key to another manager. So
-//! the keys that we wrote are recorded in an annotation next to them, and in the status of the
-//! `YuniKornConfig` together with the ConfigMap's uid.
+//! `managedFields` alone does not show who owns a key, because a single `kubectl edit` moves a key to another
+//! manager. The keys that we wrote are therefore recorded in an annotation on the same ConfigMap, and in the
+//! status of the `YuniKornConfig` together with the ConfigMap's uid.
 
 use std::collections::BTreeSet;
 
@@ -33,8 +33,8 @@ pub fn config_map_of(source: flatten::Source) -> &'static str {
     }
 }
 
-/// The queue tree that `YuniKorn` should run now, no matter who wrote it; [`SchedulerText`](crate::Running)
-/// is what it does run.
+/// The queue tree that `YuniKorn` should run now, regardless of who wrote it;
+/// [`SchedulerText`](crate::Running) is the text that it actually runs.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     queues_text(snapshot, &merged(snapshot)).to_owned()
 }
@@ -44,18 +44,18 @@ pub(crate) fn queues_text<'f>(snapshot: &Snapshot, flat: &'f Flattened) -> &'f s
     flat.queues(&queues_key(snapshot, flat).0).map_or(BUILT_IN, |queues| &queues.text)
 }
 
-/// Returns the key that the scheduler reads its queues from, as far as that is proven, and the key that it
-/// will read after a restart, if that is another one. It takes over a change of `service.policyGroup` only
-/// when it starts (k8shim `schedulerconf.go`), so a change is followed once the scheduler reports the
-/// checksum of what the new key holds.
+/// Returns the key that the scheduler is proven to read its queues from, and, if different, the key that it
+/// will read after a restart. The scheduler applies a change of `service.policyGroup` only when it starts
+/// (k8shim `schedulerconf.go`), so the change is followed once it reports the checksum of the new key's
+/// content.
 pub(crate) fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> (String, Option<String>) {
     let named = flat.queues_key();
     let sum = |key: &str| checksum(flat.queues(key).map_or(BUILT_IN, |queues| &queues.text));
     match managed_key(snapshot, &named) {
         Some(key) if key != named && !is_planted(PlantedFault::GroupAtOnce) => {
             let (now, then) = (sum(&key), sum(&named));
-            // It runs the built-in default also where the key that it reads was missing for a moment, until
-            // it loads what is there again.
+            // The scheduler also runs the built-in default if the key that it reads was missing for a moment,
+            // until it loads the key again.
             let restarted =
                 then != checksum(BUILT_IN) || has_run(snapshot, &now) || snapshot.observed.reasserts > 0;
             if now != then && snapshot.observed.reported() == Some(&then) && restarted {
@@ -74,8 +74,8 @@ fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
         || snapshot.observed.loaded_text.as_ref().is_some_and(|text| checksum(text) == sum)
 }
 
-/// The key with the queue tree that was written last, if one was; of several, the one that the output names,
-/// or else `named`.
+/// The key of the queue tree that was written last, if any. If there are several such keys, the one that the
+/// output names, or else `named`.
 fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
     let output = snapshot.output.as_deref();
     let status = snapshot.config_status().and_then(|status| status.output.as_ref());
@@ -158,8 +158,8 @@ pub(crate) fn names(owners: &[KeyOwner]) -> String {
     sorted.iter().map(|o| format!("\"{}\" ({})", o.manager, o.operation)).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the end of a message about these managers of a key: what to do if one of them is `YuniKorn`'s
-/// queue operator, which writes the key again whoever owns it; else nothing.
+/// Returns the end of a message about these managers of a key. If one of them is `YuniKorn`'s queue operator,
+/// which rewrites the key no matter who owns it, this is what to do about it; otherwise it is empty.
 pub(crate) fn queue_operator<'a>(mut managers: impl Iterator<Item = &'a str>) -> String {
     if !managers.any(|manager| manager == QUEUE_OPERATOR) {
         return String::new();

@@ -1,8 +1,8 @@
 //! Caches the parsed texts of one plan for the next one.
 //!
-//! Parsing ten thousand queues is most of what a plan costs, and nearly always the base and the live text are
-//! those of the previous plan. A plan does not depend on this cache: a text always parses the same, and a
-//! test compares.
+//! Parsing ten thousand queues is most of the cost of a plan, and the base and the live text rarely change
+//! between plans. The cache does not affect the result: parsing a text always gives the same result, and a
+//! test compares the two.
 
 use std::sync::Arc;
 
@@ -76,8 +76,7 @@ impl ParseCache {
         self.cached_or(text, |version| verdict(text, &[], version))
     }
 
-    /// Reads a text that may be one of ours, without our header: without it, the text is the one that was
-    /// rendered.
+    /// Parses a text that may be ours, without our header: the rest is the rendered text.
     pub(crate) fn parse_live(&mut self, text: &str) -> Arc<ParsedConfig> {
         self.read(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }
@@ -90,7 +89,7 @@ impl ParseCache {
         let reading = self.parse_live(text);
         match reading.refusal {
             None => Ok(reading.tree.clone().unwrap_or_default()),
-            // YuniKorn's messages name lines, and it counts those of our header as well.
+            // YuniKorn's messages refer to line numbers that include the lines of our header.
             Some(_) => Err(verdict(text, &[], self.version).refusal().unwrap_or_default()),
         }
     }
@@ -217,7 +216,7 @@ mod tests {
         let again = cache.read(TEXT);
         assert!(
             cache.rendered(&again, &grants).is_none(),
-            "the base was read anew, since nobody had asked for it"
+            "the base was parsed, because it was not in the cache"
         );
     }
 }

@@ -16,7 +16,7 @@ use crate::snapshot::{
 };
 use yunikorn::Config;
 
-/// The longest time that a reload may take before it counts as failed.
+/// The longest time that a reload may take before it is considered failed.
 pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 /// Most unreadable settings that a message names.
 const SHOWN: usize = 3;
@@ -35,8 +35,8 @@ pub(crate) struct LoadedCondition {
     pub reassert_at: Option<Timestamp>,
 }
 
-/// Compares what the scheduler reports with `expected`, the checksum of the text that it should run.
-/// `ignored` is why a running scheduler loads no text from the ConfigMaps, where that is known.
+/// Compares the scheduler's report with `expected`, the checksum of the text that it should run. `ignored`
+/// explains why a running scheduler loads no text from the ConfigMaps, if that is known.
 pub(crate) fn loaded(
     has_url: bool,
     expected: &str,
@@ -72,7 +72,7 @@ pub(crate) fn loaded(
 /// The text that the scheduler runs.
 #[derive(Debug, Clone)]
 pub(crate) enum SchedulerQueues {
-    /// The text in force, as far as is known.
+    /// The text in force, according to everything that is known.
     InForce,
     /// Another text.
     Other {
@@ -108,8 +108,8 @@ pub(crate) fn runs(
     tree.map_or(SchedulerQueues::Unknown, |tree| SchedulerQueues::Other { tree, reported })
 }
 
-/// Returns why a running scheduler loads no text of the output, whatever is written there. A scheduler that
-/// is queried reads the key that it is observed to read, whichever `service.policyGroup` names.
+/// Explains why a running scheduler loads no text of the output, regardless of its content. A scheduler that
+/// is queried is observed to read a particular key, even if `service.policyGroup` names another.
 pub(crate) fn ignored(snapshot: &Snapshot, env: &EffectiveConfig) -> Option<(Reason, String)> {
     let spec = snapshot.spec()?;
     if !env.flat.hot_refresh() {
@@ -162,22 +162,22 @@ pub(crate) struct ReadState<'a> {
     pub config: &'a ConfigEntry,
     pub spec: &'a ConfigSpec,
     pub env: EffectiveConfig,
-    /// The base, or condition `BaseResolved` when there is none.
+    /// The base, or condition `BaseResolved` if no base is available.
     pub base: Result<Base, Finding>,
     /// The base to render from: the last good one where the current base is invalid.
     pub from: Option<Base>,
-    /// The text in the output under the key; `None` when there is none.
+    /// The text under the key in the output; `None` if the key does not exist.
     pub current: Option<Arc<ParsedConfig>>,
     /// The text that this process wrote last under the key.
     pub written: Option<Arc<ParsedConfig>>,
     /// The text that the scheduler was last proven to run.
     pub proven: Option<Arc<ParsedConfig>>,
     pub loaded: LoadedCondition,
-    /// Condition `Loaded` as objects see it, where it differs.
+    /// Condition `Loaded` as objects see it, if it differs.
     pub uncertain: Option<Finding>,
     /// The text that the scheduler runs.
     pub runs: SchedulerQueues,
-    /// The time to write the text again because the scheduler does not load it, where that is our task.
+    /// When to write the text again because the scheduler does not load it, if that is up to us.
     pub reassert_at: Option<Timestamp>,
 }
 
@@ -226,11 +226,11 @@ pub(crate) fn read<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option
 }
 
 impl ReadState<'_> {
-    /// Returns the queues that objects are resolved against: the base's, or the live ones if no base is
-    /// known. `YuniKorn`'s built-in default is neither.
+    /// Returns the queues that objects are resolved against: those in the base or, if no base is known, the
+    /// live ones. `YuniKorn`'s built-in default is not used.
     ///
     /// # Errors
-    /// The message of the missing base if there are none.
+    /// The message about the missing base if there are no queues.
     pub(crate) fn queues(&self) -> Result<&Config, &str> {
         let live = self.env.tree.as_deref().filter(|_| self.env.source != TextSource::BuiltIn);
         let tree = self.from.as_ref().map(|base| &*base.tree).or(live);

@@ -84,16 +84,16 @@ pub struct Attribution {
     pub partition: Arc<str>,
     /// The queue.
     pub queue: QueuePath,
-    /// The right that the ACL is about.
+    /// The right that the ACL grants.
     pub right: Right,
     /// The grants of each `QueueAcl` in it, sorted by name.
     pub objects: Vec<Part>,
-    /// True if the base's own ACL stays beside them: when all of them set `Extend`.
+    /// True if the base's own ACL remains in force, which it does if all objects set `Extend`.
     pub base_stays: bool,
 }
 
 impl Attribution {
-    /// Makes that of an ACL that no object writes yet.
+    /// Creates the attribution of an ACL that no object writes yet.
     fn new((partition, queue, right): AclLocation) -> Self {
         Self { partition, queue, right, objects: Vec::with_capacity(1), base_stays: true }
     }
@@ -124,12 +124,12 @@ pub struct Part {
     pub name: Arc<str>,
     /// The users and groups that have the right by it.
     pub acl: Acl,
-    /// The time from which on it grants nothing.
+    /// When the grant ends.
     pub until: Option<Timestamp>,
 }
 
-/// Returns the contributions of the resolved objects to the text of a plan: `grants`, in which each takes
-/// part as `by_object` records.
+/// Returns the contributions of the resolved objects to the text of a plan. `by_object` records each object's
+/// part in `grants`.
 pub(crate) fn desired(
     objects: &[Resolved<'_>],
     grants: &AclDecisions,

@@ -1,8 +1,8 @@
-//! Computes the desired ACLs of a plan: per queue and right, the union of what the objects grant.
+//! Computes the desired ACLs of a plan: per queue and right, the union of the objects' grants.
 //!
-//! A right that any object of a queue sets is the union over those objects. The base's own value is replaced,
-//! unless all of them set `Extend`. A right that none of them sets keeps the base's text. So the order of the
-//! objects never matters.
+//! A right that any object of a queue sets is the union over those objects. It replaces the base's own value
+//! unless all of them set `Extend`. A right that no object sets keeps the base's text. The order of the
+//! objects therefore never matters.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub(crate) fn decide_by_object<'a>(
                 *free = Some(grants.len());
             }
         }
-        // The base's own ACL: nobody where there is none.
+        // The base's own ACL, which is nobody if the base does not set it.
         let queue_in_base = contribution.queue_in(tree);
         let base = queue_in_base.map_or_else(Acl::nobody, |queue| acl_of(queue, *right));
         let (acl, taken) = join(&base, parts);
@@ -96,7 +96,7 @@ fn start(queue: &QueuePath) -> u64 {
     u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
 }
 
-/// Joins the parts of one ACL: returns the desired ACL, and what it takes away from the base's.
+/// Joins the parts of one ACL. Returns the desired ACL, and the entries of the base's ACL that it removes.
 fn join(base: &Acl, parts: &[Part<'_>]) -> (Acl, Acl) {
     let extend = parts.iter().all(|part| part.contribution.base_acl == BaseAcl::Extend);
     let start = if extend { base.clone() } else { Acl::nobody() };

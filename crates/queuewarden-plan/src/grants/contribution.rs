@@ -38,9 +38,9 @@ pub(crate) struct Contribution {
     pub by_right: Acls,
     /// The choice of keeping or replacing the base's own ACL.
     pub base_acl: BaseAcl,
-    /// The time from which on it grants nothing.
+    /// When the grant ends.
     pub expires_at: Option<Timestamp>,
-    /// The queue's administrator in whose name it is written.
+    /// The queue administrator who wrote it, for a delegated object.
     pub delegated_by: Option<Identity>,
     /// The aliases that are left out, because nothing writes them into the pods.
     pub left_out: Acl,
@@ -125,7 +125,7 @@ impl Contribution {
             && self.base_acl == memory.base_acl
     }
 
-    /// Returns the form in which the status records it.
+    /// Returns the form in which it is recorded in the status.
     pub(crate) fn in_force(&self) -> QueueAclInForce {
         let [submit, admin] = Right::ALL.map(|right| self.grant(right).map(Acl::explicit));
         QueueAclInForce {
@@ -154,7 +154,7 @@ pub(crate) struct ObjectRefusal {
 pub(crate) struct Resolved<'a> {
     /// The object.
     pub entry: &'a QueueAclEntry,
-    /// The object's contribution, or the reason why it is refused.
+    /// The object's contribution, or why it is refused.
     pub outcome: Result<Contribution, ObjectRefusal>,
     /// The version that stays in force although the object is refused: the last valid one of an invalid
     /// object, and the replacement of the base's ACLs by a suspended one.
@@ -166,7 +166,7 @@ pub(crate) struct Resolved<'a> {
 }
 
 impl Resolved<'_> {
-    /// Returns what it adds to the plan: its current version, or else the last valid one.
+    /// Returns its contribution to the plan: from its current version, or else from its last valid one.
     pub(crate) fn contribution(&self) -> Option<&Contribution> {
         self.outcome.as_ref().ok().or(self.last_valid.as_deref())
     }
@@ -195,9 +195,9 @@ pub(crate) fn joined<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) 
     diagnostics.into_iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the queue and the ACL because of which `right` on the contribution's queue changes nothing in
-/// `tree`: an ACL above, or another one of the queue itself, admits everyone. `adminacl` grants submit as
-/// well (yunikorn-core `queue.go:798-822`).
+/// Returns the queue and the ACL that make `right` on the contribution's queue redundant in `tree`: an ACL
+/// above it, or another ACL of the queue itself, admits everyone. `adminacl` grants submit as well
+/// (yunikorn-core `queue.go:798-822`).
 pub(crate) fn redundant(
     tree: &Config,
     contribution: &Contribution,
@@ -239,7 +239,7 @@ const MAX_BYTES: usize = 96 * 1024;
 /// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
 
-/// The text that was written last, and the notes beside it.
+/// The text that was written last, and the notes on the same ConfigMap.
 #[derive(Debug)]
 pub(crate) struct InForceRecord<'a> {
     /// The output, which has the notes.
@@ -265,7 +265,7 @@ impl InForceRecord<'_> {
     }
 }
 
-/// Returns what the output notes about an object. Objects from files have no uid, and so share one note.
+/// Returns the output's note about an object. Objects from files have no uid, so they would share one note.
 pub(crate) fn noted<'o>(
     output: Option<&'o ConfigMapState>,
     entry: &QueueAclEntry,
@@ -274,8 +274,9 @@ pub(crate) fn noted<'o>(
     output.in_force.get(&*entry.meta.uid).filter(|_| !entry.meta.uid.is_empty())
 }
 
-/// Returns what a text grants of the objects whose status does not record it; `None` where the output notes
-/// that already. A full text grants all that they contribute, a `partial` one what its queues contain.
+/// Returns notes about objects whose status does not record what a text grants for them, or `None` if the
+/// output already has these notes. A full text grants everything that they contribute; a `partial` one grants
+/// what its queues contain.
 pub(crate) fn changed(
     partial: Option<&Config>,
     objects: &[Resolved<'_>],
@@ -311,7 +312,7 @@ pub(crate) fn corrected(
     objects.iter().any(untrue).then(|| changed(partial, objects, Some(output))).flatten()
 }
 
-/// Returns what a text grants of an object.
+/// Returns the part of an object's contribution that a text grants.
 fn granted<'o>(partial: Option<&Config>, object: &'o Resolved<'_>) -> Option<Cow<'o, Contribution>> {
     let contribution = object.contribution()?;
     Some(match partial {

@@ -1,4 +1,4 @@
-//! Decides which objects that are written in the name of a queue's administrator count (delegation).
+//! Decides which objects written by queue administrators are in effect (delegation).
 //!
 //! Such an object counts while ACLs that do not depend on it make its writer administrator of its queue, or
 //! of one above. It is evaluated again in each round, regardless of any webhook: rights end, and a webhook
@@ -20,14 +20,14 @@ use yunikorn_access::alias;
 
 /// The longest chain of administrators, each made by an object of the one before.
 pub(crate) const MAX_CHAIN: usize = 16;
-/// Bytes of ACLs that one writer's objects may add: all of it goes into one ConfigMap of 1 MiB, which others
-/// need as well.
+/// Bytes of ACLs that one writer's objects may add: all ACLs share a single ConfigMap of 1 MiB.
 pub(crate) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
 /// Bytes of ACLs that all delegated objects may add, at most. The limit is lower if the base, other keys and
 /// the cluster administrators' objects leave less of the ConfigMap.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
 
-/// Most objects of one writer, including those that grant nothing now: each takes memory of the operator.
+/// Maximum number of objects of one writer, including objects that grant nothing now, because each takes
+/// memory in the operator.
 pub(crate) const MAX_OBJECTS_OF_ONE: usize = 200;
 /// Most delegated objects whose writers administer their queue.
 pub(crate) const MAX_OBJECTS: usize = 2000;
@@ -38,7 +38,7 @@ pub(crate) const MAX_STORED_OF_ONE: usize = 128 * 1024;
 /// Bytes of all delegated objects as they are stored.
 pub(crate) const MAX_STORED: usize = 1024 * 1024;
 
-/// The administrators of all queues, by the objects that count.
+/// The administrators of all queues, according to the objects in effect.
 pub(crate) struct Administrators<'a> {
     grants: AclDecisions,
     tree: &'a Config,
@@ -150,7 +150,7 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: bool, tree: &Con
 pub struct Promise {
     /// The name of the object.
     pub name: String,
-    /// The administrator in whose name it is.
+    /// The administrator who wrote it.
     pub writer: String,
     /// Its bytes.
     pub stored: usize,
@@ -164,8 +164,8 @@ pub(crate) enum NoSpace {
     Promised,
 }
 
-/// Checks that the limits have space for `wanted` beside the stored objects, and beside what was promised to
-/// other changes.
+/// Checks that `wanted` fits within the limits together with the stored objects and with changes that were
+/// already accepted.
 pub(crate) fn check_space(
     objects: &[Resolved<'_>],
     wanted: &Promise,
@@ -197,8 +197,8 @@ pub(crate) fn check_space(
     lacks(&stored).map_or(Ok(()), |_| Err(NoSpace::Promised))
 }
 
-/// Returns the administrator in whose name an object is, its partition and its queue. This includes objects
-/// that grant nothing now, because they are stored like the others.
+/// Returns the administrator who wrote an object, its partition and its queue. This includes objects that
+/// grant nothing now, because they are stored too.
 fn claim<'o>(object: &'o Resolved<'_>) -> Option<(&'o Identity, &'o str, QueuePath)> {
     if let Some(it) = object.contribution() {
         return Some((it.delegated_by.as_ref()?, &it.partition, it.queue.clone()));
@@ -264,7 +264,7 @@ pub(crate) fn shown(by: &Identity) -> String {
     format!("user {} (groups {})", quoted(&by.user), groups.join(", "))
 }
 
-/// Refuses an object; one that was refused already keeps that reason.
+/// Refuses an object. An object that was refused earlier keeps its reason.
 fn refuse(object: &mut Resolved<'_>, reason: Reason, message: String) {
     object.last_valid = None;
     if object.outcome.is_ok() {

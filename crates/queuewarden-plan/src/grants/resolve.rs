@@ -25,14 +25,14 @@ use yunikorn_access::in_words;
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
 pub(crate) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
-/// The object grants nothing, because it sets neither `submit` nor `admin`.
+/// The object grants nothing, because neither `submit` nor `admin` is set.
 pub(crate) const NO_RIGHT: Code = Code::new(5302, "no-right");
 /// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
 pub(crate) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
 
 /// A temporary object replaces the base's own ACL.
 pub(crate) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-time");
-/// A right has neither names nor `nobody: true`; it is granted to nobody.
+/// A right has neither names nor `nobody: true`, so no one gets it.
 pub(crate) const NO_NAMES: Code = Code::new(5305, "no-names");
 
 impl Resolved<'_> {
@@ -60,7 +60,7 @@ impl Resolved<'_> {
     }
 }
 
-/// The content of an object, as far as it is known without the queue tree.
+/// The content of an object that can be determined without the queue tree.
 pub(crate) struct Intent {
     queue: QueuePath,
     pub(crate) by_right: Acls,
@@ -281,7 +281,7 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
     }
 }
 
-/// Finds the queue, or explains why there is none and which one may have been meant.
+/// Finds the queue, or explains why it does not exist and which one may have been meant.
 fn locate(
     spec: &QueueAclSpec,
     intent: Intent,
@@ -355,8 +355,8 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> ObjectR
 }
 
 /// Returns the last valid version of an object that has become invalid, if its queue still exists and its
-/// time has not passed: at most what the last written text grants. An `end` that the invalid version requests
-/// takes effect all the same.
+/// time has not passed. It grants at most what the last written text grants. An `end` in the invalid version
+/// still takes effect.
 fn keep(
     old: &QueueAclInForce,
     end: Option<Timestamp>,

@@ -1,9 +1,9 @@
 //! The desired mirror: for each ACL, a role with the queues it reaches and a binding with the people it
 //! names.
 //!
-//! Every object counts for every request of the cluster: Kubernetes' authorizer goes through all
-//! `ClusterRoleBinding`s each time. So there are at most [`MAX_PAIRS`] of them, and each fits into the 1.5
-//! MiB that etcd takes.
+//! Every object slows down every request in the cluster, because Kubernetes' authorizer goes through all
+//! `ClusterRoleBinding`s each time. The number of pairs is therefore limited to [`MAX_PAIRS`], and each
+//! object fits into etcd's limit of 1.5 MiB.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,14 +23,14 @@ const MAX_PAIRS: usize = 1000;
 const MAX_BYTES: usize = 8 << 20;
 /// Names of queues in one role, and of subjects in one binding, in bytes. A role lists its queues twice.
 const PART_BYTES: usize = 200 << 10;
-/// The bytes that a name needs beside itself: for quotes, commas and, for a subject, its kind.
+/// The bytes that a name needs in addition to itself: quotes, commas and, for a subject, its kind.
 const NAME_BYTES: usize = 80;
 /// The longest path that the name of an object shows, in bytes.
 const SHOWN_BYTES: usize = 180;
 /// The group for the wildcard of an ACL, which does not cover requests without a user.
 const EVERYONE: &str = "system:authenticated";
 
-/// The verbs of the right to submit: `use` is the same, and one that kubectl knows.
+/// The verbs of the right to submit. `use` has the same meaning and is a verb that kubectl knows.
 const MAY_SUBMIT: &[&str] = &["submit", "use"];
 /// The verb of the right to administer.
 const ADMINISTERS: &[&str] = &["administer"];
@@ -74,7 +74,7 @@ pub(super) fn from_trees(tree: &Tree, running: Option<&Tree>) -> Desired {
     desired
 }
 
-/// Returns an ACL in as few pairs as possible: one if it is not large and the scheduler runs it.
+/// Returns an ACL in as few pairs as possible: a single pair if it is small and the scheduler runs it.
 fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Running<'_>>) -> Vec<RolePair> {
     let mut found = Vec::new();
     for (reached, subjects) in shares(tree, id, node, acl, running) {
@@ -91,13 +91,13 @@ fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Run
     found
 }
 
-/// The queues on which somebody may submit, and those that they administer.
+/// The queues where an entry grants submission, and the queues where it grants administration.
 type Reached = [QueueSet; 2];
 /// The ranges of both sets, as a sortable key.
 type Ranges = Vec<(u32, u32)>;
 
-/// Returns the entries of an ACL in parts that are not too large, with the queues on which they hold each
-/// right. The queues are the same for all entries unless the scheduler runs something else.
+/// Splits the entries of an ACL into parts of limited size, with the queues on which they hold each right.
+/// The queues are the same for all entries unless the scheduler runs a different text.
 fn shares(
     tree: &Tree,
     id: QueueId,
@@ -141,8 +141,8 @@ fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
     found
 }
 
-/// The rules for these queues: for a resource that the API server knows, and for the request that kubectl
-/// sends about one that it does not know, with the typed name as a resource of the empty group.
+/// The rules for these queues: one for a resource that the API server knows, and one for the request that
+/// kubectl sends if it does not, with the typed name as a resource of the empty group.
 fn rules(queues: &[String], verbs: &[&str]) -> Vec<MirrorRule> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let typed = [ACCESS_GROUP, GROUP].map(|group| format!("queues.{group}"));
@@ -151,7 +151,7 @@ fn rules(queues: &[String], verbs: &[&str]) -> Vec<MirrorRule> {
     vec![rule(owned(&[ACCESS_GROUP, GROUP]), owned(&["queues"])), rule(owned(&[""]), typed.to_vec())]
 }
 
-/// Returns whether a role allows nothing but what the mirror writes.
+/// Returns whether a role contains only rules that the mirror writes.
 pub(super) fn wrote(role: &MirrorContent) -> bool {
     let all = [ADMINISTERS, MAY_SUBMIT].concat();
     let MirrorContent::Role(role) = role else { return false };
@@ -213,7 +213,7 @@ impl RolePair {
 /// The text that the scheduler was last known to run.
 struct Running<'t> {
     tree: &'t Tree,
-    /// For each queue of the other tree, the queue of this one that decides about it.
+    /// For each queue of the other tree, the queue of this tree whose ACLs apply.
     queues: Vec<Option<QueueId>>,
 }
 
@@ -223,7 +223,7 @@ impl<'t> Running<'t> {
         Self { tree: running, queues: queues.collect() }
     }
 
-    /// Returns those of the queues on which an entry holds a right here as well, by itself or because
+    /// Returns the subset of queues on which an entry holds a right here as well, by itself or because
     /// everyone does.
     fn too(&self, right: Right, entry: Match<'_>, queues: &QueueSet) -> QueueSet {
         let reach = [entry, Match::Everyone].map(|entry| reached_by(self.tree, right, entry));

@@ -1,23 +1,24 @@
 //! The RBAC mirror: a copy of the ACLs in force as `ClusterRole`s and their bindings, so that Kubernetes' own
-//! authorizer answers `kubectl auth can-i submit queues.queuewarden.dev/root.prod`, even where nobody may
+//! authorizer answers `kubectl auth can-i submit queues.queuewarden.dev/root.prod`, even where no one may
 //! configure an authorization webhook.
 //!
 //! Each ACL becomes a role with the queues it reaches as `resourceNames`, and a binding of the same name with
-//! the people it names as subjects. The mirror is narrower than the ACLs where RBAC cannot express them, and
-//! never wider:
-//! * a queue that the configuration does not name (one that a placement rule will make) has no name to be
+//! the people it names as subjects. If RBAC cannot express an ACL, the mirror is narrower, but it is never
+//! wider:
+//!
+//! * a queue that is not in the configuration because a placement rule will create it has no name to be
 //!   listed;
 //! * the wildcard is `system:authenticated`, because Kubernetes has no wider group of users;
-//! * names are compared with their case, and only the partition `default` is mirrored: a resource has no
+//! * names are case-sensitive, and only the partition `default` is mirrored, because a resource has no
 //!   partition;
-//! * a text that the scheduler is not yet known to run grants only what the text that it was last known to
-//!   run grants too. A scheduler that does not answer, and was never known to run any, is assumed to follow
-//!   the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
+//! * while the scheduler is not yet known to run a text, the mirror only grants what the text that it was
+//!   last known to run grants too. A scheduler that does not answer and was never known to run any text is
+//!   assumed to follow the ConfigMaps, as [`SchedulerText`](crate::Running) describes.
 //!
-//! The next writes towards the [`desired`] objects never grant more on the way than before or afterwards. A
-//! role and its binding are two objects, and nothing changes both at once. So subjects are removed from the
-//! binding before the role changes, and added afterwards: at each moment the pair grants at most what it
-//! granted before, or at most what it should grant.
+//! On the path to the [`desired`] objects, the mirror never grants more than it granted before or will grant
+//! afterwards. A role and its binding are two objects that cannot be changed together. Subjects are therefore
+//! removed from the binding before the role changes, and added afterwards: at each moment the pair grants at
+//! most what it granted before, or at most what it should grant.
 
 mod desired;
 #[cfg(test)]
@@ -50,7 +51,7 @@ pub struct MirrorChanges {
     pub steps: Vec<MirrorStep>,
 }
 
-/// Plans the changes of the mirror and its condition; nothing if the mirror was not read.
+/// Plans the changes to the mirror and its condition. Does nothing if the mirror was not read.
 pub(crate) fn plan(
     read: &ReadState<'_>,
     aliased: &Arc<Aliased>,
@@ -106,8 +107,8 @@ fn desired(
     })
 }
 
-/// Returns the condition; none once there is neither a mirror nor to be one. `on` is true if there is to
-/// be one, `steps` are left to the desired one, and `failure` is why the last one failed.
+/// Returns the condition, or `None` if the mirror neither exists nor is wanted. `on` is true if it is wanted,
+/// `steps` are the remaining steps to the desired mirror, and `failure` is why the last step failed.
 fn finding(
     on: bool,
     mirror: &Mirror,
@@ -168,8 +169,8 @@ fn queues(text: &str, cache: &mut ParseCache) -> Result<Option<Tree>, String> {
     partition.map(Tree::new).transpose().map_err(|error| error.to_string())
 }
 
-/// Returns whether an object may be changed or removed: only the mirror gives such names. A label can be put
-/// on anything.
+/// Returns whether an object may be changed or removed. This depends on its name, which only the mirror uses;
+/// a label can be put on any object.
 fn is_ours(object: &MirrorObject) -> bool {
     object.name.starts_with(desired::PREFIX)
 }
@@ -192,7 +193,7 @@ pub struct MirrorStep {
     pub action: MirrorAction,
 }
 
-/// The state that a step is to lead to, whatever was observed before.
+/// The target state of a step, regardless of what was observed before.
 pub type TargetState = (MirrorKind, String, MirrorAction);
 
 /// Returns the states that the steps are to lead to.
@@ -211,7 +212,7 @@ pub enum MirrorAction {
     Delete,
 }
 
-/// The order of the steps: those that take access away come before those that grant it.
+/// The order of the steps: steps that remove access come before steps that grant it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
     Shrink,
@@ -232,7 +233,7 @@ fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<MirrorStep> {
             step(name, role, binding, desired.pairs.get(name), owner)
         })
         .collect();
-    // Stable: by name among those of one kind.
+    // The sort is stable: steps of one kind stay sorted by name.
     steps.sort_by_key(|(when, _)| *when);
     steps.into_iter().take(MAX_STEPS).map(|(_, step)| step).collect()
 }

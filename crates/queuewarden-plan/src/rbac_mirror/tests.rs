@@ -59,7 +59,7 @@ fn bound_in(mirror: &Mirror) -> Vec<(&[MirrorRule], &BTreeSet<MirrorSubject>)> {
         .collect()
 }
 
-/// A user without a name, whom Kubernetes does not have.
+/// A user without a name, which does not exist in Kubernetes.
 fn everybody() -> Vec<Identity> {
     people().into_iter().filter(|who| !who.user.is_empty()).collect()
 }
@@ -189,7 +189,7 @@ proptest! {
         let (old, new) = (desired::from_trees(&old, None), desired::from_trees(&new, None));
         let mut mirror = standing(&old);
         let (before, after) = (answers(&bound_by(&old)), answers(&bound_by(&new)));
-        // Each step by itself, any of those that are due: they run at once, and others may fail.
+        // Applies one arbitrary step at a time, because steps run concurrently and some may fail.
         for count in 0.. {
             prop_assert!(count < 200, "no end");
             let steps = next(&mirror, &new, OWNER);
@@ -198,7 +198,7 @@ proptest! {
             }
             apply(&mut mirror, order.get(&steps));
             for (asked, allowed) in answers(&bound_in(&mirror)) {
-                prop_assert!(!allowed || before[&asked] || after[&asked], "{:?} on the way", asked);
+                prop_assert!(!allowed || before[&asked] || after[&asked], "{:?} in between", asked);
             }
         }
         prop_assert_eq!(answers(&bound_in(&mirror)), after);
@@ -389,7 +389,7 @@ fn as_much_as_fits_is_in_it_to_the_last_byte() {
         let rules = desired.pairs.values().flat_map(|pair| &pair.rules);
         let queues = rules.flat_map(|rule| &rule.names).map(String::len);
         let subjects = desired.pairs.values().flat_map(|pair| &pair.subjects).map(|of| of.name().len());
-        // Each name needs some bytes beside itself.
+        // Each name needs some bytes in addition to itself.
         queues.chain(subjects).map(|len| len + 80).sum()
     };
     let room = (8 << 20) - size(&with("v"));
@@ -437,7 +437,7 @@ fn kinds_are_called_as_kubernetes_calls_them() {
     );
 }
 
-/// A text in which these may submit to `root.prod`.
+/// A text in which these subjects may submit to `root.prod`.
 fn prod(submit: &str) -> String {
     yunikorn_access::testing::text(&[("root", "", ""), ("root.prod", submit, "")])
 }
@@ -602,7 +602,7 @@ fn it_is_reported_from_the_first_step_until_it_has_gone() {
     snapshot = done(snapshot);
     assert_eq!((users(&snapshot), snapshot.mirror.as_ref().unwrap().roles.len()), (Vec::new(), 0));
     assert_eq!(reported(&plan(&snapshot)).0, "-");
-    // Where there never was one, its other conditions make none.
+    // If there was never a mirror, the object's other conditions do not cause one to be reported.
     assert_ne!(snapshot.config.as_ref().unwrap().meta.conditions.len(), 0);
     mirror(&mut snapshot).problem = Some("clusterroles is forbidden".to_owned());
     assert_eq!(reported(&plan(&snapshot)).0, "-");

@@ -1,5 +1,5 @@
-//! The cluster beside our objects: ConfigMaps, the roles and bindings of the RBAC mirror, and what the
-//! operator remembers and observes.
+//! The cluster apart from our objects: ConfigMaps, the roles and bindings of the RBAC mirror, and the
+//! operator's memory and observations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,8 +20,7 @@ pub const QUEUE_OPERATOR: &str = "yunikorn-queue-operator";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
 pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
-/// Annotation on the output ConfigMap: the key whose queue tree is kept up to date, where several keys are
-/// ours.
+/// Annotation on the output ConfigMap: the key whose queue tree is kept up to date, if several keys are ours.
 pub const QUEUES_KEY: &str = "queuewarden.dev/queues-key";
 /// Annotation on the output ConfigMap: the number of objects that its queue tree was rendered from.
 pub const OBJECTS: &str = "queuewarden.dev/objects";
@@ -125,7 +124,7 @@ pub enum MirrorSubject {
 pub enum MirrorContent {
     /// A role's rules.
     Role(Vec<MirrorRule>),
-    /// The subjects to which a binding gives the role of the same name.
+    /// The subjects that a binding assigns to the role of the same name.
     Binding(BTreeSet<MirrorSubject>),
     /// Something that the mirror does not write, such as a service account, an aggregated role, or a binding
     /// to another role, which cannot be changed (`roleRef` is immutable), only deleted.
@@ -186,7 +185,7 @@ impl MirrorSubject {
     }
 }
 
-/// The base from which the last full text was rendered: it is used while the base is missing or invalid.
+/// The base of the last full text, which is used while the base is missing or invalid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct LastBase {
     /// The base as the header of the output names it.
@@ -232,10 +231,10 @@ pub struct Observed {
     /// The refusal of a full text by an admission webhook or by the scheduler, until another full text is
     /// proven to run.
     pub refused: Option<RefusedText>,
-    /// A watch of our own kinds or of the ConfigMaps that has failed for minutes, and why.
+    /// A watch of our kinds or of the ConfigMaps that has been failing for minutes, and why.
     pub watch_failure: Option<String>,
-    /// Success if the user-info webhook is registered so that it writes the aliases of all pods, or the
-    /// reason why not. `None`: not observed, as for files.
+    /// Success if the user-info webhook is registered so that it writes the aliases of all pods, or why it is
+    /// not. `None` if this was not observed, as with files.
     pub identity_webhook: Option<Result<(), String>>,
     /// Queues that the scheduler has at run time, per partition: path and whether it comes from the
     /// configuration.
@@ -304,7 +303,7 @@ impl NoChecksum {
     }
 }
 
-/// The scheduler's answer about what it runs.
+/// The scheduler's report of the text that it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SchedulerAnswer {
     /// The checksum of the text that it runs.

@@ -124,7 +124,7 @@ pub struct Meta {
     pub touches: Vec<Touch>,
 }
 
-/// The fields of an object that one program wrote last: one entry of `metadata.managedFields`.
+/// The fields of an object that a program was the last to write: one entry of `metadata.managedFields`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Touch {
     /// The time; `None` if the API server does not give it.
@@ -193,7 +193,7 @@ pub struct QueueAclSpec {
     pub expires_at: Option<Timestamp>,
     /// True while it is switched off.
     pub suspend: bool,
-    /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
+    /// The queue administrator who wrote it, or `None` for a cluster administrator.
     pub delegated_by: Option<Identity>,
 }
 
@@ -211,7 +211,7 @@ pub enum Phase {
 }
 
 impl QueueAclSpec {
-    /// Returns the partition and the queue; `None` where the path is none.
+    /// Returns the partition and the queue, or `None` if the path is invalid.
     pub fn target(&self) -> Option<(String, QueuePath)> {
         Some((self.partition.clone(), QueuePath::parse(&self.queue).ok()?))
     }
@@ -236,12 +236,10 @@ pub struct QueueAclInForce {
     pub partition: String,
     /// The queue's full path in lower case.
     pub queue: String,
-    /// Holders of the right to submit, as YuniKorn's ACL text; absent when the object said nothing about
-    /// submitting.
+    /// Holders of the right to submit, as YuniKorn's ACL text; absent if the object did not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<String>,
-    /// Holders of the right to administer, as YuniKorn's ACL text; absent when the object said nothing about
-    /// administration.
+    /// Holders of the right to administer, as YuniKorn's ACL text; absent if the object did not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<String>,
     /// Effect on the base's own ACL.
@@ -250,15 +248,14 @@ pub struct QueueAclInForce {
     /// Time at which the grant ends; absent when it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The administrator of the queue in whose name it was written; absent when it was a cluster
-    /// administrator.
+    /// The queue administrator who wrote it; absent if it was a cluster administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "delegated_by")]
     pub delegated_by: Option<Identity>,
 }
 
 impl QueueAclInForce {
-    /// Returns the holders of a right; `None` when the object said nothing about it, or it cannot be read.
+    /// Returns the holders of a right, or `None` if the object did not set it or it cannot be parsed.
     pub fn acl(&self, right: Right) -> Option<Acl> {
         let text = match right {
             Right::Submit => &self.submit,
@@ -373,7 +370,7 @@ pub enum Adoption {
     /// Leave it, and report the owner.
     #[default]
     IfUnowned,
-    /// Make it the base where there is none, then own the output.
+    /// Make it the base if there is no base, then own the output.
     Import,
     /// Take it over after a backup copy.
     Force,
@@ -394,9 +391,9 @@ pub struct ConfigSpec {
     pub mode: Mode,
     /// The treatment of a key that someone else wrote.
     pub adoption: Adoption,
-    /// The scheduler's REST service; `None`: no read-back.
+    /// The scheduler's REST service; `None` disables reading back.
     pub scheduler: Option<SchedulerAddress>,
-    /// The version of the scheduler; `None`: that of the release that it reports.
+    /// The version of the scheduler; `None` means the release that it reports.
     pub version: Option<Version>,
     /// True if the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
@@ -407,7 +404,7 @@ pub struct ConfigSpec {
     /// The revision of the output that may be followed by one without most of its objects
     /// ([`CONFIRM_REMOVAL`](super::CONFIRM_REMOVAL)).
     pub confirmed_removal: Option<u64>,
-    /// Name of the `AdmissionPolicy` that counts; `None`: the only one, or the one in force.
+    /// Name of the `AdmissionPolicy` in effect; `None` means the only one, or the one in force.
     pub admission_policy: Option<String>,
 }
 
@@ -436,8 +433,8 @@ impl Default for ConfigSpec {
 pub struct SchedulerAddress {
     /// Its base URL.
     pub url: String,
-    /// The certificates of the authorities that are trusted for it, as PEM; `None`: those of its Secret, or
-    /// else of the system.
+    /// The certificates of the trusted authorities, as PEM; `None` means the authorities in its Secret or
+    /// else the system's.
     pub ca_bundle: Option<Vec<u8>>,
     /// The Secret with the credentials: namespace and name.
     pub secret: Option<(String, String)>,
@@ -489,8 +486,8 @@ pub struct ConfigStatus {
     /// The ConfigMap that is written, and the keys in it that are queuewarden's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputRef>,
-    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one
-    /// that counts.
+    /// Name of the AdmissionPolicy in force. It stays in effect as long as spec.admissionPolicy does not name
+    /// another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub admission_policy: Option<String>,
@@ -508,7 +505,7 @@ pub struct OutputRef {
     /// Its uid: another one means that it was deleted and created again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// The keys in its data that queuewarden wrote; all others are left alone.
+    /// The keys in its data that queuewarden wrote. queuewarden changes no other keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
     pub keys: Vec<String>,

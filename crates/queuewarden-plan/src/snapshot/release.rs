@@ -1,5 +1,4 @@
-//! The version of the scheduler: the one that the `YuniKornConfig` names, or the one that the scheduler
-//! reports.
+//! The version of the scheduler, as named by the `YuniKornConfig` or reported by the scheduler.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,17 +6,16 @@ use serde::{Deserialize, Serialize};
 use go_compat::diag::quoted;
 use yunikorn::Version;
 
-/// The version by which queuewarden reads and evaluates, and its source.
+/// The version whose rules queuewarden applies, and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub struct Release {
-    /// The line of YuniKorn releases whose behaviour is applied. Unknown: the strictest of what the known
-    /// lines do.
+    /// The YuniKorn release line whose behavior applies. Unknown: the strictest behavior of all known lines.
     pub version: Version,
     /// The source of the line.
     pub source: ReleaseSource,
-    /// The release that the scheduler reports. Left out: none, or it was not asked.
+    /// The release that the scheduler reports. Absent if it reports none or was not queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub reported: Option<String>,

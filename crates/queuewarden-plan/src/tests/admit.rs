@@ -333,7 +333,7 @@ enum Step {
     Delete(usize),
     /// The API server stores a change that was accepted before, or gives up.
     End(usize, bool),
-    /// The watch shows what is stored. Promises of changes that have ended are forgotten.
+    /// The watch delivers the stored objects. Reservations of finished changes are dropped.
     Show,
 }
 

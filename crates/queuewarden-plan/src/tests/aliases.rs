@@ -11,7 +11,7 @@ type Edit = fn(&mut QueueAclSpec);
 /// A change of a cluster, and the reason that is reported then.
 type Change = (fn(&mut Snapshot), &'static str);
 
-/// A cluster in which the user-info webhook writes aliases.
+/// A cluster whose user-info webhook writes aliases.
 fn guarded(base: &str) -> Snapshot {
     let settings = user_info::Settings { mode: user_info::Mode::Enforce, ..user_info::Settings::default() };
     let spec = AdmissionPolicySpec { user_info: Some(settings), ..AdmissionPolicySpec::default() };

@@ -77,7 +77,7 @@ fn a_text_that_yaml_libraries_read_differently_is_kept_and_said_to_be_one() {
     let message = config_message(&with_base.plan, "BaseResolved");
     assert!(message.contains("QW2005: a tag is read differently"), "{message}");
 
-    // If somebody wrote it into the output, its grants are not known, and the base decides.
+    // If another client wrote the output, its grants are unknown, and the base decides.
     let mut snapshot = before;
     Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), odd);
     let seen = plan(&snapshot);

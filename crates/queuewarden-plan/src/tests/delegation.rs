@@ -211,7 +211,7 @@ fn delegated_object_that_is_being_deleted_grants_nothing() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "pat");
 }
 
-/// Returns as many objects of sue as she may have, of which one has expired and one waits for its queue.
+/// Returns the maximum number of objects for sue; one has expired and one waits for its queue.
 pub(super) fn all_of_one() -> Vec<Object> {
     let sue = who("sue", &[]);
     let mut objects: Vec<_> = (0..crate::grants::delegation::MAX_OBJECTS_OF_ONE)
@@ -303,8 +303,8 @@ fn anything() -> impl Strategy<Value = (Identity, &'static str, bool, &'static s
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Checks that, whoever writes whatever, nothing is taken away, nothing changes on root, and an
-    /// outsider's object changes nothing.
+    /// Checks that objects by any writer remove no access and change nothing on root, and that an outsider's
+    /// object changes nothing.
     #[test]
     fn delegates_stay_in_their_subtree(written in prop::collection::vec(anything(), 0..7)) {
         let objects: Vec<Object> = written.iter().enumerate().map(|(n, (writer, queue, admin, acl))| {
@@ -321,8 +321,8 @@ proptest! {
                 prop_assert!(!path.is_root());
             }
         }
-        // eve is in nobody's ACL at first: her objects change nothing until somebody else names her, even as
-        // a member of a group.
+        // At first, no ACL includes eve: her objects change nothing until someone else names her or one of
+        // her groups.
         let alone = |writer: &Identity| writer.user == "eve" && writer.groups.is_empty();
         let named = written
             .iter()

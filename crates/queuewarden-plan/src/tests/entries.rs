@@ -1,4 +1,4 @@
-//! Tests which entries name a person, and what is left of the objects without the name.
+//! Tests finding the entries that name a person, and removing the name from objects.
 
 use std::convert::Infallible;
 
@@ -222,8 +222,8 @@ fn edited(snapshot: &Snapshot, names: &Names) -> Snapshot {
     edited
 }
 
-/// Returns the holders of each right on each queue, with those from above; `None` if nothing is written, as
-/// when most objects are removed at once.
+/// Returns the holders of each right on each queue, including inherited ones, or `None` if nothing is
+/// written, as when most objects are removed at once.
 fn holders(snapshot: &Snapshot) -> Option<Vec<Acl>> {
     let tree = read(&settle(snapshot.clone()).plan.rendered?.text);
     let partition = tree.partition("default").unwrap();
@@ -243,8 +243,8 @@ fn widens(before: &[Acl], after: Option<&Vec<Acl>>) -> bool {
 }
 
 proptest! {
-    /// Without the names no entry is left that can be edited, nobody gains, and nobody gains by the deletion
-    /// of the objects that name nobody any more, as far as they are deleted.
+    /// Removing the names leaves no editable entry and gives no one new access. Neither does deleting the
+    /// objects that then name no one.
     #[test]
     fn nobody_gains_when_a_person_leaves(
         cluster in random_cluster(),
@@ -269,7 +269,7 @@ proptest! {
         let widens = |deleted: &[Arc<str>]| widens(&kept, without(deleted).as_ref());
         let Ok(deleted) = deletable(empty.clone(), |some| Ok::<_, Infallible>(widens(some)));
         prop_assert!(!widens(&deleted));
-        // None of those that stay could be deleted, too.
+        // None of the remaining objects could be deleted as well.
         for object in empty.iter().filter(|object| !deleted.contains(object)) {
             let more = [deleted.as_slice(), std::slice::from_ref(object)].concat();
             prop_assert!(widens(&more), "{object}");

@@ -55,7 +55,7 @@ fn a_right_that_nobody_sets_keeps_the_bases_text_and_an_empty_grant_admits_nobod
     assert!(text(&settled.snapshot).contains("adminacl: ' qa'"));
 }
 
-/// A `QueueAcl` of `root.prod` beside the base's own ACL.
+/// A `QueueAcl` of `root.prod` that extends the base's own ACL.
 fn extending(name: &str, acl: &str, change: impl FnOnce(&mut QueueAclSpec)) -> Arc<QueueAclEntry> {
     let extending = with(submit(name, "root.prod", acl), |spec| spec.base_acl = BaseAcl::Extend);
     with(extending, change)

@@ -88,7 +88,7 @@ fn changes(plan: &Plan) -> Vec<(bool, &str)> {
     events.map(|event| (event.warning, event.note.as_str())).collect()
 }
 
-/// A cluster in which `a` is in force, and `b`, which is laxer and claims to be older, came later.
+/// A cluster with `a` in force, and with `b`, which is less strict, claims to be older, and was added later.
 fn contested() -> Snapshot {
     let mut snapshot = cluster(BASE);
     snapshot.output = Some(map(YUNIKORN_CONFIGS, &[]));

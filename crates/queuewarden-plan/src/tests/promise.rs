@@ -1,5 +1,5 @@
-//! Tests that access ends, whatever is broken, and does not come back: what is written where the full text
-//! cannot be.
+//! Tests that access ends no matter what is broken, and does not come back: what is written when the full
+//! text cannot be.
 
 use super::*;
 use crate::simulate;
@@ -31,7 +31,7 @@ fn output(snapshot: &mut Snapshot) -> &mut ConfigMapState {
     Arc::make_mut(snapshot.output.as_mut().unwrap())
 }
 
-/// Restarts the process: only the content of the cluster remains known.
+/// Restarts the process: only the state stored in the cluster survives.
 fn restart(snapshot: &mut Snapshot) {
     snapshot.observed = Observed::default();
 }
@@ -264,7 +264,7 @@ fn a_changed_policy_group_is_followed_when_the_scheduler_is_proven_to_run_it() {
     assert!(!done.snapshot.output.as_deref().unwrap().data.contains_key("group-a.yaml"));
     assert_eq!(config_condition(&done.plan, "Applied"), "False/PolicyGroupPending");
     assert_at_rest(&done);
-    // The scheduler starts anew: there is no group-a.yaml, so it runs the built-in default.
+    // The scheduler restarts: group-a.yaml does not exist, so it runs the built-in default.
     let mut snapshot = done.snapshot;
     snapshot.observed.loaded_text = Some(text(&snapshot).to_owned());
     let checksum = Ok(config::checksum(BUILT_IN));

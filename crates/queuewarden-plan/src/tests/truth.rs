@@ -1,5 +1,5 @@
-//! Tests the conditions while something stays broken: no end is reported before it happened, and nothing
-//! counts as in force that does not run.
+//! Tests the conditions while something stays broken: no end is reported before it happened, and nothing is
+//! reported as in force that does not run.
 
 use super::*;
 use crate::conditions::Reason;
@@ -296,7 +296,7 @@ fn end_is_not_reported_while_the_text_that_is_hidden_grants_it() {
 #[test]
 fn end_is_not_reported_while_more_is_written_at_its_queue_than_should_be() {
     let mut snapshot = proven(vec![submit("a", "root.prod", "bob")]);
-    // Nothing records that it granted bob: the status is lost, and there is no note beside the text.
+    // Nothing records that it granted bob: the status is lost, and there is no note on the text.
     snapshot.queue_acls = vec![until("a", "root.prod", "eve")];
     Arc::make_mut(snapshot.output.as_mut().unwrap()).in_force.clear();
     snapshot.now = end();

@@ -1,5 +1,5 @@
-//! Adopts keys of the output ConfigMap: one that someone else wrote is left to its owner, imported into the
-//! base, or taken over after a copy.
+//! Adopts keys of the output ConfigMap: a key that someone else wrote is left to its owner, imported into the
+//! base, or taken over after a backup.
 
 use std::collections::BTreeMap;
 
@@ -139,10 +139,10 @@ fn import(context: &WriteContext<'_>) -> Result<Left, String> {
     Ok((not_written(context, &map).unwrap_or_else(copying), Some(base)))
 }
 
-/// Returns the configured queues that the scheduler runs and the base does not have, as a list for a message.
+/// Returns the configured queues that the scheduler runs and the base lacks, as a list for a message.
 ///
 /// # Errors
-/// Returns why it is not known what the scheduler runs.
+/// Explains why the running configuration is unknown.
 fn lacking<'q>(context: &'q WriteContext<'_>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
     let live = context.read.env.runs.as_deref().map_err(String::as_str)?;

@@ -10,7 +10,7 @@ use crate::grants::{Combined, ResolvedObjects};
 use crate::snapshot::WriteFailure;
 use crate::write::change::{MAX_BYTES, WARN_BYTES, size_after};
 
-/// The results of the steps before: what the decision is made from.
+/// The results of the previous steps, from which the decision is made.
 pub(crate) struct WriteContext<'a> {
     pub read: ReadState<'a>,
     pub resolved: ResolvedObjects<'a>,
@@ -18,7 +18,7 @@ pub(crate) struct WriteContext<'a> {
 }
 
 impl WriteContext<'_> {
-    /// Returns the base, or condition `BaseResolved` when there is none, or nothing can be rendered into it.
+    /// Returns the base, or condition `BaseResolved` if there is no base or nothing can be rendered into it.
     pub(crate) fn base(&self) -> Result<&Base, &Finding> {
         self.combined.unrendered.as_ref().map_or(self.read.base.as_ref(), Err)
     }
@@ -35,7 +35,7 @@ impl WriteContext<'_> {
 }
 
 /// Returns the text that withdrawals are applied to: the text in the output, unless the scheduler refuses it
-/// or somebody else wrote it.
+/// or another client wrote it.
 pub(crate) fn to_narrow<'q>(context: &'q WriteContext<'_>) -> Option<&'q Arc<ParsedConfig>> {
     let current = context.read.current.as_ref();
     if context.read.snapshot.observed.refused.is_some() && context.read.proven.is_some() {
@@ -77,7 +77,7 @@ pub(crate) fn pending(context: &WriteContext<'_>) -> Finding {
         .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
 }
 
-/// Returns the reason why the last write, which was to `map`, was not made.
+/// Explains why the last write, which was to `map`, did not succeed.
 pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Finding> {
     let (reason, message) = match context.read.snapshot.observed.write_failure.as_ref()? {
         WriteFailure::Forbidden(why) => {
@@ -124,8 +124,8 @@ pub(crate) fn oversized(
     })
 }
 
-/// Returns condition `Applied` while `service.policyGroup` names another key than the one that the scheduler
-/// is proven to read.
+/// Returns condition `Applied` while `service.policyGroup` names a different key than the scheduler is proven
+/// to read.
 pub(crate) fn unproven_key(context: &WriteContext<'_>) -> Option<Finding> {
     let next = context.read.env.next_key.as_ref()?;
     let message = format!(

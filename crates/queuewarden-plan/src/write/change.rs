@@ -20,7 +20,7 @@ pub struct NewConfigMap {
 
 /// A change of the output ConfigMap; keys that are not named stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
-#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct Write {
     /// Name of the ConfigMap.
     pub name: String,
@@ -36,7 +36,7 @@ pub struct Write {
     pub repair: bool,
     /// True if it writes the same text again with a new revision, because the scheduler did not load it.
     pub reassert: bool,
-    /// True if it grants somebody more than the current text does: such writes are limited in rate.
+    /// True if it grants someone more than the current text does. Such writes are rate-limited.
     pub widens: bool,
     /// True if its text is the current one with nothing but withdrawals applied, and not the full text.
     pub partial: bool,
@@ -71,7 +71,7 @@ impl Write {
 /// Kubernetes' limit for the values of a ConfigMap together, in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
-/// The size from which on the condition warns, in bytes.
+/// The size in bytes above which the condition warns.
 pub const WARN_BYTES: usize = 900 * 1024;
 
 /// Returns the bytes of all values of the output ConfigMap once `changes` are made: [`MAX_BYTES`] limits
@@ -87,7 +87,7 @@ pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Op
     kept.chain(binary).chain(new).sum()
 }
 
-/// Returns the bytes that are left for the queue tree under `key` beside the other values.
+/// Returns the number of bytes available for the queue tree under `key`, given the other values.
 pub(crate) fn room(output: Option<&ConfigMapState>, key: &str) -> usize {
     let others = size_after(output, &BTreeMap::from([(key.to_owned(), None)]));
     MAX_BYTES.saturating_sub(others)

@@ -1,4 +1,4 @@
-//! Decides what is written to the output ConfigMap, and whether it may be written: ownership, reasons to hold
+//! Decides what to write to the output ConfigMap, and whether it may be written: ownership, reasons to hold
 //! it back, size, mode and the rate limit of repairs.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +110,7 @@ pub(crate) fn decide(context: &WriteContext<'_>, cache: &mut ParseCache) -> Writ
     } else {
         propose(context, changes, &keys, adopted.replaced, (tree.as_deref(), partial), &mut decision);
     }
-    // A policy key that someone else owns must not hide the reason why nothing else is written.
+    // A policy key that someone else owns must not hide why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
     let conflict = adopted.conflict.filter(|_| written);
     let blocked = because.filter(|_| written).or(not_rendered);
@@ -155,7 +155,7 @@ fn partial(context: &WriteContext<'_>, cache: &mut ParseCache) -> Option<Candida
     let desired = context.combined.desired.as_deref()?;
     let source = to_narrow(context)?;
     let withdrawn = hold::withdraw(source, desired, cache);
-    // If nothing is withdrawn, somebody else's change of the text is still put back.
+    // If nothing is withdrawn, another client's change to the text is still reverted.
     let restored = || context.read.written.as_ref().filter(|_| repairs(context));
     // A text that the scheduler did not load is written again: the scheduler may have refused it, and
     // withdrawals must not wait for that.
@@ -304,7 +304,7 @@ fn propose(
     decision.write = Some(write);
 }
 
-/// Returns whether the keys of the policy that counts were in the output before.
+/// Returns whether the keys of the policy in effect were already in the output.
 fn programmed(context: &WriteContext<'_>) -> bool {
     context.read.snapshot.policies.iter().zip(&context.resolved.policies.objects).any(|(entry, policy)| {
         policy.keys().is_some()

@@ -1,11 +1,11 @@
-//! The history of the output: the revision that a write becomes, and the revisions that make room for it.
+//! The history of the output: the revision that records a write, and the old revisions to remove for it.
 //!
-//! A revision is a text of queuewarden's with the number in its header, so that status, text and history
-//! count alike. Beside it are the access keys of the admission controller: a write of those alone is a
-//! revision with the number of the text that stays. Its name has a checksum of both and
-//! the time: what is recorded again, or twice at the same time, is found there.
+//! A revision is a text written by queuewarden. Its number is in the text's header, so status, text and
+//! history agree on it. A revision also has the access keys of the admission controller. If a write changes
+//! only these, the revision has the number of the unchanged text. Its name contains a checksum of both and
+//! the time, so recording it again, or twice at the same time, finds the existing one.
 //!
-//! A revision names the causes of its write, and is found by a time at which it was in force.
+//! A revision lists the causes of its write, and can be found by any time when it was in force.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,8 +37,8 @@ pub(super) fn few(causes: Vec<String>) -> Vec<String> {
     causes.into_iter().take(MAX_CAUSES).chain(more).collect()
 }
 
-/// Names what makes the difference between the output and that of `write`: the objects whose part in the
-/// text changes, another base, the policy of changed keys, and what is put back. A partial text has the
+/// Lists the causes of the difference between the output and the output after `write`: objects whose part of
+/// the text changes, a new base, the policy of changed keys, and reverted changes. A partial text has the
 /// queues `partial`.
 pub(crate) fn causes(context: &WriteContext<'_>, write: &Write, partial: Option<&Config>) -> Vec<String> {
     let output = context.read.snapshot.output.as_deref();
@@ -87,20 +87,20 @@ pub struct Revision {
     pub number: u64,
     /// The time of the write, or when the text was found.
     pub at: Timestamp,
-    /// The objects that made the difference, and other reasons; none if they are unknown.
+    /// The objects that made the difference, and other reasons; empty if unknown.
     pub causes: Vec<String>,
     /// One line on who gained and who lost access by it; `None` if that is unknown.
     pub access: Option<String>,
     /// The text.
     pub text: String,
-    /// The access keys of the admission controller beside it.
+    /// The access keys of the admission controller at the time.
     pub admission: BTreeMap<String, String>,
 }
 
 impl Revision {
-    /// Makes the revision of a write after which the output has this `data`; `gone` are the objects that the
-    /// text before was made from, and that do not exist any more. `None` if it wrote neither queues nor
-    /// access keys, or the text is none of queuewarden's.
+    /// Creates the revision of a write that leaves `data` in the output. `gone` are the objects that the
+    /// previous text was made from and that no longer exist. Returns `None` if the write set neither queues
+    /// nor access keys, or the text is not queuewarden's.
     pub fn of_write(
         write: &Write,
         data: &BTreeMap<String, String>,
@@ -119,7 +119,7 @@ impl Revision {
         Some(Self { number: number(text)?, at, causes, access, text: text.clone(), admission: keys(data) })
     }
 
-    /// Returns the name under which it is stored: its number, what it is, and its time in milliseconds.
+    /// Returns the name under which it is stored: its number, its checksum, and its time in milliseconds.
     pub fn name(&self) -> String {
         let keys = self.admission.iter().map(|(key, value)| format!("{key}\n{value}\n"));
         let hash = checksum(&std::iter::once(self.text.clone()).chain(keys).collect::<String>());
@@ -129,7 +129,7 @@ impl Revision {
     }
 }
 
-/// Splits the name of a revision into what it is and its time.
+/// Splits the name of a revision into its content part and its time.
 fn parts(name: &str) -> (&str, i64) {
     let (what, time) = name.rsplit_once('-').unwrap_or((name, ""));
     (what, time.parse().unwrap_or_default())
@@ -146,7 +146,7 @@ pub(crate) fn keys(data: &BTreeMap<String, String>) -> BTreeMap<String, String> 
     set.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// A stored revision, as far as it has to be known to make room.
+/// The facts about a stored revision that are needed to make room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// Its name.
@@ -175,8 +175,8 @@ pub struct HistoryChanges {
 /// is not created again.
 pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChanges {
     stored.retain(|revision| revision.name.starts_with(PREFIX));
-    // Numbers may begin again, and anybody may choose one; nobody but the API server says when it was
-    // created.
+    // Revisions are sorted by the API server's creation time, because numbers may start over and anyone can
+    // choose one.
     stored
         .sort_by_cached_key(|revision| Reverse((revision.created, revision.number, parts(&revision.name).1)));
     let newest = stored.first().map(|revision| parts(&revision.name).0);
@@ -258,7 +258,7 @@ mod tests {
         assert!(!changes(all, "queuewarden-1-bb-7", 10).create, "it is the newest already");
     }
 
-    /// The API server's clock decides, because everybody chooses a number.
+    /// The API server's clock decides, because anyone can choose a number.
     #[test]
     fn a_number_does_not_keep_a_revision() {
         let mut all = stored(100, 10);
