@@ -75,7 +75,7 @@ fn passing(tally: &Tally, failures: &[String]) -> Finding {
     match failures.first() {
         None => Finding::yes(Type::Passing, Reason::Passing, format!("all {all} checks hold")),
         Some(first) if tally.failed > 0 => {
-            let message = format!("{} of {all} checks do not hold: {first}", tally.failed);
+            let message = format!("{} of {all} checks fail: {first}", tally.failed);
             Finding::no(Type::Passing, Reason::Failing, message)
         }
         Some(first) => {
@@ -129,8 +129,8 @@ pub(super) fn broken(
         let (name, first) = (&entry.meta.name, format!("{}: {}", first.location(), first.line()));
         if spec.enforcement == Enforcement::Block {
             return Err(format!(
-                "QueueAccessTest/{name} does not let this through, in {first}; \
-                 if it is meant, change the test first{more}"
+                "QueueAccessTest/{name} refuses this change because of {first}; if the change is intended, \
+                 update the test first{more}"
             ));
         }
         warnings.push(format!("breaks QueueAccessTest/{name}, {first}{more}"));

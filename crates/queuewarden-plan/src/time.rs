@@ -181,7 +181,8 @@ impl Course {
 pub fn unknown(from: Timestamp) -> String {
     let from = in_words(from);
     format!(
-        "from {from} on nothing is compared, because grants begin or end at too many moments: access could be wider then"
+        "nothing is compared from {from} on, because grants begin or end at too many moments; access could be \
+             wider then"
     )
 }
 

@@ -250,7 +250,7 @@ async fn refused_and_stale_writes_are_reported_and_made_later() -> Result<()> {
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
         for (name, method, resource, code, why) in [
-            ("dev", http::Method::POST, "clusterroles", 403, "may not be written"),
+            ("dev", http::Method::POST, "clusterroles", 403, "is not allowed to write the mirror"),
             ("prod", http::Method::PUT, "clusterrolebindings", 409, "other writers were faster"),
         ] {
             let fails = move |call: &Call| call.method == method && call.is_about(resource);

@@ -48,7 +48,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
 
         let opens = acl("opens", &json!({"queue": "root.prod", "submit": {"everyone": true}}));
         let refused = |answer: &Answer| {
-            answer.code == 403 && answer.message.contains("QueueAccessTest/closed does not let this through")
+            answer.code == 403 && answer.message.contains("QueueAccessTest/closed refuses this change")
         };
         // The endpoints learn of the test with the reconcile that checks it.
         let answer = eventually("the test to block", PATIENCE, || async {

@@ -75,8 +75,8 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let then = EffectiveConfig::new(&after, cache);
     if env.source != TextSource::BuiltIn && then.source == TextSource::BuiltIn {
         warnings.push(format!(
-            "no ConfigMap has a text in key `{}` any more: YuniKorn runs its built-in default, in which \
-             everyone may submit everywhere",
+            "no ConfigMap has text in key `{}` any more, so YuniKorn runs its built-in default, which lets \
+             everyone submit everywhere",
             then.key
         ));
     }
@@ -170,8 +170,8 @@ fn shadowed(flat: &Flattened, key: &str) -> Option<Trouble> {
     let origin = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary)?;
     let map = config_map_of(origin.source);
     Some(Trouble::new(format!(
-        "binaryData key `{}` of ConfigMap {map} hides or empties key `{key}` from the scheduler: write the queues into data, \
-         and other things under names that do not begin with `{key}`",
+        "binaryData key `{}` of ConfigMap {map} hides or empties key `{key}` for the scheduler: write the \
+         queues to data, and use keys that do not begin with `{key}` for other content",
         origin.key
     )))
 }
@@ -218,7 +218,8 @@ fn put_back(
     let own = text.and_then(|text| header(text)) > header(was);
     (text != Some(was) && !own).then(|| {
         format!(
-            "key `{}` is rendered by queuewarden, which puts it back: change ConfigMap {} or QueueAcl objects instead",
+            "queuewarden renders key `{}` and reverts this change: change ConfigMap {} or QueueAcl objects \
+             instead",
             env.key, spec.base_config_map
         )
     })

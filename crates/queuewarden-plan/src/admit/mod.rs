@@ -234,7 +234,7 @@ fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
     if let (Some(was), Some(is)) = (&was.counting, &is.counting)
         && was != is
     {
-        warnings.push(format!("AdmissionPolicy `{is}` counts instead of `{was}`"));
+        warnings.push(format!("AdmissionPolicy `{is}` takes effect instead of `{was}`"));
     }
     warnings.extend(keys_changed(&was.keys.unwrap_or_default(), &is.keys.unwrap_or_default()));
     let in_force = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
@@ -248,7 +248,10 @@ fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
     let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
     let described = changed.map(|key| match is.get(key) {
         Some(text) => format!("sets {key} to {text:?}"),
-        None => format!("no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"),
+        None => format!(
+            "no longer sets {key}, so YuniKorn's default or the value in another ConfigMap \
+                         applies"
+        ),
     });
     described.collect()
 }
@@ -274,7 +277,8 @@ fn endpoints_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec
 fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<ConfigEntry>) -> Response {
     let Some(new) = &versions.new else {
         return Response::warned(&[
-            "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"
+            "nothing is managed any more: the live configuration stays as it is, and QueueAcls no longer \
+             change it"
                 .to_owned(),
         ]);
     };

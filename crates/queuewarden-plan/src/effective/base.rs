@@ -56,11 +56,12 @@ pub(crate) fn resolve(
     let no =
         |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
     if spec.base_config_map != YUNIKORN_DEFAULTS {
-        return no("create it, or set spec.base to where the queue tree is");
+        return no("create it, or set spec.base to the location of the queue tree");
     }
     if had_another(snapshot) {
         return no(
-            "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
+            "it existed before, so no new grants are written; restore it, or write the queue tree that you \
+             want into it",
         );
     }
     read((BUILT_IN, 0), BUILT_IN_SOURCE.into(), Some(&missing), cache)
@@ -123,8 +124,8 @@ fn read(
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
     if contains_checksum_marker(text) {
         let message = format!(
-            "{source} contains the text `checksum: `, which hides what follows it from the scheduler's comparison of \
-             configurations; remove it, also from comments"
+            "{source} contains the text `checksum: `, after which the scheduler ignores everything when it \
+             compares configurations; remove it, also from comments"
         );
         return Err(invalid(message));
     }

@@ -24,7 +24,7 @@ pub(crate) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 
 /// The message where the scheduler runs a text that nobody has observed.
 pub(crate) const UNSEEN: &str =
-    "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which";
+    "YuniKorn runs a different configuration than the ConfigMaps hold, and its text is unknown";
 
 /// The text that the scheduler decides by, if it is known.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,10 @@ impl<'s> SchedulerText<'s> {
         let text = self.text?;
         read(text).or_else(|refused| {
             self.proven.and_then(|proven| read(proven).ok()).ok_or_else(|| {
-                format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
+                format!(
+                    "YuniKorn refuses the configuration, and the configuration that it runs is unknown: \
+                         {refused}"
+                )
             })
         })
     }
@@ -170,8 +173,8 @@ pub(crate) fn missing_partition(tree: &Config, env: &EffectiveConfig) -> Option<
         return None;
     }
     let message = format!(
-        "the base lacks partition {}, which is active: the scheduler would hang on such a text. Bring it back; to remove \
-         it for good, stop the scheduler first",
+        "the base lacks partition {}, which is active: the scheduler would hang on such a text. Restore it; \
+         to remove it for good, stop the scheduler first",
         missing.join(", ")
     );
     Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))

@@ -88,7 +88,11 @@ fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
 }
 
 /// Returns whether a key of the output holds a queue tree.
-#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "YuniKorn tells `.YAML` from `.yaml`")]
+#[expect(
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "YuniKorn distinguishes `.YAML` from \
+     `.yaml`"
+)]
 pub(crate) fn is_queues_key(key: &str) -> bool {
     key.ends_with(".yaml")
 }
@@ -165,8 +169,9 @@ pub(crate) fn queue_operator<'a>(mut managers: impl Iterator<Item = &'a str>) ->
         return String::new();
     }
     format!(
-        ". \"{QUEUE_OPERATOR}\" is YuniKorn's queue operator, which writes the whole text from its Queue objects: stop it, let it \
-         write into another namespace (TARGET_NAMESPACE), or set spec.mode to Observe"
+        ". \"{QUEUE_OPERATOR}\" is YuniKorn's queue operator, which writes the whole text from its Queue \
+         objects: stop it, make it write to another namespace (TARGET_NAMESPACE), or set spec.mode to \
+         Observe"
     )
 }
 

@@ -24,8 +24,8 @@ const SHOWN: usize = 3;
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
 /// The message where no scheduler is queried.
-const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.schedulerUrl of YuniKornConfig `default` lets \
-                            queuewarden compare";
+const NOT_VERIFIED: &str = "it is not verified that the scheduler runs it: with spec.schedulerUrl of \
+                            YuniKornConfig `default`, queuewarden can compare";
 
 /// The result of the comparison.
 pub(crate) struct LoadedCondition {
@@ -47,21 +47,22 @@ pub(crate) fn loaded(
     let checksum = observed.read_back.as_ref().map(|read_back| &read_back.checksum);
     let finding = match (checksum, ignored) {
         (_, Some((reason, why))) if !has_url => {
-            Finding::no(Type::Loaded, reason, format!("the scheduler takes no new configuration: {why}"))
+            Finding::no(Type::Loaded, reason, format!("the scheduler accepts no new configuration: {why}"))
         }
         _ if !has_url => Finding::unknown(Type::Loaded, Reason::NotVerified, NOT_VERIFIED),
         (None, _) => {
-            Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet")
+            Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been queried yet")
         }
         (Some(Err(NoChecksum { reason, message })), _) => {
             Finding::unknown(Type::Loaded, *reason, message.clone())
         }
         (Some(Ok(actual)), _) if actual == expected => {
-            let message = "the scheduler runs the configuration of the ConfigMaps";
+            let message = "the scheduler runs the configuration in the ConfigMaps";
             Finding::yes(Type::Loaded, Reason::Loaded, message)
         }
         (Some(Ok(_)), Some((reason, why))) => {
-            let message = format!("the scheduler runs another configuration and takes no new one: {why}");
+            let message =
+                format!("the scheduler runs a different configuration and accepts no new one: {why}");
             Finding::no(Type::Loaded, reason, message)
         }
         (Some(Ok(_)), None) => return not_taken(observed, now),
@@ -120,15 +121,16 @@ pub(crate) fn ignored(snapshot: &Snapshot, env: &EffectiveConfig) -> Option<(Rea
     let unreadable: Vec<_> = unreadable.map(|(key, _)| format!("`{key}`")).collect();
     let why = if spec.output_config_map != YUNIKORN_CONFIGS {
         format!(
-            "YuniKorn reads ConfigMaps {YUNIKORN_DEFAULTS} and {YUNIKORN_CONFIGS}, and spec.output names `{}`",
+            "YuniKorn reads ConfigMaps {YUNIKORN_DEFAULTS} and {YUNIKORN_CONFIGS}, but spec.output names `{}`",
             spec.output_config_map
         )
     } else if !unreadable.is_empty() {
         let keys = unreadable.join(", ");
-        format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
+        format!("it cannot read the value of {keys} and ignores every change until that is corrected")
     } else if let Some(next) = env.next_key.as_ref().filter(|_| spec.scheduler.is_none()) {
         format!(
-            "`service.policyGroup` names key `{next}`, which YuniKorn reads once it is restarted, and key `{}` is kept up",
+            "`service.policyGroup` names key `{next}`, which YuniKorn reads only after a restart; key `{}` \
+             is kept up to date",
             env.key
         )
     } else {
@@ -144,13 +146,14 @@ fn not_taken(observed: &Observed, now: Timestamp) -> LoadedCondition {
     let patient =
         observed.reasserts == 0 || (observed.reasserts == 1 && now.duration_since(since) < PATIENCE);
     let finding = if patient {
-        Finding::no(Type::Loaded, Reason::LoadPending, "written, and not yet loaded by the scheduler")
+        Finding::no(Type::Loaded, Reason::LoadPending, "written, but not yet loaded by the scheduler")
     } else {
         Finding::no(
             Type::Loaded,
             Reason::SchedulerRejected,
-            "the scheduler keeps running another configuration: it refused this one (its log says why, \
-             \"reload configuration failed\"), or hot refresh was off when it started, or the URL leads to another scheduler",
+            "the scheduler still runs a different configuration: it refused this one (look for \"reload \
+             configuration failed\" in its log), hot refresh was off when it started, or the URL leads to a \
+             different scheduler",
         )
     };
     LoadedCondition { finding, reassert_at }
@@ -200,8 +203,7 @@ pub(crate) fn read<'a>(snapshot: &'a Snapshot, cache: &mut ParseCache) -> Option
     let mut runs = runs(snapshot, &env, &loaded.finding, cache);
     let mut uncertain = None;
     if spec.mode == Mode::Enforce && snapshot.is_fenced() && matches!(runs, SchedulerQueues::InForce) {
-        let message =
-            "another write of the output may still be accepted, so it is not certain which text is in force";
+        let message = "a different write of the output may still be accepted, so it is uncertain which text is in force";
         uncertain = Some(Finding::unknown(Type::Loaded, Reason::LoadPending, message));
         let other = |tree| SchedulerQueues::Other { tree, reported: false };
         runs = env.tree.clone().map_or(SchedulerQueues::Unknown, other);

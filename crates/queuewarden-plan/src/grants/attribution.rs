@@ -182,8 +182,8 @@ pub fn returning(before: &[Attribution], after: &[Attribution], base: &Config) -
     let returning = free.map(|part| (part, part.acl_in(base))).filter(|(_, acl)| !acl.is_nobody());
     let described = returning.map(|(Attribution { queue, right, .. }, acl)| {
         format!(
-            "the base's own {} of queue `{queue}` is in force again, which gives it to {}: to keep the queue \
-             closed, change the base first",
+            "the base's own {} of queue `{queue}` is in force again and gives access to {}: to keep the \
+             queue closed, change the base first",
             right.key(),
             people(&acl, &Aliased::default())
         )

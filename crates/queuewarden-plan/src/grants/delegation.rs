@@ -211,7 +211,8 @@ fn claim<'o>(object: &'o Resolved<'_>) -> Option<(&'o Identity, &'o str, QueuePa
 fn never(contribution: &Contribution, delegation: bool, deleting: bool) -> Option<String> {
     if !delegation {
         return Some(
-            "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Disabled"
+            "it is written in the name of a queue administrator (`delegatedBy`), but `delegation` of \
+             YuniKornConfig `default` is Disabled"
                 .to_owned(),
         );
     }
@@ -223,11 +224,11 @@ fn never(contribution: &Contribution, delegation: bool, deleting: bool) -> Optio
 /// Returns why a grant on this queue with this `baseAcl` is never delegated; `None` if it may be.
 pub(crate) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static str> {
     if queue.is_root() {
-        return Some("queue `root` is not delegated: only cluster administrators grant on it");
+        return Some("queue `root` cannot be delegated: only cluster administrators can grant on it");
     }
     (base_acl != BaseAcl::Extend).then_some(
-        "an administrator of a queue adds to what cluster administrators grant, and takes nothing of it away: write \
-         `baseAcl: Extend`",
+        "queue administrators can add to the access that cluster administrators grant, but not remove it: \
+         write `baseAcl: Extend`",
     )
 }
 
@@ -236,11 +237,12 @@ pub(crate) fn granted(acls: &Acls) -> Option<&'static str> {
     let [_, admin] = acls;
     if admin.as_ref().is_some_and(Acl::is_everyone) {
         return Some(
-            "it makes everyone administrator: name users or groups, or ask a cluster administrator to write `admin: {everyone: true}`",
+            "it makes everyone an administrator: name users or groups, or ask a cluster administrator to \
+             write `admin: {everyone: true}`",
         );
     }
     acls.iter().flatten().all(Acl::is_nobody).then_some(
-        "it grants nobody anything, and an administrator of a queue takes nothing away: name users or groups, or delete it",
+        "it grants nothing, and queue administrators cannot remove access: name users or groups, or delete it",
     )
 }
 
@@ -252,7 +254,7 @@ pub(crate) fn no_administrator(contribution: &Contribution) -> String {
 
 /// Returns the message that `who` does not administer the queue.
 pub(crate) fn not_administered(who: &str, queue: &QueuePath) -> String {
-    format!("{who} does not administer queue `{queue}` or one above it, by ACLs other than this object's")
+    format!("{who} does not administer queue `{queue}` or a queue above it through any other object's ACLs")
 }
 
 /// Formats an identity for a message: `user "sue" (groups "ops")`.
@@ -324,12 +326,12 @@ impl DelegatedSize {
         let one = self.of_one.get(user).unwrap_or(&none);
         if one.objects >= MAX_OBJECTS_OF_ONE {
             return Some(format!(
-                "this writer has {MAX_OBJECTS_OF_ONE} objects already: delete some, name several users and groups in one, or ask a cluster \
-                 administrator"
+                "this writer already has {MAX_OBJECTS_OF_ONE} objects: delete some, combine several users \
+                 and groups in one object, or ask a cluster administrator"
             ));
         }
         if all.objects >= MAX_OBJECTS {
-            return Some(format!("there are {MAX_OBJECTS} delegated objects already: delete some"));
+            return Some(format!("there are already {MAX_OBJECTS} delegated objects: delete some"));
         }
         if one.stored.saturating_add(stored) > MAX_STORED_OF_ONE {
             return Some(format!(

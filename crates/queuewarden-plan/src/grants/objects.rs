@@ -77,7 +77,7 @@ fn edits<'g>(base: &Base, grants: &'g AclDecisions) -> Vec<(&'g AclLocation, Edi
 fn prove(read: &ParsedConfig, grants: &AclDecisions) -> Result<(), Diagnostic> {
     let refused = |why: String| Err(Diagnostic::error(NOT_AS_MEANT, why));
     if let Some(refusal) = &read.refusal {
-        return refused(format!("YuniKorn would not take the rendered text: {refusal}"));
+        return refused(format!("YuniKorn would refuse the rendered text: {refusal}"));
     }
     let Some(tree) = &read.tree else {
         return refused("the rendered text has no queues".into());

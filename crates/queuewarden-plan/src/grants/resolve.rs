@@ -206,9 +206,9 @@ pub(crate) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let submit = right(Right::Submit, spec.submit.as_ref());
     let admin = right(Right::Admin, spec.admin.as_ref());
     if spec.submit.is_none() && spec.admin.is_none() {
-        let message = "the object sets neither `submit` nor `admin`, so it would change nothing";
+        let message = "the object does not set `submit` or `admin`, so it would change nothing";
         errors.push(
-            Diagnostic::error(NO_RIGHT, message).help("write `submit: {nobody: true}` to admit nobody"),
+            Diagnostic::error(NO_RIGHT, message).help("to admit no one, write `submit: {nobody: true}`"),
         );
     }
     if (spec.not_before.is_some() || spec.expires_at.is_some()) && spec.base_acl == BaseAcl::Replace {
@@ -258,8 +258,9 @@ pub fn grants(grant: &Grant, who: &Identity) -> bool {
 /// Warns about a grant that means nobody and does not state so.
 pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
     let Grant::Lists { users, groups } = grant else { return None };
-    let warning = || Diagnostic::warning(NO_NAMES, "without users and groups the right is given to nobody");
-    (users.is_empty() && groups.is_empty()).then(|| warning().help("write `nobody: true` to say so"))
+    let warning = || Diagnostic::warning(NO_NAMES, "without users and groups, no one gets the right");
+    (users.is_empty() && groups.is_empty())
+        .then(|| warning().help("if that is intended, write `nobody: true`"))
 }
 
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
@@ -273,7 +274,7 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), ObjectRefusal> {
         (Phase::Suspended, ..) => {
             let message = match spec.base_acl {
                 BaseAcl::Extend => "suspended",
-                BaseAcl::Replace => "suspended, and still replaces the base's own ACL of the queue",
+                BaseAcl::Replace => "suspended, but still replaces the base's own ACL of the queue",
             };
             Err(ObjectRefusal::new(Reason::Suspended, message))
         }
@@ -304,7 +305,7 @@ fn locate(
                 "queue `{}` is written through a YAML anchor, alias or merge key: changing its ACL would change every place that shares it",
                 intent.queue
             );
-            let help = "write the queue out in the base";
+            let help = "write out the queue in the base";
             Err(invalid(&[Diagnostic::error(SHARED_QUEUE, message).help(help)]))
         }
         Some(queue) => Ok(Contribution {
@@ -331,8 +332,8 @@ fn is_shared(queue: &Queue) -> bool {
 /// does not contain it.
 fn not_written(queue: &QueuePath) -> ObjectRefusal {
     let message = format!(
-        "the base does not write queue `{queue}`: YuniKorn adds it above the queues it finds, with no ACL; \
-         write `- name: root` in the base and put its queues below it"
+        "the base does not contain queue `{queue}`: YuniKorn adds it above the queues it finds, without an \
+         ACL; write `- name: root` in the base and put its queues below it"
     );
     ObjectRefusal::new(Reason::QueueNotFound, message)
 }
@@ -342,13 +343,13 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> ObjectR
     let near = || queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str());
     let help = if dynamic {
         format!(
-            "the scheduler has it at run time only, created by a placement rule, and the ACL of `{ancestor}` \
-             decides about it: add the queue to the base"
+            "it exists only at run time, created by a placement rule, and the ACL of `{ancestor}` applies to \
+             it: add the queue to the base"
         )
     } else if let Some(near) = near() {
         format!("did you mean `{near}`? If not, add the queue to the base")
     } else {
-        format!("until it is added there, the ACL of `{ancestor}` decides about it")
+        format!("until it is added, the ACL of `{ancestor}` applies to it")
     };
     let message = format!("partition `{}` has no queue `{queue}` in the base; {help}", partition.name);
     ObjectRefusal::new(Reason::QueueNotFound, message)

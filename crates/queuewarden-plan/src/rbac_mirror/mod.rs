@@ -119,8 +119,10 @@ fn finding(
     let no = |reason, message: String| Some(Finding::no(Type::Mirrored, reason, message));
     if let Some(problem) = &mirror.problem {
         let hint = if on { "apply manifests/rbac-mirror, or set rbacMirror: Disabled" } else { BY_HAND };
-        let message =
-            format!("queuewarden may not read ClusterRoles and ClusterRoleBindings; {hint}: {problem}");
+        let message = format!(
+            "queuewarden is not allowed to read ClusterRoles and ClusterRoleBindings; {hint}: \
+                     {problem}"
+        );
         return no(Reason::Forbidden, message);
     }
     if !mirror.synced {
@@ -130,7 +132,13 @@ fn finding(
     match failure {
         Some(WriteFailure::Forbidden(message)) => {
             let hint = if on { "apply manifests/rbac-mirror" } else { BY_HAND };
-            return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
+            return no(
+                Reason::Forbidden,
+                format!(
+                    "queuewarden is not allowed to write the mirror; {hint}: \
+                                                  {message}"
+                ),
+            );
         }
         Some(WriteFailure::Rejected(message)) => return no(Reason::of_rejection(message), message.clone()),
         Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
@@ -147,13 +155,14 @@ fn finding(
         Ok(_) if !on => None,
         Ok(Desired { left_out: Some(first), .. }) => {
             let message = format!(
-                "the mirror is full: {first} and those after it are not in it, so Kubernetes says no where they say yes"
+                "the mirror is full: it leaves out {first} and those after it, so Kubernetes denies what \
+                 they allow"
             );
             no(Reason::TooLarge, message)
         }
         Ok(Desired { pairs, left_out: None }) => {
             let roles = plural(pairs.len(), "ClusterRole");
-            let message = format!("the ACLs of partition `default` stand in {roles}");
+            let message = format!("the ACLs of partition `default` are in {roles}");
             Some(Finding::yes(Type::Mirrored, Reason::Mirrored, message))
         }
     }

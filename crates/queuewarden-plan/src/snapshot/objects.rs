@@ -139,11 +139,13 @@ pub struct Touch {
 
 /// The message for an object with a time window and without `baseAcl: Extend`, shared by the schema and the
 /// plan.
-pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt write baseAcl: Extend: a temporary grant only adds. With Replace the \
-    base's own ACL of the queue would give way when the time begins, and come back when it ends";
+pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt, write baseAcl: Extend: a temporary grant \
+    can only add access. Replace would remove the base's own ACL of the queue when the time begins, and \
+    restore it when the time ends";
 /// The message for a right that is `null`, shared by the schema and the conversion.
-pub const LEFT_EMPTY: &str = "is left empty (null), which says neither nobody nor nothing: write {nobody: true} to give the right to \
-    nobody, or users, groups or everyone: true; to keep the base's own ACL, remove the field";
+pub const LEFT_EMPTY: &str = "is left empty (null), which could mean nobody or no change: to give the right \
+    to no one, write {nobody: true}; to grant it, write users, groups or everyone: true; to keep the base's \
+    own ACL, remove the field";
 
 /// Effect of a QueueAcl on the base's own ACL of its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
@@ -279,8 +281,8 @@ pub fn delegated_by(_: &mut SchemaGenerator) -> Schema {
             },
             "groups": {
                 "type": "array",
-                "description": "Those of their groups that make them administrator. Needed when no ACL names \
-                                them by user name. Default: none.",
+                "description": "Their groups that make them administrator. Required if no ACL names them by \
+                                user name. Default: empty.",
                 "maxItems": 32,
                 "x-kubernetes-list-type": "set",
                 "items": { "type": "string", "minLength": 1, "maxLength": 256 },

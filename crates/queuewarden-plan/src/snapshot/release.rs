@@ -36,8 +36,8 @@ pub enum ReleaseSource {
 /// Most bytes of a release that is believed.
 pub const MAX_RELEASE: usize = 128;
 
-const NO_RELEASE: &str = "the scheduler reports no release, so it is not known what its checksum covers: set \
-                          spec.version of YuniKornConfig `default` to the version that runs";
+const NO_RELEASE: &str = "the scheduler reports no release, so it is unknown what its checksum covers: set \
+                          spec.version of YuniKornConfig `default` to the version that it runs";
 
 impl Release {
     /// Chooses the version: the one in the spec, unless the scheduler reports another line; without one, that
@@ -64,12 +64,12 @@ impl Release {
         };
         Some(match chosen {
             Some(chosen) => format!(
-                "the scheduler reports release {reported}, and spec.version of YuniKornConfig `default` is {chosen}: \
-                 correct spec.version, or remove it"
+                "the scheduler reports release {reported}, but spec.version of YuniKornConfig `default` is \
+                 {chosen}: correct spec.version, or remove it"
             ),
             None => format!(
-                "the scheduler reports release {reported}, and queuewarden is proven on {}: if it is a build of one \
-                 of them, set spec.version of YuniKornConfig `default`",
+                "the scheduler reports release {reported}, but queuewarden is proven only on {}: if it is a \
+                 build of one of them, set spec.version of YuniKornConfig `default`",
                 Version::PROVEN.map(Version::as_str).join(" and ")
             ),
         })

@@ -159,7 +159,7 @@ fn what_is_changed_below_our_header_or_deleted_is_put_back() {
     Arc::make_mut(&mut edited).data.insert(KEY.into(), by_hand);
     for new in [Some(&*edited), None] {
         let answer = changed(&snapshot, YUNIKORN_CONFIGS, new);
-        let expected = "key `queues.yaml` is rendered by queuewarden, which puts it back: change ConfigMap yunikorn-defaults or QueueAcl objects instead";
+        let expected = "queuewarden renders key `queues.yaml` and reverts this change: change ConfigMap yunikorn-defaults or QueueAcl objects instead";
         assert_eq!((answer.refusal, answer.warnings), (None, vec![expected.to_owned()]));
     }
 }
@@ -262,5 +262,5 @@ fn the_way_to_the_built_in_default_is_reported() {
     snapshot.config.as_mut().unwrap().spec.as_mut().unwrap().mode = Mode::Observe;
     let answer = changed(&snapshot, YUNIKORN_DEFAULTS, None);
     assert_eq!(answer.refusal, None, "an uninstallation is not in the way");
-    assert!(answer.warnings[0].contains("everyone may submit everywhere"), "{answer:?}");
+    assert!(answer.warnings[0].contains("lets everyone submit everywhere"), "{answer:?}");
 }

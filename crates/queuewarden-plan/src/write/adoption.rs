@@ -65,7 +65,8 @@ fn replace(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
         ),
-        Adoption::Import if key != context.read.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
+        Adoption::Import if key != context.read.env.key => leave("Import transfers only the queue tree; \
+             remove the key there".into()),
         Adoption::Import if imported(context) => Ok(()),
         Adoption::Import => Err(import(context).unwrap_or_else(left)),
         Adoption::Force if key != context.read.env.key => Ok(()),
@@ -75,7 +76,8 @@ fn replace(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result
             )),
             Ok(None) => Ok(()),
             Err(why) => leave(format!(
-                "it is not replaced, because nobody knows which queues are live: {why}. Correct it, or remove the key there"
+                "it is not replaced, because the live queues are unknown: {why}. Correct that, or remove the \
+                 key there"
             )),
         },
     }
@@ -119,7 +121,7 @@ fn import(context: &WriteContext<'_>) -> Result<Left, String> {
     }
     let verdict = verdict(text, &[], context.read.snapshot.version());
     if let Some(refusal) = verdict.refusal() {
-        let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
+        let why = if verdict.unsure { "" } else { ", because YuniKorn would refuse it" };
         return Err(format!("it cannot be imported{why}: {refusal}"));
     }
     if spec.mode == Mode::Observe {

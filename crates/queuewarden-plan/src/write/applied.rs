@@ -63,7 +63,7 @@ pub(crate) fn repairs(context: &WriteContext<'_>) -> bool {
 
 pub(crate) fn applied(context: &WriteContext<'_>) -> Finding {
     let map = context.read.spec.output_name();
-    let mut message = format!("{map} holds what was rendered");
+    let mut message = format!("{map} holds the rendered text");
     let size = size_after(context.read.snapshot.output.as_deref(), &BTreeMap::new());
     if size >= WARN_BYTES {
         message.push_str(", and is close to the 1 MiB that Kubernetes allows");
@@ -93,7 +93,7 @@ pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Findi
             (reason, message)
         }
         WriteFailure::Transient(why) => {
-            (Reason::Pending, format!("{map} could not be written, and is tried again: {why}"))
+            (Reason::Pending, format!("{map} could not be written and will be tried again: {why}"))
         }
     };
     Some(Finding::no(Type::Applied, reason, message))
@@ -101,9 +101,10 @@ pub(crate) fn not_written(context: &WriteContext<'_>, map: &str) -> Option<Findi
 
 pub(crate) fn not_rendered(context: &WriteContext<'_>) -> Finding {
     let message = match context.base() {
-        Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
+        Err(finding) => format!("nothing is written, and the live configuration stays: {}", finding.message),
         Ok(_) => {
-            "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string()
+            "nothing is written, and the live configuration stays: the ACLs cannot be rendered into the base"
+                .to_string()
         }
     };
     Finding::no(Type::Applied, Reason::ConfigNotReady, message)
@@ -129,8 +130,9 @@ pub(crate) fn oversized(
 pub(crate) fn unproven_key(context: &WriteContext<'_>) -> Option<Finding> {
     let next = context.read.env.next_key.as_ref()?;
     let message = format!(
-        "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
-         is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
+        "`service.policyGroup` now names key `{next}`, which YuniKorn reads only after a restart; key `{}` \
+         is kept up to date until the scheduler is seen to run `{next}` (spec.schedulerUrl). Before the \
+         restart, write the queue tree to key `{next}` of {}",
         context.read.env.key,
         context.read.spec.base_name()
     );
@@ -152,8 +154,9 @@ pub(crate) fn contended(context: &WriteContext<'_>) -> Finding {
     let other_writer = names.map_or("another writer".to_string(), |names| format!("\"{names}\""));
     let operator = queue_operator(names.unwrap_or_default().split(", "));
     let message = format!(
-        "{other_writer} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
-         changes at growing intervals. Take these keys out of what that writer applies{operator}",
+        "{other_writer} keeps changing keys of queuewarden's in {}; keys that are missing or grant too much \
+         are repaired every second, other changes at growing intervals. Remove these keys from the \
+         configuration that it applies{operator}",
         context.read.spec.output_name()
     );
     Finding::no(Type::Applied, Reason::Contended, message)

@@ -149,7 +149,8 @@ fn refused(context: &WriteContext<'_>) -> Option<Hold> {
     (until > snapshot.now && (withdraws || runs())).then(|| {
         let by = if refused.by_scheduler { "scheduler" } else { "API server" };
         let message = format!(
-            "the {by} refused the configuration, so only withdrawals are written; all of it is tried again at {until}"
+            "the {by} refused the configuration, so only withdrawals are written; the full configuration is \
+             tried again at {until}"
         );
         Hold { applied: Finding::no(Type::Applied, Reason::Rejected, message), until: Some(until) }
     })
@@ -168,8 +169,9 @@ fn removal(context: &WriteContext<'_>) -> Option<Finding> {
     }
     let revision = revision.map_or_else(|| "REVISION".to_owned(), |revision| revision.to_string());
     let message = format!(
-        "{lost} of {before} objects are gone at once: access that nothing grants any more is withdrawn, and nobody gains any before this is \
-         confirmed: kubectl annotate --overwrite yunikornconfig default {CONFIRM_REMOVAL}={revision}"
+        "{lost} of {before} objects disappeared at once: access that nothing grants any more is withdrawn, \
+         and no one gains access until you confirm this: kubectl annotate --overwrite yunikornconfig default \
+         {CONFIRM_REMOVAL}={revision}"
     );
     Some(Finding::no(Type::Applied, Reason::RemovalUnconfirmed, message))
 }
