@@ -1,6 +1,6 @@
 //! The processes that run in a cluster, with their entry points.
 //!
-//! * [`run`]: `queuewarden run`, the operator and the HTTPS endpoints, which answer from what it saw.
+//! * [`run`]: `queuewarden run`, the operator and the HTTPS endpoints, which answer from its observations.
 //! * [`keep_certificates`]: `queuewarden certificates`, which issues and renews the certificate of the HTTPS
 //!   endpoints.
 
@@ -86,10 +86,10 @@ pub enum ProcessError {
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
     /// No client for the API server could be created.
-    #[error("no way to the API server: {0}")]
+    #[error("cannot connect to the API server: {0}")]
     Client(#[source] Box<kube::Error>),
     /// Neither a kubeconfig nor a service account.
-    #[error("no way to the API server: {0}")]
+    #[error("cannot connect to the API server: {0}")]
     Config(#[from] kube::config::InferConfigError),
     /// The signals of the process cannot be received.
     #[error("cannot wait for signals: {0}")]
@@ -205,7 +205,7 @@ async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessEr
         }
     };
     if let (Err(_), ()) = tokio::join!(timeout(SHUTDOWN_GRACE, shutdown), closing) {
-        tracing::warn!("The last events were not published, or the last revisions not recorded, in time");
+        tracing::warn!("Could not publish the last events or record the last revisions in time");
     }
     endpoints.abort();
     tracing::info!("Stopped");
@@ -273,7 +273,7 @@ pub struct CertificatesOptions {
     /// The Secret of the certificate and its authorities
     #[arg(long, value_name = "NAME", default_value = "queuewarden-tls")]
     tls_secret: String,
-    /// Additional name or address for the certificate, besides those of the Service; may be repeated
+    /// Name or address for the certificate, in addition to those of the Service; may be repeated
     #[arg(long, value_name = "NAME", value_parser = name)]
     tls_name: Vec<String>,
     /// Lifetime of a certificate; it is renewed when a third of that is left
@@ -342,6 +342,6 @@ fn name(text: &str) -> Result<String, String> {
     match ServerName::try_from(text) {
         Ok(ServerName::DnsName(name)) => Ok(name.as_ref().to_lowercase()),
         Ok(ServerName::IpAddress(address)) => Ok(IpAddr::from(address).to_string()),
-        _ => Err("neither a DNS name nor an IP address".to_owned()),
+        _ => Err("not a DNS name or IP address".to_owned()),
     }
 }

@@ -11,8 +11,8 @@ use go_compat::diag::Diagnostic;
 use queuewarden_api::review::codes;
 use queuewarden_api::review::envelope::{AdmissionRequest, Unreadable};
 
-/// A review as far as it can be read. An unreadable part has an answer, too: an error would leave the
-/// decision to `failurePolicy`, and the requester controls the content of the objects.
+/// A review with everything that could be parsed. A review with an unreadable part is answered too: an error
+/// would leave the decision to `failurePolicy`, and the requester controls the content of the objects.
 #[derive(Debug)]
 pub(super) struct AdmissionReview {
     /// The request, or the readable part of it.
@@ -24,7 +24,7 @@ pub(super) struct AdmissionReview {
 }
 
 impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
-    /// The answer where not even the `uid` is known: no API server sends that.
+    /// The response if even the `uid` is missing, which API servers never send.
     type Rejection = ApiError;
 
     async fn from_request(request: extract::Request, state: &S) -> Result<Self, ApiError> {

@@ -73,7 +73,7 @@ impl IntoResponse for ApiError {
 
 /// An internal error: a panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is a fault in queuewarden, which its log describes")]
+#[error("internal error in queuewarden; see its log")]
 pub(super) struct InternalError;
 
 /// Runs work that may panic. Shared state must be usable afterwards: locks that it held are poisoned.
@@ -82,7 +82,7 @@ pub(super) fn contained<T>(work: impl Future<Output = T>) -> impl Future<Output 
     work.map(|done| {
         done.map_err(|_| {
             tracing::error!(
-                "A request was not answered: there is a fault in queuewarden, whose message is above"
+                "A request was not answered because of an internal error, whose message is above"
             );
             InternalError
         })

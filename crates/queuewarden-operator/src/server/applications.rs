@@ -44,8 +44,8 @@ const MAX_CONF: usize = 1 << 20;
 /// The longest time between the creation of a driver's pod and of its configuration. Spark creates one after
 /// the other, and makes the configuration immutable (spark-kubernetes 3.5 `KubernetesClientUtils`).
 const CREATED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
-/// The time for which a driver's configuration is cached. It does not change while the driver lives, but a
-/// failure to read it may pass.
+/// How long a driver's configuration is cached. It does not change while the driver lives, but a failure to
+/// read it may pass.
 const REMEMBERED_FOR: Duration = Duration::from_mins(1);
 /// The time between two counts of pods that lack an alias.
 const COUNTED_EVERY: Duration = Duration::from_secs(10);
@@ -160,7 +160,7 @@ impl Applications {
         self.0.as_ref().map(|inner| Arc::clone(inner.pods.progress()))
     }
 
-    /// Counts the pods that lack an alias which an ACL names, or have a foreign one, again and again.
+    /// Periodically counts the pods that lack an alias used in an ACL, or have an alias that is not theirs.
     pub async fn count_wrong_aliases(self, knows: PublishedReceiver, health: Arc<Health>) {
         let Some(inner) = self.0 else { return };
         let mut next = interval(COUNTED_EVERY);
@@ -172,7 +172,7 @@ impl Applications {
         }
     }
 
-    /// Finds the application with this ID; only in this namespace, if that is not empty.
+    /// Finds the application with this ID, in this namespace unless it is empty.
     pub async fn find(&self, namespace: &str, id: &str, scheduler: Scheduler<'_>) -> Lookup {
         let Some(inner) = &self.0 else {
             return Lookup::Undecided(
@@ -256,12 +256,14 @@ impl Inner {
         let asked = async {
             let address = address.ok_or("the YuniKornConfig has no schedulerUrl")?;
             if ids.len() > MAX_ASKED {
-                return Err(format!("the scheduler is not asked about more than {MAX_ASKED} applications"));
+                return Err(format!("the scheduler is not queried for more than {MAX_ASKED} applications"));
             }
             let scheduler = self.connector.connect(address).await.map_err(|error| error.to_string())?;
             let answers = ids.iter().map(async |id| {
                 if !is_label(id) {
-                    return Err("the scheduler is only asked about IDs that a label may have".to_owned());
+                    return Err(
+                        "the scheduler is only queried for IDs that can be the value of a label".to_owned()
+                    );
                 }
                 match scheduler.get::<ApplicationInfo>(&scheduler::application_path(id)).await {
                     Ok(application) => Ok(Some(application.user)),
@@ -307,11 +309,17 @@ impl Inner {
             match call(maps.get(map)).await {
                 Ok(map) if is_of(pod, &map) => settings(map.data.unwrap_or_default()),
                 Ok(_) => {
-                    tracing::info!(namespace, map, "The configuration of a Spark driver may be another's");
+                    tracing::info!(
+                        namespace,
+                        map,
+                        "The configuration of a Spark driver may belong to \
+                         another driver"
+                    );
                     Settings::default()
                 }
                 Err(error) => {
-                    tracing::info!(%error, namespace, map, "The configuration of a Spark driver is not read");
+                    tracing::info!(%error, namespace, map, "The configuration of a Spark driver cannot be \
+                         read");
                     Settings::default()
                 }
             }

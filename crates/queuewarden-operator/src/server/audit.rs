@@ -1,15 +1,15 @@
-//! The audit log: one line for each decision, of target `queuewarden::audit`, and its count. `--log-level
-//! info,queuewarden::audit=off` leaves the lines out.
+//! The audit log: one line for each decision, with target `queuewarden::audit`, and a count of decisions.
+//! `--log-level info,queuewarden::audit=off` turns the lines off.
 //!
-//! Both have the same three fixed words: the request (`verb`), the answer (`decision`), and the rule that
-//! decided (`clause`). A line also names the requester, the user and the object. Names come from outside,
-//! so each of them is cut. Many requests at once fill no disk: further lines of a second are counted
-//! instead. Each endpoint has its own lines, so a busy one does not silence the others. Counts are never
-//! left out.
+//! Lines and counts have the same three fixed words: the request (`verb`), the answer (`decision`), and the
+//! rule that decided (`clause`). A line also names the requester, the user and the object. Names come from
+//! outside, so they are truncated. To keep a flood of requests from filling the disk, the number of lines per
+//! second is limited, and further decisions are only counted. Each endpoint has its own limit, so a busy one
+//! does not silence the others. Counts are never dropped.
 //!
-//! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name
-//! into a review. Each [`LineShare`] has lines of its own, so made-up reviews do not use up the lines of real
-//! ones.
+//! Each line includes the `peer`, because callers of admission webhooks are not authenticated and can write
+//! any name into a review. Each [`LineShare`] has its own limit, so fabricated reviews do not use up the
+//! lines of real ones.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -31,7 +31,7 @@ const LINES: u32 = 50;
 const SHARES: usize = 4;
 /// Pairs of requester and object that are remembered; the oldest is forgotten first.
 const PAIRS: usize = 1024;
-/// Characters of a name; those of Kubernetes' own objects and users have at most 253.
+/// Maximum characters of a name. Names of Kubernetes' own objects and users have at most 253.
 const NAME: usize = 256;
 /// Characters of a reason.
 const REASON: usize = 1024;
@@ -39,7 +39,7 @@ const REASON: usize = 1024;
 /// A decision to log and to count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AuditRecord<'a> {
-    /// The request: one of the verbs that the endpoint knows, or [`OTHER`].
+    /// The request: one of the endpoint's verbs, or [`OTHER`].
     pub(super) verb: &'static str,
     /// The answer.
     pub(super) decision: &'static str,
@@ -49,7 +49,7 @@ pub(super) struct AuditRecord<'a> {
     pub(super) refused: bool,
     /// The requester; empty where an endpoint does not know them.
     pub(super) by: &'a str,
-    /// The user whom the decision is about.
+    /// The user whose access was decided.
     pub(super) user: &'a str,
     /// The queue; may be empty.
     pub(super) queue: &'a str,
@@ -143,7 +143,7 @@ tokio::task_local! {
     pub(super) static PEER: Option<SocketAddr>;
 }
 
-/// Returns the peer as text; empty where there is none.
+/// Returns the peer as text; empty if unknown.
 fn peer() -> String {
     PEER.try_with(|peer| peer.map(|peer| peer.to_string())).ok().flatten().unwrap_or_default()
 }
@@ -178,8 +178,8 @@ impl Audit {
         );
     }
 
-    /// Logs that a request to an endpoint was not read, if its status says so: it was malformed, late, too
-    /// large, or one too many.
+    /// Logs that a request to an endpoint was not read, if its status indicates that it was malformed, late,
+    /// too large, or beyond a limit.
     pub(super) fn unread(&self, endpoint: &str, status: u16) {
         if !matches!(status, 400 | 408 | 413 | 429) {
             return;

@@ -52,13 +52,13 @@ pub enum Cut {
     #[error("the request and its objects have more than {0} bytes of JSON")]
     TooLarge(usize),
     /// There was no room for it.
-    #[error("too many large requests are under way, so this one was not read")]
+    #[error("too many large requests are in progress, so this one was not read")]
     Crowded,
     /// It did not arrive in time, or was not decided in time.
     #[error("the request could not be read and decided in time")]
     Late,
     /// It could not be decided because of an internal error.
-    #[error("there is a fault in queuewarden, which its log describes, so the request was not read")]
+    #[error("internal error in queuewarden, so the request was not read; see its log")]
     Fault,
 }
 
@@ -349,7 +349,7 @@ fn late(what: &str, time: Duration) -> ApiError {
 }
 
 fn too_large(length: &str, limit: usize) -> ApiError {
-    let message = format!("the body has {length}; at most {limit} bytes are read");
+    let message = format!("the body has {length}; the limit is {limit} bytes");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
 }
 
@@ -692,7 +692,7 @@ mod tests {
     async fn a_peer_has_as_many_bytes_as_are_left_for_others() {
         let (router, _) = state();
         let waiting = |peer| ask(&router, sent_by(peer, "/wait", Body::from(vec![b'x'; BODY])));
-        // Two and a half bodies: one for the first peer, whose second one waits for a while.
+        // Space for two and a half bodies: one for the first peer, whose second body waits for a while.
         let mut first = Box::pin(waiting(1));
         assert!(futures::poll!(&mut first).is_pending());
         let begin = Instant::now();

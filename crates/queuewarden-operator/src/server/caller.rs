@@ -36,9 +36,9 @@ use yunikorn::identity::Identity;
 
 /// The group of every authenticated user (`k8s.io/apiserver/pkg/authentication/user/user.go`).
 const AUTHENTICATED: &str = "system:authenticated";
-/// The group of those whom the API server serves without authentication.
+/// The group of users that the API server serves without authentication.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The time for which the user of a token is cached, as long as in the API server's delegated authenticators
+/// How long the user of a token is cached, the same as in the API server's delegated authenticators
 /// (`k8s.io/apiserver/pkg/server/options/authentication.go`, `cacheTTL`).
 const TTL: Duration = Duration::from_secs(10);
 /// Tokens in the cache.
@@ -46,19 +46,19 @@ const REMEMBERED: u64 = 4096;
 /// Reviews at once.
 const MAX_REVIEWS: usize = 16;
 
-/// A caller whom a certificate or the API server authenticated.
+/// A caller authenticated by a certificate or by the API server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// The name, which is never empty, and the groups, `system:authenticated` among them.
     pub identity: Identity,
-    /// The UID; empty when there is none.
+    /// The UID; may be empty.
     pub uid: String,
     /// The extra fields that the authenticator added.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Hash for Caller {
-    // The name tells almost all callers apart, and each request hashes one.
+    // The name distinguishes almost all callers, and every request computes a hash.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.identity.user.hash(state);
     }
@@ -72,9 +72,9 @@ impl Caller {
         [user, &self.uid].into_iter().chain(groups).chain(extra).map(String::len).sum()
     }
 
-    /// Adds the group, as the API server does
-    /// (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`), for all except those
-    /// whom it serves unauthenticated.
+    /// Adds the group as the API server does
+    /// (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`), for everyone except users
+    /// that it serves unauthenticated.
     pub(super) fn known(mut self) -> Self {
         let groups = &mut self.identity.groups;
         if !groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
@@ -87,14 +87,14 @@ impl Caller {
 /// The reason why the caller is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthenticated {
-    /// There is neither a certificate nor a token.
-    #[error("show who you are: by a client certificate, or by a token in the header Authorization: Bearer …")]
+    /// The request has no certificate and no token.
+    #[error("authenticate with a client certificate, or with a token in the header Authorization: Bearer …")]
     Missing,
     /// The certificate or token does not count.
     #[error("{0}")]
     Refused(String),
     /// The certificate or token could not be checked now.
-    #[error("cannot check now who you are: {0}")]
+    #[error("cannot authenticate you at the moment: {0}")]
     Unchecked(String),
 }
 
@@ -108,9 +108,9 @@ impl From<Unauthenticated> for ApiError {
     }
 }
 
-/// Lets a request to a webhook pass if its client has a certificate in one of the names that webhooks
-/// accept; where no name is set, any client.
-/// API servers show one that is given to them in a file (`--admission-control-config-file`).
+/// Lets a request to a webhook pass if its client has a certificate for one of the names that webhooks
+/// accept, or if no name is configured. API servers send a certificate if one is given to them in a file
+/// (`--admission-control-config-file`).
 pub(super) async fn only_webhook_clients(
     State(state): State<Arc<ServerState>>,
     request: Request,
@@ -154,8 +154,8 @@ impl Callers {
         }
     }
 
-    /// Returns the sender of a request. A certificate counts first; one that does not count is no reason
-    /// against a token that does, as with the API server.
+    /// Returns the sender of a request. A certificate is tried first. As in the API server, an invalid
+    /// certificate does not invalidate a token.
     ///
     /// # Errors
     /// When the caller is unknown.
@@ -182,11 +182,11 @@ impl Callers {
         if names.contains(user) {
             return Ok(());
         }
-        let message = format!("webhooks do not answer {}: --webhook-client names others", quoted(user));
+        let message = format!("{} may not call webhooks: --webhook-client names others", quoted(user));
         Err(ApiError::forbidden(message))
     }
 
-    /// Authenticates by certificate; `None` where there is none, or none can count.
+    /// Authenticates by certificate; `None` if there is no certificate or no authority to check it.
     fn by_certificate(&self, peer: Option<&Peer>) -> Option<Result<Caller, String>> {
         let chain = &peer?.certificates;
         if chain.is_empty() {
@@ -221,7 +221,7 @@ impl Callers {
         if status.authenticated != Some(true) {
             let why = status.error.filter(|error| !error.is_empty());
             let why = why.unwrap_or_else(|| "the API server does not know it".to_owned());
-            return Ok(Err(Unauthenticated::Refused(format!("the token does not count here: {why}"))));
+            return Ok(Err(Unauthenticated::Refused(format!("the token is not accepted here: {why}"))));
         }
         // An API server that does not know audiences leaves them out: its answer is then about itself only.
         let named = status.audiences.unwrap_or_default();
@@ -231,7 +231,7 @@ impl Callers {
         }
         let user = status.user.unwrap_or_default();
         let Some(name) = user.username.filter(|name| !name.is_empty()) else {
-            return Ok(Err(Unauthenticated::Refused("the token names nobody".to_owned())));
+            return Ok(Err(Unauthenticated::Refused("the token does not name a user".to_owned())));
         };
         let caller = Caller {
             identity: Identity { user: name, groups: user.groups.unwrap_or_default() },
@@ -258,10 +258,10 @@ pub struct Authorities {
 }
 
 impl Authorities {
-    /// Reads the authorities' own certificates from PEM.
+    /// Parses the certificates of the authorities from PEM.
     ///
     /// # Errors
-    /// When there is none, or a certificate cannot be used.
+    /// When there is no certificate, or one cannot be used.
     pub fn from_pem(pem: &[u8]) -> Result<Self, tls::TlsError> {
         let unusable =
             |error: &dyn Display| tls::TlsError(format!("cannot check client certificates: {error}"));
@@ -289,7 +289,7 @@ impl Authorities {
         let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
         self.verifier
             .verify_client_cert(own, others, now)
-            .map_err(|error| format!("the client certificate does not count here: {error}"))?;
+            .map_err(|error| format!("the client certificate is not accepted here: {error}"))?;
         let (_, certificate) = X509Certificate::from_der(own)
             .map_err(|error| format!("the client certificate cannot be read: {error}"))?;
         Ok(subject(certificate.subject()))
@@ -303,7 +303,7 @@ impl Authorities {
     pub fn caller(&self, chain: &[CertificateDer<'_>]) -> Result<Caller, String> {
         let identity = self.verify(chain)?;
         if identity.user.is_empty() {
-            return Err("the client certificate names nobody: its CN is empty".to_owned());
+            return Err("the client certificate does not name a user: its CN is empty".to_owned());
         }
         Ok(Caller { identity, ..Caller::default() })
     }
@@ -472,7 +472,7 @@ mod tests {
         ];
         for (certificate, why) in cases {
             let refused = authorities.caller(&[certificate]).unwrap_err();
-            assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not say {why}");
+            assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not contain {why}");
         }
         assert!(authorities.verify(&[]).is_err());
         assert!(Authorities::from_pem(b"nothing").is_err());

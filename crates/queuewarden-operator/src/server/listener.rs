@@ -1,15 +1,15 @@
 //! Connections: their number, their time limits, and their end.
 //!
-//! Everything a peer can do slowly has a time limit, everything it can do often a number: handshakes,
-//! headers, bodies, streams, connections. An answer leaves at once (`TCP_NODELAY`): without it, each
-//! decision costs the API server a delayed acknowledgement of 40 ms.
+//! Everything a peer can do slowly has a time limit, and everything it can do often has a maximum number:
+//! handshakes, headers, bodies, streams, connections. Responses are sent at once (`TCP_NODELAY`), because
+//! each decision would otherwise cost the API server a delayed acknowledgement of 40 ms.
 //!
-//! This is a listener of our own because axum-server and tower limit requests and their time, but not
-//! connections by peer. Idle connections, handshakes that never end and requests whose bodies do not arrive
-//! must not keep an API server out: a new connection is accepted at once, in the place of an idle one of the
-//! peer that has the most ([`Slot`]). A connection also ends when its first request is late, when it is idle,
-//! and after half an hour, so that load moves to other replicas; and the bytes of its headers count for its
-//! peer before they become a request. axum-server has one time limit, for the end of the process.
+//! We need our own listener because axum-server and tower limit requests and their time, but not connections
+//! per peer. Idle connections, handshakes that never end and requests whose bodies do not arrive must not
+//! keep an API server out. A new connection is accepted at once and replaces an idle one of the peer with the
+//! most connections ([`Slot`]). A connection also ends when its first request is late, when it is idle, and
+//! after half an hour, so that load moves to other replicas. The bytes of its headers are charged to its peer
+//! before they become a request. axum-server has only one time limit, for the end of the process.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -205,7 +205,7 @@ impl Connection {
     async fn serve(&self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
         let address = self.address;
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, %address, "TCP_NODELAY cannot be set");
+            tracing::debug!(%error, %address, "Cannot set TCP_NODELAY");
         }
         let Some(tls) = self.server.tls.clone() else {
             return self.converse(stream, Arc::default(), stopping).await;
@@ -238,8 +238,8 @@ impl Connection {
             (Arc::clone(&self.slot), self.server.router.clone(), Arc::clone(&self.arrivals));
         let service = service_fn(move |mut request: Request<Incoming>| {
             slot.ask();
-            // Counts before the answer becomes a task, of which there may be many: one byte on the wire can
-            // name a whole header.
+            // The headers are charged before the response becomes a task, because there may be many tasks and
+            // a single byte on the wire can stand for a whole header.
             let answer = arrivals.take(peer.guest, bytes_of(request.headers()), 0).map(|share| {
                 request.extensions_mut().insert(peer.clone());
                 request.extensions_mut().insert(Arc::clone(&slot));
@@ -259,7 +259,7 @@ impl Connection {
             ended = serving.as_mut() => {
                 let Err(error) = ended else { return "closed" };
                 // The peer left, or does not speak HTTP.
-                tracing::debug!(%error, %address, "A connection ended badly");
+                tracing::debug!(%error, %address, "A connection ended with an error");
                 return "error";
             }
             // Keeps its receiver: the server waits until no receiver is left, and a request is still in
@@ -338,8 +338,8 @@ fn builder(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
 }
 
-/// A fixed number of slots for connections. When all are taken, the peer with the most connections closes
-/// the one that has been idle longest. A connection whose request is being answered is never closed.
+/// A fixed number of slots for connections. When all are taken, the connection that has been idle longest is
+/// closed, of the peer with the most connections. A connection with an unanswered request is never closed.
 #[derive(Debug)]
 struct Slots {
     free: Arc<Semaphore>,
@@ -365,7 +365,7 @@ struct Usage {
 }
 
 impl SlotState {
-    /// Returns the time since which no request of it is being answered; `None`: one is.
+    /// Returns since when the connection has no unanswered request, or `None` if it has one.
     fn idle_since(&self) -> Option<Instant> {
         let usage = lock(&self.usage);
         (usage.answered == 0).then_some(usage.idle)
@@ -403,8 +403,8 @@ impl Slots {
         Some(Slot { all: Arc::clone(self), connection, _permit: permit })
     }
 
-    /// Makes the connection close that has been idle longest, of the peer with the most slots. Where none
-    /// is idle, the new connection waits for the first one that ends.
+    /// Closes the connection that has been idle longest, of the peer with the most slots. If no connection is
+    /// idle, the new connection waits for the first one that ends.
     fn make_room(&self) {
         let taken = lock(&self.taken);
         let mut slots_of: HashMap<IpAddr, usize> = HashMap::new();

@@ -1,10 +1,10 @@
-//! Lookups that callers of endpoints cause, besides permissions: annotations of namespaces and classes that
-//! `YuniKorn`'s admission controller reads for a request, the registration of that controller itself, and the
-//! names in resources that own the objects of operators.
+//! Lookups that callers of endpoints cause, in addition to permission checks: annotations of namespaces and
+//! classes that `YuniKorn`'s admission controller reads for a request, the registration of that controller
+//! itself, and the names in resources that own the objects of operators.
 //!
-//! Anybody who reaches the port can cause them. They have a client of their own with [`AT_ONCE`] requests
-//! at once, so leases, watches and status never queue behind them, and answers are cached for [`TTL`].
-//! Errors are not cached.
+//! Anyone who can reach the port can cause them. They use a separate client with at most [`AT_ONCE`]
+//! concurrent requests, so leases, watches and statuses never wait for them, and answers are cached for
+//! [`TTL`]. Errors are not cached.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -29,11 +29,11 @@ use yunikorn::admission::request::Texts;
 
 /// Requests to the API server at once.
 const AT_ONCE: usize = 32;
-/// The time for which an answer is cached.
+/// How long an answer is cached.
 const TTL: Duration = Duration::from_secs(5);
 /// Bytes of all entries of a cache.
 const BYTES: u64 = 1024 * LEAST as u64;
-/// Bytes that an entry counts for at least: so a cache has 1,024 entries at most.
+/// Minimum bytes charged for an entry, which limits a cache to 1,024 entries.
 const LEAST: u32 = 4096;
 
 /// Number of owners that are read at once. Each may be as large as an object can be.
@@ -87,8 +87,8 @@ impl Lookups {
         }
     }
 
-    /// Returns the annotations of a namespace, by which it is sent to `YuniKorn` and placed; `None` where
-    /// there is no such namespace.
+    /// Returns the annotations of a namespace, which decide whether `YuniKorn` schedules it and where.
+    /// Returns `None` if the namespace does not exist.
     ///
     /// # Errors
     /// When it cannot be read in time.
@@ -97,7 +97,7 @@ impl Lookups {
         annotations.map_err(|why| format!("namespace {name} {why}"))
     }
 
-    /// Returns the annotations of a `PriorityClass`; none where there is no such class.
+    /// Returns the annotations of a `PriorityClass`; empty if the class does not exist.
     ///
     /// # Errors
     /// When it cannot be read in time.
@@ -128,7 +128,7 @@ impl Lookups {
             tracing::warn!(
                 name = YUNIKORN,
                 %why,
-                "Nobody knows whether YuniKorn's admission controller is registered"
+                "It is unknown whether YuniKorn's admission controller is registered"
             );
         }
         registered
@@ -165,7 +165,9 @@ impl Lookups {
             Ok(text) => RawValue::from_string(text).map(Some).map_err(|error| unread(&error)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(kube::Error::Api(status)) if status.code == 403 => {
-                Err("cannot be read: give queuewarden's service account the right to get it, as examples/operators do".to_owned())
+                Err("cannot be read: allow queuewarden's service account to get it, as examples/operators \
+                     does"
+                    .to_owned())
             }
             Err(error) => Err(unread(&error)),
         }
@@ -192,7 +194,7 @@ impl Lookups {
     }
 }
 
-/// Returns a cache whose entries count for these bytes.
+/// Returns a cache that limits the total of these bytes.
 pub(super) fn cache<K, V>(bytes: fn(&K, &V) -> usize) -> Cache<K, V>
 where
     K: Hash + Eq + Send + Sync + 'static,

@@ -31,8 +31,8 @@ use crate::controller::health::Health;
 use crate::controller::published::PublishedReceiver;
 use crate::memory::{Budget, MIB};
 
-/// The time for which the endpoints stay open after the signal to stop. Until every node and API server has
-/// learnt that this replica is not ready, some still connect here.
+/// How long the endpoints stay open after the signal to stop. Nodes and API servers still connect until they
+/// learn that this replica is not ready.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// Flags for the HTTPS endpoints.
@@ -66,7 +66,7 @@ pub struct Https {
     /// them a new pod may name; with pods, also to decide who may read the logs of those pods, or delete them
     #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "address")]
     applications: ApplicationsMode,
-    /// Accept only tokens for this audience, instead of those for the API server; may be repeated
+    /// Accept only tokens for this audience, instead of the API server's; may be repeated
     #[arg(long, value_name = "NAME", requires = "address")]
     token_audience: Vec<String>,
 }
@@ -164,7 +164,7 @@ impl Open {
     }
 }
 
-/// Limits of connections to the probes: there are only a few regular clients, but anybody in the cluster can
+/// Limits of connections to the probes: there are only a few regular clients, but anyone in the cluster can
 /// connect.
 const PROBES: ConnectionLimits = ConnectionLimits {
     connections: 64,
@@ -176,8 +176,8 @@ const PROBES: ConnectionLimits = ConnectionLimits {
     idle: Duration::from_secs(30),
 };
 
-/// Serves the probes and never returns. Where there is an `identity`, the process is not ready before it
-/// has a certificate to show.
+/// Serves the probes and never returns. If there is an `identity`, the process is not ready until it has a
+/// certificate to show.
 pub async fn serve_probes(
     listener: TcpListener,
     health: Arc<Health>,
@@ -196,7 +196,7 @@ pub async fn serve_probes(
 fn probes(health: Arc<Health>, identity: Option<ServerCertificate>) -> Router {
     let without_certificate = move || {
         let lacks = identity.as_ref().is_some_and(|identity| !identity.is_ready());
-        lacks.then_some("there is no certificate to show yet; the log says why")
+        lacks.then_some("there is no certificate to show yet; see the log")
     };
     let ready =
         async move |State(health): State<Arc<Health>>| answer(health.unready().or_else(&without_certificate));

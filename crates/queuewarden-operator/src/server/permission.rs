@@ -84,10 +84,11 @@ impl Permissions {
         }
     }
 
-    /// Returns why a caller has not this access; `None` when they have.
+    /// Returns why a caller does not have this access, or `None` if they do.
     ///
     /// # Errors
-    /// When the permission cannot be determined; never with 403, by which callers tell that it is denied.
+    /// When the permission cannot be determined. The status is never 403, which callers would take for a
+    /// denial.
     pub(super) async fn reason_against(
         &self,
         caller: &Arc<Caller>,
@@ -124,14 +125,14 @@ impl Permissions {
             Ok((!allowed).then(|| status.reason.unwrap_or_default()))
         };
         Box::pin(self.reasons.try_get_with(key, ask)).await.map_err(|error: Arc<String>| {
-            tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
-            ApiError::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))
+            tracing::warn!(%error, "Cannot check permissions with Kubernetes");
+            ApiError::unavailable(format!("cannot check your permissions with Kubernetes: {error}"))
         })
     }
 
     /// Decides how much of the answer a caller gets. Administrators of the queue get all of it. So do callers
-    /// who may create `subjectaccessreviews`, about every user, and callers whom Kubernetes lets read the
-    /// queue, about themselves. All other callers get the part about themselves that concerns them, even
+    /// who may create `subjectaccessreviews`, for every user, and callers with Kubernetes' permission to read
+    /// the queue, for themselves. All other callers get the part about themselves that concerns them, even
     /// while Kubernetes cannot be reached. The queue is empty if the request matches none, and the tree
     /// `None` if its queues are unknown.
     ///
@@ -157,9 +158,9 @@ impl Permissions {
             Ok(None) => Ok(Scope::Whole),
             _ if is_own => Ok(Scope::Own),
             Ok(Some(reason)) => Err(ApiError::forbidden(format!(
-                "about other users, and about more groups than your own, only an administrator of the queue \
-                 may ask, and whoever may create subjectaccessreviews; about yourself ask with a {own_review}: \
-                 {}",
+                "only administrators of the queue, and users who may create subjectaccessreviews, may ask \
+                 about other users or about groups that you are not in; to check your own access, create a \
+                 {own_review}: {}",
                 forbidden(caller, &ABOUT_OTHERS, &reason)
             ))),
             Err(unknown) => Err(unknown),

@@ -1,13 +1,13 @@
-//! Room for the bodies of requests. Each request reserves all bytes that it will use before the first of
-//! them is read, or waits in a line and holds nothing meanwhile: its body stays with the client.
+//! Memory for the bodies of requests. Before the first byte is read, a request reserves all bytes that it
+//! will use, or waits in a line without holding any: its body stays with the client.
 //!
-//! Each client has two lines, one for small requests. Larger requests leave an eighth of the room to small
-//! ones, so no small request waits for the end of a large one. The first request in a line waits for room,
-//! and the others wait for it.
+//! Each client has two lines, one of them for small requests. Larger requests leave an eighth of the memory
+//! to small ones, so no small request waits for the end of a large one. The first request in a line waits for
+//! memory, and the others wait for it.
 //!
 //! Clients share a budget ([`Shares`]): each may use as many bytes as are left free. A single client can use
-//! half of them, and several greedy clients leave as much as each of them uses. An API server that proves its
-//! identity has another budget, which no stranger can use up.
+//! half of them, and several greedy clients leave as much free as each of them uses. An API server that
+//! proves its identity has a separate budget, which no stranger can use up.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -69,7 +69,7 @@ pub(super) struct Joint {
 impl From<Full> for ApiError {
     /// API servers repeat a request to an authorizer after this status, with growing backoff.
     fn from(_: Full) -> Self {
-        let message = "too many requests of this client are under way: try again";
+        let message = "too many requests of this client are in progress: try again";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
     }
 }

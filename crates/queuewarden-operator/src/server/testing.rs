@@ -52,7 +52,7 @@ pub(super) struct TestService {
 }
 
 impl TestService {
-    /// Returns endpoints without a state, with this API server behind them.
+    /// Returns endpoints without a state that use this API server.
     pub(super) fn closed(routes: Router<Arc<ServerState>>, client: Client) -> Self {
         let publisher = Publisher::new(None);
         let health = Arc::new(Health::default());

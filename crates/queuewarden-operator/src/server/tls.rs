@@ -34,7 +34,7 @@ impl ServerCertificate {
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|error| TlsError(format!("cannot read the private key: {error}")))?;
         let certified = CertifiedKey::from_der(chain, key, &crypto::aws_lc_rs::default_provider())
-            .map_err(|error| TlsError(format!("the certificate and its key do not go together: {error}")))?;
+            .map_err(|error| TlsError(format!("the certificate does not match its key: {error}")))?;
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certified));
         Ok(())
     }
@@ -51,9 +51,9 @@ impl ResolvesServerCert for ServerCertificate {
     }
 }
 
-/// Returns the server's side of TLS. Clients may send a certificate; each endpoint decides whether it
-/// counts ([`super::caller`]), because the endpoints trust different authorities, and because an error
-/// message is better than a failed handshake.
+/// Returns the server's side of TLS. Clients may send a certificate. Each endpoint decides whether to accept
+/// it ([`super::caller`]), because the endpoints trust different authorities, and because an error message is
+/// better than a failed handshake.
 ///
 /// # Errors
 /// When the cryptography has no protocol version in common with the server.
@@ -62,7 +62,7 @@ pub fn server_config(identity: ServerCertificate) -> Result<Arc<ServerConfig>, T
     let possession = Arc::new(Possession(Arc::clone(&provider)));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| TlsError(format!("cannot set TLS up: {error}")))?
+        .map_err(|error| TlsError(format!("cannot set up TLS: {error}")))?
         .with_client_cert_verifier(possession)
         .with_cert_resolver(Arc::new(identity));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

@@ -82,7 +82,7 @@ pub fn start(format: LogFormat, filter: &str) -> Result<Logging, LoggingError> {
 /// without them.
 const AUDIT: &str = "queuewarden::audit";
 
-/// Handle that changes the log level; all clones share it. The default changes nothing.
+/// A handle that changes the log level; all clones share it. The default one does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Logging(Option<Arc<Running>>);
 
@@ -98,7 +98,7 @@ struct Running {
 }
 
 impl Logging {
-    /// Sends the traces that were not sent yet, because the process is about to end.
+    /// Sends the remaining traces before the process ends.
     pub fn end(&self) {
         #[cfg(feature = "otel")]
         if let Some(traces) = self.0.as_ref().and_then(|running| running.traces.as_ref()) {
@@ -128,7 +128,7 @@ impl Running {
             tracing::warn!(
                 annotation = ANNOTATION,
                 value = value,
-                "This is no log level: error, warn, info, debug or trace; it stays as it was"
+                "Not a log level: use error, warn, info, debug or trace. The log level stays as it was"
             );
             return;
         }
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Runs `test` with a log of its own that begins at `at_start`.
+    /// Runs `test` with its own log, which starts at level `at_start`.
     fn logging(at_start: &str, test: impl FnOnce(&Logging, &Lines)) {
         let lines = Lines::default();
         let (selection, handle) = reload::Layer::new(EnvFilter::new(directives(at_start, None)));
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(shown(lines), ["ours", "done", "audited"]);
             logging.follow(Some("debug"));
             logging.follow(Some("error"));
-            assert_eq!(shown(lines), ["audited"], "what was decided stays in the log");
+            assert_eq!(shown(lines), ["audited"], "decisions stay in the log");
             logging.follow(None);
             assert_eq!(shown(lines), ["done", "audited"]);
         });

@@ -18,7 +18,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Environment variables of which one must be set for traces to be sent.
+/// Environment variables that enable traces; one of them must be set.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 /// Longest wait for the collector, for one batch and at the end of the process.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a collector that takes one request, and returns its address and what it received.
+    /// Starts a collector that accepts one request, and returns its address and the received bytes.
     fn collector() -> (String, thread::JoinHandle<Vec<u8>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/v1/traces", listener.local_addr().unwrap());

@@ -1,18 +1,18 @@
-//! The served resources (`access.queuewarden.dev/v1alpha1`), behind the API server's aggregator: `kubectl
-//! get queues`, and reviews that explain.
+//! The served resources (`access.queuewarden.dev/v1alpha1`), behind the API server's aggregator: `kubectl get
+//! queues`, and reviews that explain.
 //!
-//! A request comes from the API server, which names its user in headers and proves by its certificate that
-//! it may do so ([`front_proxy`]); or directly, from a caller who authenticates ([`super::caller`]). Then
-//! Kubernetes decides on the permission ([`super::permission`]). All callers may read the discovery
-//! documents ([`documents`]): they are the same for all clusters, and an API server that cannot discover
-//! one group no longer deletes namespaces.
+//! A request comes either from the API server, which names its user in headers and proves by its certificate
+//! that it may do so ([`front_proxy`]), or directly from a caller who authenticates ([`super::caller`]).
+//! Kubernetes then checks the caller's permission ([`super::permission`]). All callers may read the discovery
+//! documents ([`documents`]): they are the same for all clusters, and an API server that cannot discover a
+//! group stops deleting namespaces.
 //!
-//! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration.
+//! * [`queues`]: `get` and `list`, including queues that exist only in the scheduler.
 //! * [`reviews`]: `create`, which answers and stores nothing.
 //!
-//! The client chooses the format of the answer (`Accept`;
-//! `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`). kubectl asks for tables, and for objects where it
-//! gets none: `application/json;as=Table;v=v1;g=meta.k8s.io,application/json`.
+//! The client chooses the format of the response (`Accept`;
+//! `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`). kubectl asks for tables, with objects as the
+//! alternative: `application/json;as=Table;v=v1;g=meta.k8s.io,application/json`.
 
 mod documents;
 mod front_proxy;
@@ -131,7 +131,7 @@ fn warn(response: &mut Response, warnings: &[String]) {
     }
 }
 
-/// The largest number of media ranges; no real client lists more.
+/// The maximum number of media ranges; no real client lists more.
 const MAX_RANGES: usize = 16;
 
 /// The format of an answer: the kind, the API group and the version in a media range. All are empty for
@@ -141,7 +141,7 @@ pub(super) type AnswerFormat<'a> = [&'a str; 3];
 /// Objects as they are.
 pub(super) const OBJECT: AnswerFormat<'_> = [""; 3];
 
-/// Reads a media range; `None` for one that is not JSON.
+/// Parses a media range; `None` if it is not JSON.
 fn read(range: &str) -> Option<AnswerFormat<'_>> {
     let mut parts = range.split(';').map(str::trim);
     let media = parts.next().unwrap_or_default();
@@ -153,11 +153,11 @@ fn read(range: &str) -> Option<AnswerFormat<'_>> {
     Some(if format.first() == Some(&"") { OBJECT } else { format })
 }
 
-/// Returns what is offered in the first format of the client that there is. Preferences by number (`q`) are
-/// ignored, as in API servers.
+/// Returns the offer for the client's first format that is available. Like API servers, it ignores quality
+/// values (`q`).
 ///
 /// # Errors
-/// When none of them is offered.
+/// When none of the formats is offered.
 pub(super) fn accepted<'o, T>(
     headers: &HeaderMap,
     offered: &'o [(AnswerFormat<'_>, T)],

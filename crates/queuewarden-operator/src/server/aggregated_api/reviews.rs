@@ -83,11 +83,11 @@ fn document(parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
     let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
     let media = media.and_then(|media| media.split(';').next()).map(str::trim);
     if media.is_some_and(|media| media != "application/json") {
-        let message = "the body of the request is application/json, and no other media type is understood";
+        let message = "the body of the request must be application/json";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message));
     }
     serde_json::from_slice(body)
-        .map_err(|error| ApiError::bad_request(format!("the body is no JSON: {error}")))
+        .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))
 }
 
 fn refused(kind: QueueAccessReviewKind, wrong: InvalidReview) -> ApiError {
@@ -114,7 +114,8 @@ impl CreateParameters {
             }
             "" | "Warn" | "Strict" => Ok(unknown),
             other => {
-                let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
+                let message =
+                    format!("fieldValidation must be Ignore, Warn or Strict, not {}", quoted(other));
                 Err(ApiError::bad_request(message))
             }
         }
@@ -131,7 +132,8 @@ fn answer(
     about: &Identity,
 ) -> QueueAccessReviewStatus {
     let Some(published) = published else {
-        return Answer::undecided("configuration", "not everything was read yet; ask again").into();
+        return Answer::undecided("configuration", "queuewarden has not read everything yet; try again")
+            .into();
     };
     let queues = match &published.queues {
         Ok(queues) => queues,

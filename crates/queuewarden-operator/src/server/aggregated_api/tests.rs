@@ -1,4 +1,5 @@
-//! The endpoints behind an API server in memory, which proxies, and decides on permissions.
+//! Tests the endpoints with an in-memory API server in front, which proxies requests and decides on
+//! permissions.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -231,7 +232,7 @@ async fn nothing_is_answered_by_guess() {
         .await
         .expect(201, "\"evaluationError\":\"the ACLs are not known now");
     service.knows("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]\n");
-    service.get("reader", ALL).await.expect(503, "what it runs is not known");
+    service.get("reader", ALL).await.expect(503, "the configuration that it runs is unknown");
     service.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");
     service.knows(QUEUES);
     service.get("reader", ALL).await.expect(200, "root.prod");

@@ -1,4 +1,4 @@
-//! The endpoint with a cluster of two queues behind it, and an API server that knows three tokens.
+//! Tests the endpoint with a cluster of two queues, and an API server that knows three tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ struct AuthorizerService {
 }
 
 /// Lets `apiserver` create `subjectaccessreviews`, and `reader` read queues; `sue`, `ann` and `eve` may do
-/// neither. The token `lost` gets nothing but an error. With the token `fault`, and in requests about
-/// `zed`, the client panics, as an internal error would.
+/// nothing. The token `lost` causes an error. With the token `fault`, and in requests about `zed`, the client
+/// panics, as an internal error would.
 async fn answer(request: Request<kube::client::Body>, calls: Arc<AtomicUsize>) -> http::Response<Body> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
@@ -155,8 +155,8 @@ async fn oneself_is_who_asks() {
     assert_eq!(service.ask(&path("other"), "sue", &local).await.0, StatusCode::BAD_REQUEST);
 }
 
-/// `reader` may read queues, `ann` administers the queue, `apiserver` may ask about every user; all others
-/// get only what concerns themselves.
+/// `reader` may read queues, `ann` administers the queue, and `apiserver` may ask about every user; the
+/// others only get the part that concerns themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
     let service = AuthorizerService::open();

@@ -1,14 +1,14 @@
-//! Renews queuewarden's own certificate: a loop that writes due changes into the Secret, then into `caBundle`
-//! of queuewarden's objects that make the API server call the endpoints. These have fixed names, so that the
-//! permission to write them can be given by name. A missing object is not used.
+//! Renews queuewarden's own certificate: a loop that writes due changes to the Secret, then to `caBundle` of
+//! the objects that make the API server call queuewarden's endpoints. These objects have fixed names, so that
+//! RBAC can grant write permission by name. Missing objects are skipped.
 //!
-//! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the permission to
-//! change a webhook configuration is worth the cluster. Two of them do no harm, because the
-//! `resourceVersion` of the Secret lets one write at a time.
+//! The loop runs in a separate process (`queuewarden certificates`) that does not listen on any port, because
+//! permission to change a webhook configuration is as powerful as owning the cluster. Running two of them is
+//! safe, because the `resourceVersion` of the Secret lets only one write succeed.
 //!
-//! Each round reads everything anew: the Secret, the wall clock, the bundle in the API server. The loop
-//! only remembers the last content of the Secret. It writes that back where the Secret was emptied or
-//! removed: no caller would trust a new authority.
+//! Each round reads everything again: the Secret, the wall clock, the bundle in the API server. The loop only
+//! remembers the last content of the Secret, which it writes back if the Secret was emptied or removed,
+//! because no caller would trust a new authority.
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -77,7 +77,7 @@ impl Keeper {
         match stored.as_ref().map(Material::read) {
             Some(Ok(read)) if !read.authorities.is_empty() => self.material = read,
             Some(Err(error)) => tracing::warn!(secret = self.name, %error, "The Secret is damaged"),
-            // Written back, not created anew: callers trust the old one.
+            // The old material is written back rather than replaced, because callers trust it.
             None | Some(Ok(_)) => {}
         }
         self.renew(stored, now).await?;
@@ -109,8 +109,8 @@ impl Keeper {
                 call(self.secrets.create(&post_params(), &secret)).await
             };
             written.map_err(|error| TlsError(format!(
-                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates has to \
-                 let it get and update it, and, where it does not exist, create it",
+                "cannot write Secret {}: {error}; the role of ServiceAccount queuewarden-certificates must \
+                 allow get and update on it and, if it does not exist, create",
                 self.name
             )))?;
         }
@@ -134,8 +134,7 @@ impl Keeper {
             if let Err(error) = inject(&self.client, resource, name, &bytes).await {
                 problem.get_or_insert_with(|| {
                     TlsError(format!(
-                        "cannot tell the API server whose certificate it will see, so it goes on seeing the old \
-                         one: {} {name}: {error}",
+                        "cannot update the caBundle, so the certificate stays as it is: {} {name}: {error}",
                         resource.kind
                     ))
                 });
@@ -178,7 +177,7 @@ async fn inject(
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), resource);
     let Some(object) = call(objects.get_opt(name)).await? else { return Ok(()) };
     let Some(mut change) = change(&object.data, bundle) else { return Ok(()) };
-    // A list is replaced as a whole: only if it is still the one that was read.
+    // A merge patch replaces the whole list, so it must still be the one that was read.
     if let (Some(change), Some(version)) = (change.as_object_mut(), object.metadata.resource_version) {
         change.insert("metadata".to_owned(), json!({"resourceVersion": version}));
     }

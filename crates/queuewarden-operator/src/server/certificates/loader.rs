@@ -32,7 +32,7 @@ pub struct Follower {
     name: String,
     identity: ServerCertificate,
     health: Arc<Health>,
-    /// The certificate in use, without its key, and the time for which it is valid.
+    /// The certificate in use, without its key, and its validity.
     shown: Option<(String, Validity)>,
     problem: Problem,
 }
@@ -71,7 +71,7 @@ impl Follower {
         let Some(certificate) = valid else {
             return Err(TlsError(format!(
                 "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, \
-                 has to run"
+                 must be running"
             )));
         };
         let until = certificate.validity.until;
@@ -95,9 +95,9 @@ const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 const MOST: u64 = 1024 * 1024;
 
 /// The files, and their content when they were last used.
-#[expect(missing_debug_implementations, reason = "there is a private key in it")]
+#[expect(missing_debug_implementations, reason = "it contains a private key")]
 pub struct CertificateFiles {
-    /// The certificate with those that signed it, and its private key, in PEM.
+    /// The certificate chain and the private key, in PEM.
     pair: Option<(PathBuf, PathBuf)>,
     clients: Option<PathBuf>,
     identity: ServerCertificate,
@@ -132,7 +132,7 @@ impl CertificateFiles {
         self.authorities.subscribe()
     }
 
-    /// Reads the files again and again.
+    /// Reads the files periodically.
     pub async fn run(mut self) {
         if self.pair.is_none() && self.clients.is_none() {
             return;
@@ -141,7 +141,7 @@ impl CertificateFiles {
         loop {
             sleep(LOOK_AT_FILES).await;
             let read = self.look();
-            problem.note(read.map_err(|error| format!("{error}; going on with what was read before")));
+            problem.note(read.map_err(|error| format!("{error}; continuing with the files as last read")));
         }
     }
 
@@ -176,7 +176,7 @@ impl CertificateFiles {
             return Ok(());
         }
         let authorities = Authorities::from_pem(&found).map_err(|error| unusable(path, &error))?;
-        tracing::info!(file = %path.display(), "Taking client certificates of new authorities");
+        tracing::info!(file = %path.display(), "Accepting client certificates of new authorities");
         self.authorities.send_replace(Some(Arc::new(authorities)));
         self.last_clients = Some(found);
         Ok(())

@@ -1,7 +1,7 @@
-//! Authorities and the server certificate, with their keys. rcgen makes them and x509-parser reads them
-//! back, so the content of the certificates decides and never the data beside them.
+//! Authorities and the server certificate, with their keys. rcgen creates them and x509-parser parses them
+//! again, so decisions depend only on the certificates themselves, never on data stored with them.
 //!
-//! They are stored in one Secret whose keys are those of `kubernetes.io/tls`, and one more for the
+//! They are stored in one Secret with the keys of `kubernetes.io/tls`, and an additional key for the
 //! authorities' keys.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ const AUTHORITIES: &str = "ca.crt";
 pub(super) const AUTHORITY_KEYS: &str = "ca.key";
 /// Bytes that are read of one entry; real entries are much smaller.
 const MOST: usize = 256 * 1024;
-/// Clocks of callers may be late by this much; less, where lifetimes are short.
+/// Tolerance for callers' clocks that are slow; less if lifetimes are short.
 const LATE_CLOCKS: SignedDuration = SignedDuration::from_hours(1);
 
 /// The required properties of certificates.
@@ -46,7 +46,7 @@ pub struct Terms {
     pub authority: SignedDuration,
     /// The lifetime of a certificate.
     pub certificate: SignedDuration,
-    /// DNS names and IP addresses under which callers reach the endpoints.
+    /// DNS names and IP addresses of the endpoints.
     pub names: BTreeSet<String>,
 }
 
@@ -138,10 +138,10 @@ impl Material {
         material
     }
 
-    /// Returns the material in a Secret; nothing where all of it is missing or empty.
+    /// Reads the material in a Secret. Returns empty material if all parts are missing or empty.
     ///
     /// # Errors
-    /// When a part is missing or cannot be read.
+    /// When a part is missing or cannot be parsed.
     pub fn read(secret: &Secret) -> Result<Self, TlsError> {
         let text = |key| text(secret, key);
         let (authorities, keys) = (text(AUTHORITIES)?, text(AUTHORITY_KEYS)?);
@@ -206,7 +206,7 @@ impl Material {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         lasting(&mut params, now, terms.authority, None)?;
-        // Each has a name of its own: an authority is found by its name.
+        // Each authority has a unique name, because it is looked up by name.
         params.distinguished_name.push(DnType::CommonName, format!("queuewarden-ca@{}", now.as_second()));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -306,7 +306,7 @@ fn no_time(error: &dyn fmt::Display) -> TlsError {
     TlsError(format!("no certificate can be valid until then: {error}"))
 }
 
-/// Gets the Secret `name`; `None`: there is none.
+/// Gets the Secret `name`, or `None` if it does not exist.
 ///
 /// # Errors
 /// When it cannot be read, or belongs to another program.
@@ -316,16 +316,17 @@ pub(super) async fn secret(secrets: &Api<Secret>, name: &str) -> Result<Option<S
     // One without authorities may belong to another program as well as be emptied.
     if found.as_ref().is_some_and(|found| !is_ours(found)) {
         return Err(TlsError(format!(
-            "Secret {name} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files \
-             with --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
+            "Secret {name} was not written by queuewarden: it has content, but no {AUTHORITY_KEYS}; mount it \
+             and pass its files with --tls-cert-file and --tls-private-key-file, or name another Secret with \
+             --tls-secret"
         )));
     }
     Ok(found)
 }
 
-/// Returns whether queuewarden wrote the Secret: no other program stores the authorities' keys beside the
-/// certificate. A Secret whose keys are all empty, as type `kubernetes.io/tls` requires of a placeholder,
-/// belongs to no program.
+/// Returns whether queuewarden wrote the Secret. Other programs do not store the authorities' keys in it. A
+/// Secret whose keys are all empty, as type `kubernetes.io/tls` requires of a placeholder, belongs to no
+/// program.
 fn is_ours(secret: &Secret) -> bool {
     let is_empty = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
     secret.data.as_ref().is_none_or(|data| is_empty(data) || data.contains_key(AUTHORITY_KEYS))

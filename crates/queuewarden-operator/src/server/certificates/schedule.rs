@@ -1,10 +1,10 @@
-//! The next change that is due: a pure function of the validities, the wall clock and the fact that callers
-//! know all authorities.
+//! The next change that is due: a pure function of the validities, the wall clock and whether callers know
+//! all authorities.
 //!
-//! An authority is followed by the next when a third of its time is left. The next one is published at
-//! once, and signs only when a sixth of its own time has passed. Until then all callers, even with a copy
-//! made by hand, have time to learn of it, and the old one is still valid for another sixth when it stops
-//! signing. The certificate is renewed when a third of its time is left.
+//! An authority is followed by the next one when a third of its lifetime is left. The next one is published
+//! at once, but signs only after a sixth of its own lifetime. Until then all callers, even with a manual
+//! copy, have time to receive it, and the old one is still valid for another sixth when it stops signing. The
+//! certificate is renewed when a third of its lifetime is left.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -79,7 +79,7 @@ pub fn due(authorities: &[Validity], shown: Option<Shown>, reported: bool, now: 
     if !authorities.iter().any(|authority| is_valid(authority) && !authority.is_late(now, 3)) {
         return if authorities.len() == MOST { Due::Forget(0) } else { Due::Authority };
     }
-    // The newest one that all callers had time to learn of; else the one that has been known longest.
+    // The newest authority that all callers had time to receive; otherwise the one known for longest.
     let known = authorities.iter().rposition(|authority| is_valid(authority) && authority.is_ripe(now, 6));
     let signer = known.or_else(|| authorities.iter().position(is_valid));
     let Some(signer) = signer else { return Due::Authority };
@@ -167,9 +167,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the state and however the clock jumps: carrying out due changes ends, and then the
-        /// certificate is valid and signed by an authority that is valid and, where there was a choice,
-        /// known to callers.
+        /// From any state and with any jumps of the clock, carrying out due changes terminates. The
+        /// certificate is then valid and signed by a valid authority, which callers know if there was a
+        /// choice.
         #[test]
         fn comes_to_rest_with_something_valid(
             mut authorities in proptest::collection::vec((-900_i64..900, 1_i64..900), 0..7),

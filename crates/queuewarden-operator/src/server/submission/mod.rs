@@ -93,7 +93,7 @@ async fn decided(
     let namespace = content.request.namespace();
     let annotations = state.lookups.namespace(namespace).await;
     let namespace_annotations = annotations
-        .and_then(|annotations| annotations.ok_or_else(|| format!("namespace {namespace} is not there")))
+        .and_then(|annotations| annotations.ok_or_else(|| format!("namespace {namespace} does not exist")))
         .map_err(|why| ("namespace", why))?;
     let surroundings = Surroundings { namespace_annotations, ..Surroundings::default() };
     let applied = Applied {

@@ -1,4 +1,4 @@
-//! The endpoint with a queue behind it, and an API server that knows the namespace `jobs`.
+//! Tests the endpoint with one queue, and an API server that knows the namespace `jobs`.
 
 use std::sync::Arc;
 

@@ -44,8 +44,8 @@ pub fn router() -> Router<Arc<ServerState>> {
         .layer(Extension(Audit::new("user-info")))
 }
 
-/// Evaluates a request. The second time is after all mutating webhooks: what was reported the first time is
-/// not reported again.
+/// Evaluates a request. The second evaluation comes after all mutating webhooks and does not repeat findings
+/// of the first one.
 async fn answer(
     State(state): State<Arc<ServerState>>,
     audit: Extension<Audit>,
@@ -90,16 +90,21 @@ async fn answer(
     Ok(Json(response(&request.uid, &content, &decision, settings.mode)))
 }
 
-/// Returns the state for a request; `None` where it is not evaluated. It is not evaluated a second time in
-/// mode Audit, where nothing was added, and the refusal is already in the log; nor in profile yunikorn,
-/// because `YuniKorn` has no second check. In `YuniKorn`'s namespace and queuewarden's only the second
-/// evaluation takes place, for texts that the policy of the API server leaves to the webhook.
+/// Returns the state for a request, or `None` if it is not evaluated. There is no second evaluation in mode
+/// Audit, where nothing was added and the refusal is already in the log, or in profile yunikorn, because
+/// `YuniKorn` has no second check. In `YuniKorn`'s namespace and queuewarden's there is only the second
+/// evaluation, for texts that the policy of the API server leaves to the webhook.
 fn looked_at(
     state: &ServerState,
     request: &AdmissionRequest,
     moment: Moment,
 ) -> Result<Option<Arc<Published>>, ApiError> {
-    let known = state.published().ok_or_else(|| ApiError::unavailable("not everything was read yet"))?;
+    let known = state.published().ok_or_else(|| {
+        ApiError::unavailable(
+            "queuewarden has not read everything \
+         yet",
+        )
+    })?;
     let user_info::Settings { mode, profile, .. } = &known.user_info;
     let at_this_moment = match moment {
         Moment::Mutating => *mode != Mode::Off,
@@ -222,12 +227,14 @@ async fn answer_of_yunikorn(
     // One after the other they could take all the time that the API server waits for the answer.
     let (evaluation, registered) = tokio::join!(evaluated(state, known, &request), registered);
     let evaluation = evaluation.map_err(ApiError::unavailable)?;
-    // The admission controller's own message: only the logged copy is escaped and bounded.
+    // The admission controller's own message. Only the copy in the log is escaped and truncated.
     let denied = match &evaluation.outcome {
         model::Outcome::Denied(message) => Some(message.as_str()),
         model::Outcome::Allowed => None,
         model::Outcome::Unknown(key) => {
-            return Err(ApiError::unavailable(format!("{key} decides, and what it holds is not known")));
+            return Err(ApiError::unavailable(format!(
+                "the answer depends on {key}, whose content is unknown"
+            )));
         }
     };
     let decision = if denied.is_some() && registered.map_err(ApiError::unavailable)? {
@@ -242,7 +249,7 @@ async fn answer_of_yunikorn(
     let response = AdmissionResponse {
         uid: review.uid.clone(),
         allowed: refusal.is_none(),
-        // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
+        // There is no code or reason, so kubectl prints the same as for YuniKorn's own webhook.
         status: admission::status(refusal.unwrap_or_default()),
         patch: admission::patch(&evaluation).filter(|_| mode == Mode::Enforce),
         audit_annotations: notes(&decision),
@@ -264,8 +271,7 @@ async fn evaluated(state: &ServerState, known: &Published, request: &Request) ->
     Ok(model::evaluate(request, &surroundings, &known.conf))
 }
 
-/// Returns whether the annotation is exactly the one that the admission controller writes for this
-/// requester.
+/// Returns whether the annotation is exactly what the admission controller writes for this requester.
 fn is_own(request: &Request) -> bool {
     let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
     request.pod.annotation(USER_INFO) == own.write()

@@ -1,5 +1,5 @@
-//! The endpoints, with an API server behind them that knows the namespaces `jobs` and `quiet`, and
-//! optionally `YuniKorn`'s own webhook.
+//! Tests the endpoints with an API server that knows the namespaces `jobs` and `quiet`, and optionally has
+//! `YuniKorn`'s own webhook.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -60,7 +60,7 @@ fn service(settings: Settings) -> TestService {
     closed(namespaces(false)).knowing(snapshot(Some(settings)))
 }
 
-/// Returns a review in which `alice` creates an object of this kind, with these annotations on its pods.
+/// Returns a review of an object of this kind that `alice` creates, with these annotations on its pods.
 fn created(kind: &str, namespace: &str, annotations: &Value) -> Value {
     let group = if matches!(kind, "Pod" | "ReplicationController") { "" } else { "apps" };
     let pod = json!({"metadata": {"annotations": annotations}, "spec": {}});

@@ -1,9 +1,9 @@
 //! The validating webhooks: `/validate` for our own kinds, `/configmaps` for `YuniKorn`'s ConfigMaps.
 //!
-//! [`queuewarden_plan::admit`] decides the answers. On queuewarden's own kinds a doubt is a no
-//! (`failurePolicy: Fail`): no cluster needs writes of them to run. On ConfigMaps a doubt is a yes: a
-//! webhook that is down or in error never blocks a write. Both refuse what cannot be read, because a
-//! requester could bring that about.
+//! [`queuewarden_plan::admit`] decides the answers. For queuewarden's own kinds, doubt means no
+//! (`failurePolicy: Fail`), because no cluster needs writes of them to run. For ConfigMaps, doubt means yes:
+//! a webhook that is down or fails never blocks a write. Both refuse requests that cannot be parsed, because
+//! a requester could cause that deliberately.
 //!
 //! The sender of a review is not authenticated; [`super`] explains what answers reveal.
 
@@ -40,10 +40,10 @@ use queuewarden_api::review::{codes, part};
 use queuewarden_api::{GROUP, VERSION, config_map, convert, limits};
 use queuewarden_plan::admit::{self, Change, Promise, Response, Versions};
 
-/// Plans made at once for changes of queuewarden's objects: each takes one thread for as long as a round of
-/// the reconciler plans.
+/// Number of concurrent plans for changes to queuewarden's objects. Each takes one thread for as long as a
+/// round of the reconciler plans.
 const PLANS: usize = 2;
-/// Changes of ConfigMaps evaluated at once: each may unpack a text and read it several times.
+/// Number of concurrent evaluations of ConfigMap changes. Each may unpack a text and parse it several times.
 const CONFIG_MAPS: usize = 1;
 /// Bytes in memory of a plan, without the objects of the review.
 const PLAN: usize = 16 * MIB;
@@ -195,7 +195,7 @@ async fn own(
     let Some(known) = known else {
         return if may_escalate {
             let warning =
-                "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
+                "queuewarden has not read the cluster yet, so it cannot judge this change".to_owned();
             Ok(Response { warnings: vec![warning], ..Response::default() })
         } else {
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
@@ -296,7 +296,7 @@ fn change(request: &AdmissionRequest) -> Result<Change, Response> {
     };
     let (old, new) = (object(&request.old)?, object(&request.object)?);
     if old.is_none() && new.is_none() {
-        let message = "the request has neither object nor oldObject";
+        let message = "the request has no object and no oldObject";
         return Err(unreadable(&Diagnostic::error(codes::MALFORMED_REVIEW, message)));
     }
     let (old, new) = (old.as_ref(), new.as_ref());
@@ -317,7 +317,7 @@ fn versions<T>(
     Versions { old: old.map(&convert), new: new.map(convert) }
 }
 
-/// The permission for all objects, whatever their name.
+/// The permission for all objects of any name.
 const ESCALATE: Permission = Permission {
     verb: "escalate",
     group: GROUP,
@@ -327,8 +327,8 @@ const ESCALATE: Permission = Permission {
 };
 
 /// Returns whether Kubernetes' own controllers clean up: a garbage collector deletes the dependents of an
-/// owner, a migrator writes back what it read. They may not change a spec. A user who runs pods in
-/// kube-system controls the cluster anyway.
+/// owner, and a migrator writes objects back as it read them. They may not change a spec. A user who runs
+/// pods in kube-system controls the cluster anyway.
 fn is_housekeeping(request: &AdmissionRequest) -> bool {
     let user = request.by.user.as_str();
     let theirs =
@@ -384,7 +384,7 @@ struct Made {
 }
 
 impl Promises {
-    /// Returns what was promised to a client and has not ended.
+    /// Returns the promises to a client that have not expired.
     fn of(&mut self, client: Guest) -> Vec<Promise> {
         let now = Instant::now();
         while self.made.pop_front_if(|made| made.end <= now).is_some() {}

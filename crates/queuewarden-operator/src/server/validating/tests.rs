@@ -15,7 +15,7 @@ fn closed() -> TestService {
     )
 }
 
-/// Endpoints with a complete state, in which administrators of queues may write.
+/// Endpoints with a complete state and delegation enabled.
 fn open() -> TestService {
     let spec = ConfigSpec { delegation: true, ..ConfigSpec::default() };
     let config = Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None });
