@@ -271,7 +271,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
                 "reason: user lead may administer root.team (QueueAcl/team)",
             ),
             ("--as eve --as-group qa", "eve", "root.prod", "allowed: false"),
-            ("--as eve", "lead", "root.team", "only an administrator of the queue may ask"),
+            ("--as eve", "lead", "root.team", "only administrators of the queue"),
             ("", "lead", "root.team.new", "`root.team.new` is not configured, and root.team decides"),
         ] {
             let ended = kubectl(cluster, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;
@@ -320,7 +320,7 @@ async fn slips_are_reported() -> Result<()> {
         let long = format!("{}{}", body, " ".repeat(70_000));
         let long = kubectl(cluster, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", &long);
         let long = long.await?;
-        ensure!(long.code == Some(1) && long.err.contains("at most 65536 bytes are read"), "{long}");
+        ensure!(long.code == Some(1) && long.err.contains("the limit is 65536 bytes"), "{long}");
         Ok(())
     })
     .await

@@ -26,7 +26,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         Attack::by_stranger(
             "metrics with a body",
             Step::new(To::Health, "GET", "/metrics", "x"),
-            Refused(413, &["at most 0 bytes are read"]),
+            Refused(413, &["the limit is 0 bytes"]),
         ),
         Attack::by_stranger(
             "an endpoint of the other port",

@@ -94,7 +94,7 @@ fn writers() -> Vec<Attack> {
     let none = json!({});
     let old = acl("ann").pointer("/request/object").cloned();
     vec![
-        by("a writer without a name", &json!(null), &none, &["cannot ask Kubernetes"]),
+        by("a writer without a name", &json!(null), &none, &["cannot check your permissions with Kubernetes"]),
         by(
             "a writer in a group of masters by another case",
             &json!({"username": "eve", "groups": ["System:Masters"]}),
@@ -146,7 +146,7 @@ fn kinds() -> Vec<Attack> {
             json!({"spec": {"queue": 7}}),
             &["queue: invalid type: integer `7`"],
         ),
-        object("no object and no old one", Value::Null, &["neither object nor oldObject"]),
+        object("no object and no old one", Value::Null, &["no object and no oldObject"]),
         object(
             "users in one text",
             json!({"spec": {"submit": {"users": "ann"}}}),

@@ -238,7 +238,7 @@ mod tests {
     fn what_is_not_read_is_refused_with_the_reason() {
         for (cut, expected) in [
             (Cut::TooLarge(7), "more than 7 bytes"),
-            (Cut::Crowded, "too many large requests are under way"),
+            (Cut::Crowded, "too many large requests are in progress"),
             (Cut::Late, "in time"),
             (Cut::Fault, "fault in queuewarden"),
         ] {

@@ -473,7 +473,7 @@ mod tests {
         }
         for (path, most) in [("/read", BODY), ("/little", LITTLE)] {
             let (code, body) = ask(&router, sent(path, Body::new(Silent(Some(99_999_999))))).await;
-            let why = format!("the body has 99999999 bytes; at most {most} bytes are read");
+            let why = format!("the body has 99999999 bytes; the limit is {most} bytes");
             assert!(code == 413 && body.contains(&why), "{body}");
         }
     }

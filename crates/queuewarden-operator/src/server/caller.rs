@@ -381,7 +381,7 @@ mod tests {
             (json!({}), "the API server does not know it"),
             (
                 json!({"authenticated": true, "user": {"username": ""}, "audiences": ["queuewarden"]}),
-                "names nobody",
+                "does not name a user",
             ),
             (
                 json!({"authenticated": true, "user": {"username": "sue"}, "audiences": ["other"]}),
@@ -467,8 +467,8 @@ mod tests {
                 }),
                 "extended key usage",
             ),
-            (certificate(&ours, nameless), "names nobody"),
-            (CertificateDer::from(vec![1, 2, 3]), "does not count here"),
+            (certificate(&ours, nameless), "does not name a user"),
+            (CertificateDer::from(vec![1, 2, 3]), "is not accepted here"),
         ];
         for (certificate, why) in cases {
             let refused = authorities.caller(&[certificate]).unwrap_err();

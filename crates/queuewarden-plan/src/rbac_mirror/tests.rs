@@ -529,7 +529,7 @@ fn a_text_that_is_refused_leaves_the_mirror_to_what_runs() {
     assert_eq!(unknown.mirror.steps, []);
     let (mirrored, message) = reported(&unknown);
     assert_eq!(mirrored, "Unknown/ConfigNotReady");
-    assert!(message.contains("the mirror stays as it is: YuniKorn does not take the configuration, and what it runs is not known: "), "{message}");
+    assert!(message.contains("the mirror stays as it is: YuniKorn refuses the configuration, and the configuration that it runs is unknown:  "), "{message}");
     snapshot.observed.loaded_text = Some(prod("u"));
     assert_eq!(users(&done(snapshot)), ["u"]);
 }
@@ -595,7 +595,7 @@ fn it_is_reported_from_the_first_step_until_it_has_gone() {
     assert_eq!(first.mirror.owner, OWNER);
     assert_eq!(reported(&first), ("False/Pending".to_owned(), "the mirror is being written"));
     snapshot = done(snapshot);
-    let text = "the ACLs of partition `default` stand in 1 ClusterRole";
+    let text = "the ACLs of partition `default` are in 1 ClusterRole";
     assert_eq!(reported(&plan(&snapshot)), ("True/Mirrored".to_owned(), text));
     turn(&mut snapshot, false);
     assert_eq!(reported(&plan(&snapshot)), ("False/Pending".to_owned(), "it is being removed"));

@@ -352,6 +352,6 @@ mod tests {
     async fn it_is_said_when_it_may_not_be_read() {
         let client = client(|_| async { reply(403, &refusal(403)) });
         let reported = ProxyTrust::default().proxy(&client, FRESH).await.unwrap_err();
-        assert!(reported.ends_with("queuewarden may not read it: no"), "{reported}");
+        assert!(reported.ends_with("queuewarden is not allowed to read it: no"), "{reported}");
     }
 }

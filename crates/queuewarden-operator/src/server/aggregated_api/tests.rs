@@ -113,7 +113,7 @@ async fn queues_are_for_those_who_may_read_them() {
     assert_eq!(
         got.warnings(),
         [
-            "299 - \"queues that placement rules have made are not shown: the YuniKornConfig has no schedulerUrl\""
+            "299 - \"queues created by placement rules are not shown: the YuniKornConfig has no schedulerUrl\""
         ]
     );
     let list = got.expect(200, "QueueList");
@@ -143,9 +143,9 @@ async fn queues_are_for_those_who_may_read_them() {
 #[tokio::test]
 async fn the_certificate_alone_is_nobodys() {
     let mut service = AggregatedService::open();
-    service.get("", ALL).await.expect(401, "does not say for whom it asks");
+    service.get("", ALL).await.expect(401, "does not name the user of the request");
     service.certificate = Vec::new();
-    service.get("reader", ALL).await.expect(401, "show who you are");
+    service.get("reader", ALL).await.expect(401, "authenticate with a client certificate");
 }
 
 #[tokio::test]
@@ -159,9 +159,9 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     service
         .create("sue", NAMED, submit("bob"))
         .await
-        .expect(403, "only an administrator of the queue may ask");
+        .expect(403, "only administrators of the queue");
     let invented = json!({"user": "sue", "groups": ["devs"], "verb": "submit", "queue": "root.prod"});
-    service.create("sue", NAMED, invented).await.expect(403, "about other users");
+    service.create("sue", NAMED, invented).await.expect(403, "may ask about other users");
     let mut slip = submit("ann");
     slip["quue"] = "x".into();
     let warned = service.create("ann", NAMED, slip).await;
@@ -225,7 +225,7 @@ async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others()
 #[tokio::test]
 async fn nothing_is_answered_by_guess() {
     let service = AggregatedService::closed();
-    service.get("reader", ALL).await.expect(503, "not everything was read yet");
+    service.get("reader", ALL).await.expect(503, "queuewarden has not read everything yet");
     let own = json!({"verb": "submit", "queue": "root.prod"});
     service
         .create("sue", OWN, own.clone())
@@ -238,8 +238,8 @@ async fn nothing_is_answered_by_guess() {
     service.get("reader", ALL).await.expect(200, "root.prod");
     // Cached answers stay valid for seconds; others need a request.
     service.server.mute.store(true, Ordering::Relaxed);
-    service.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
-    service.create("bob", OWN, own).await.expect(503, "cannot ask Kubernetes");
+    service.get("another", ALL).await.expect(503, "cannot check your permissions with Kubernetes");
+    service.create("bob", OWN, own).await.expect(503, "cannot check your permissions with Kubernetes");
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,14 +256,14 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
     assert_eq!(service.server.reads.load(Ordering::Relaxed), 2);
     let known = std::mem::replace(&mut service.certificate, stranger);
     for _ in 0..20 {
-        service.get("reader", ALL).await.expect(401, "the client certificate does not count here");
+        service.get("reader", ALL).await.expect(401, "the client certificate is not accepted here");
     }
     assert_eq!(service.server.reads.load(Ordering::Relaxed), 2);
     // The last read data stays valid where it cannot be read again.
     service.certificate = known;
     service.server.mute.store(true, Ordering::Relaxed);
     tokio::time::advance(std::time::Duration::from_secs(100)).await;
-    service.get("another", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
+    service.get("another", ALL).await.expect(503, "cannot check your permissions with Kubernetes");
     service.server.mute.store(false, Ordering::Relaxed);
     // Withdrawn data does not.
     *service.server.published.lock().unwrap() = None;

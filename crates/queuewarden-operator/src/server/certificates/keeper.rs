@@ -301,7 +301,7 @@ mod tests {
         leader.listens.store(false, Ordering::Relaxed);
         for _ in 0..2 {
             let (problem, written) = leader.round().await;
-            assert!(problem.contains("cannot tell the API server") && written.is_empty(), "{problem}");
+            assert!(problem.contains("cannot update the caBundle") && written.is_empty(), "{problem}");
         }
         leader.listens.store(true, Ordering::Relaxed);
         assert_eq!(leader.round().await, (String::new(), Vec::new()));
