@@ -15,7 +15,7 @@ pub const CHROMIUM: &str = "CHROMIUM";
 /// The folder for pictures of the page, instead of `target/e2e/screenshots`.
 pub const SCREENSHOTS: &str = "QUEUEWARDEN_SCREENSHOTS";
 
-/// The names under which Chromium is installed.
+/// The program names of Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 const CHROMIUM_WANTED: &str = "the report's page is tested in a real browser: install Chromium (Debian's \
                                package chromium) and put it into PATH, or set CHROMIUM to its program";

@@ -1,4 +1,4 @@
-//! Prints what a person needs when a test has failed and the test cluster is about to be reset.
+//! Prints information for debugging a failed test before the test cluster is reset.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -86,10 +86,10 @@ impl Endpoints {
         Ok(self.trusting()?.build()?)
     }
 
-    /// Returns the same client with a certificate of its own.
+    /// Returns the same client with a client certificate.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// When one of the files cannot be read.
     pub fn client_with(&self, own: &front_proxy::Client) -> Result<reqwest::Client> {
         let identity = format!("{}{}", own.certificate, own.key);
         Ok(self.trusting()?.identity(reqwest::Identity::from_pem(identity.as_bytes())?).build()?)
@@ -147,7 +147,7 @@ impl Endpoints {
     /// Returns the port.
     ///
     /// # Errors
-    /// When the address has none.
+    /// When the address has no port.
     pub fn port(&self) -> Result<u16> {
         Ok(self.address.rsplit(':').next().context("no port")?.parse()?)
     }

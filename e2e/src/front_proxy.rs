@@ -1,7 +1,7 @@
-//! Provides certificates for the API server as a proxy before other API servers: it names the user for whom
-//! it makes a request.
+//! Provides certificates with which the API server acts as a proxy for other API servers, naming the user of
+//! each request.
 //!
-//! The flags are those that kubeadm sets.
+//! The flags are the same as kubeadm sets.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,7 +16,7 @@ use rcgen::{
 use crate::control_plane::flag;
 use crate::test_cluster::TestCluster;
 
-/// The client name that servers behind the API server trust.
+/// The client name that aggregated API servers trust.
 const NAME: &str = "front-proxy-client";
 
 /// An authority of certificates.

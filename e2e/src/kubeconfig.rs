@@ -142,11 +142,11 @@ impl TestCluster {
         Access { token, ..self.access.clone() }.write(&path)
     }
 
-    /// Writes the same with the API server at another address, such as that of a proxy:
+    /// Writes the same kubeconfig with another address of the API server, such as a proxy's:
     /// `http://127.0.0.1:PORT`.
     ///
     /// # Errors
-    /// When the API server gives no token.
+    /// When the API server issues no token.
     pub(crate) async fn sa_kubeconfig_at(
         &self,
         server: &str,

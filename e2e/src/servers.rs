@@ -153,7 +153,7 @@ impl TestCluster {
         Ok(&self.local()?.plane.etcd)
     }
 
-    /// Discards everything before this revision: a watch from before has to read everything anew.
+    /// Discards everything before this revision: an older watch has to read everything again.
     ///
     /// # Errors
     /// When the store is not ours, or does not know the revision.
@@ -162,7 +162,7 @@ impl TestCluster {
         self.ask_store("compaction", &request).await.map(drop)
     }
 
-    /// Returns an object of ours as the store has it: in the version in which it was written.
+    /// Returns an object of ours as stored: in the version in which it was written.
     ///
     /// # Errors
     /// When the store is not ours, or does not have it.

@@ -1,4 +1,4 @@
-//! Measures what a process uses of the machine, from `/proc` (`proc(5)`).
+//! Measures the resource usage of a process, from `/proc` (`proc(5)`).
 
 use std::fs;
 use std::time::Duration;

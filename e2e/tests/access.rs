@@ -40,7 +40,7 @@ async fn kubectl(cluster: &TestCluster, command: &str, input: &str) -> Result<En
     Ended::of(output)
 }
 
-/// Returns an operator that serves its endpoints behind the API server, with these grants in force.
+/// Returns an operator with these grants in force that serves its endpoints behind the API server.
 async fn serving(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
     cluster.install().await?;
     let url = cluster.scheduler_url();
@@ -158,7 +158,8 @@ async fn dynamic_queues_are_shown() -> Result<()> {
     .await
 }
 
-/// Endpoints and statuses report what the scheduler lets through, not the text that was written for it.
+/// Endpoints and statuses follow the configuration that the scheduler enforces, not the text that was written
+/// for it.
 #[tokio::test]
 async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {

@@ -18,7 +18,7 @@ fn own(spec: &Value) -> Value {
     json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview", "spec": spec})
 }
 
-/// Returns a review about somebody.
+/// Returns a review of another user's access.
 fn named(spec: &Value) -> Value {
     json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "QueueAccessReview", "spec": spec})
 }

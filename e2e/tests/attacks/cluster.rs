@@ -393,7 +393,8 @@ fn keepers() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with rights that every authenticated user might get from what is installed.
+/// Returns attacks that use permissions which every authenticated user might get from the installed
+/// manifests.
 fn tenants() -> Vec<Attack> {
     let own = |name, method, path: &str, body: Value, words| {
         forbidden(name, Who::Tenant, method, path, &body, words)

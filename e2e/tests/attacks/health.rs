@@ -1,4 +1,4 @@
-//! Attacks on port 8080: everybody may read health and metrics, and nothing else.
+//! Attacks on port 8080: everyone may read health and metrics, and nothing else.
 
 use super::Expected::{Refused, Without};
 use super::{Attack, NOTHING, Step, To, raw};

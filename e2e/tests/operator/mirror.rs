@@ -52,7 +52,7 @@ async fn unfinished(cluster: &TestCluster, why: &str) -> Result<()> {
     .await
 }
 
-/// Returns whether the API server lets somebody do this with a queue.
+/// Returns whether the API server allows a user to do this with a queue.
 async fn can_i(
     cluster: &TestCluster,
     (user, groups): Person<'_>,
@@ -443,7 +443,7 @@ async fn it_goes_with_the_configuration() -> Result<()> {
     .await
 }
 
-/// Returns a queue tree in which every queue below the root has an ACL of its own.
+/// Returns a queue tree where every queue below the root has an ACL.
 fn many(queues: usize) -> String {
     let queue = |number| format!("          - {{name: q{number:04}, submitacl: 'user{number:04} devs'}}\n");
     let queues: String = (0..queues).map(queue).collect();

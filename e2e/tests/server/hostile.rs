@@ -1,5 +1,5 @@
-//! Tests what the HTTPS endpoints withstand: bodies without end, slow senders, countless connections,
-//! certificates of strangers.
+//! Tests that the HTTPS endpoints withstand endless bodies, slow senders, countless connections and unknown
+//! certificates.
 
 use std::time::{Duration, Instant};
 

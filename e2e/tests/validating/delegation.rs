@@ -1,8 +1,8 @@
 //! Tests that a queue administrator can change their subtree and nothing else, by trying each way around that
 //! against a real API server.
 //!
-//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone,
-//! where the API server's own policy refuses it, or it is stored and grants nothing.
+//! Each attempt is made twice: with everything in place, where it is refused at once; and without the
+//! webhook, where it is refused by the API server's own policy, or stored without granting anything.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -316,8 +316,8 @@ async fn a_burst_of_a_delegate_is_stored_within_the_limits() -> Result<()> {
         }
         let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
         let accepted = answers.iter().filter(|answer| answer.code == 201).count();
-        // A slow machine refuses some because they were not decided in time. Annotations use up the space that
-        // is left for stored objects, and none of the space for ACLs, which has a limit of its own.
+        // A slow machine refuses some because they were not decided in time. Annotations use up the limit for
+        // stored objects without using up the separate limit for ACLs.
         let padded = |name: &str| {
             let mut object = own(name, "root.prod", &json!({"submit": {"users": ["pat"]}}));
             object["metadata"]["annotations"] = json!({"padding": "x".repeat(16 * 1024)});
@@ -494,8 +494,8 @@ async fn what_they_may(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await?;
     ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
     cluster.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
-    // When sue withdraws kim's right, everything that depends on it ends, whatever finalizer a cluster
-    // administrator has set.
+    // When sue withdraws kim's right, everything that depends on it ends, even if a cluster administrator has
+    // set a finalizer.
     let finalizers = json!({"metadata": {"finalizers": ["example.com/stay"]}});
     let answer = super::merge(&cluster.client()?, "theirs", &finalizers).await?;
     ensure!(answer.code == 200, "{answer:?}");
@@ -551,8 +551,8 @@ async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await
 }
 
-/// Checks a cluster without the webhook: the API server's policy refuses most, and what it lets through
-/// grants nothing.
+/// Checks a cluster without the webhook: the API server's policy refuses most attempts, and those that it
+/// lets through grant nothing.
 async fn without_the_webhook(cluster: &TestCluster, sue: &Client, attempts: &[Attempt]) -> Result<()> {
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;

@@ -1,4 +1,4 @@
-//! Tests the messages about changes of our own kinds.
+//! Tests the messages about changes to our own kinds.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;
@@ -56,7 +56,7 @@ async fn each_change_is_answered_with_what_it_does_and_what_is_wrong() -> Result
             (400..500).contains(&answer.code) && answer.message.contains("more than one space"),
             "{answer:?}"
         );
-        // Its status can be written, and it can be deleted, whatever it is.
+        // Any object can be deleted and have its status written.
         eventually("its status", PATIENCE, || async {
             let objects = cluster.objects(Kind::QueueAcl)?.get("dropped").await?;
             Ok(objects.data.get("status").is_some().then_some(()))

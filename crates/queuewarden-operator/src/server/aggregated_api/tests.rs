@@ -112,9 +112,7 @@ async fn queues_are_for_those_who_may_read_them() {
     let got = service.get("reader", ALL).await;
     assert_eq!(
         got.warnings(),
-        [
-            "299 - \"queues created by placement rules are not shown: the YuniKornConfig has no schedulerUrl\""
-        ]
+        ["299 - \"queues created by placement rules are not shown: the YuniKornConfig has no schedulerUrl\""]
     );
     let list = got.expect(200, "QueueList");
     assert_eq!(list["items"][1]["status"]["submit"]["subjects"][0]["name"], "sue");
@@ -156,10 +154,7 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     assert_eq!(answer["status"]["user"], "sue");
     service.create("bob", OWN, own).await.expect(201, "\"allowed\":false");
     service.create("ann", NAMED, submit("sue")).await.expect(201, "\"allowed\":true");
-    service
-        .create("sue", NAMED, submit("bob"))
-        .await
-        .expect(403, "only administrators of the queue");
+    service.create("sue", NAMED, submit("bob")).await.expect(403, "only administrators of the queue");
     let invented = json!({"user": "sue", "groups": ["devs"], "verb": "submit", "queue": "root.prod"});
     service.create("sue", NAMED, invented).await.expect(403, "may ask about other users");
     let mut slip = submit("ann");
