@@ -1,10 +1,11 @@
 //! Caches the objects of one watch.
 //!
-//! This replaces kube's `reflector::Store`. A plan must see what our own writes returned although the watch
-//! lags behind, and nothing may go back to an older version, or to before a deletion. The writer of a store
-//! accepts any event at any time and does not show its content. Its user would have to store name and version
-//! of each object a second time, also of the running list, and decide all that is decided here. It would also
-//! have to detect what matters to the plan, and sort, because a store has no order.
+//! This replaces kube's `reflector::Store`. A plan must see the results of our own writes although the watch
+//! lags behind, and the cache must never go back to an older version, or to before a deletion. A store's
+//! writer accepts any event at any time and does not expose its content. We would have to store the name and
+//! version of each object a second time, including those of a running list, and make all decisions of this
+//! module anyway. We would also have to detect changes that matter to the plan, and sort, because a store has
+//! no order.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,7 @@ pub struct Cached<T> {
 }
 
 impl<T> Cached<T> {
-    /// Returns an object of which every change matters.
+    /// Returns an object for which every change matters.
     pub fn by_version(name: String, resource_version: String, value: T) -> Self {
         Self { name, stamp: resource_version.clone(), resource_version, value: Arc::new(value) }
     }

@@ -43,11 +43,11 @@ const PAGE: u32 = 32;
 type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
 type CachedEntry<S, M> = Cached<CachedObject<Entry<S, M>>>;
 
-/// All watches, and those that are about to replace them.
+/// All watches, and the watches that are about to replace them.
 ///
-/// kube's stores cannot be read again from scratch. A replica that has just won the Lease needs that
-/// ([`ClusterWatches::relist`]): the watches are started a second time, and replace the running ones once all
-/// of them have listed. Until then the endpoints use the current data.
+/// kube's stores cannot be read again from scratch, which a replica needs after it has won the Lease
+/// ([`ClusterWatches::relist`]). The watches are therefore started a second time, and replace the running
+/// ones once all of them have listed. Until then, the endpoints use the current data.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ClusterWatches {
     current: Watches,
@@ -116,13 +116,13 @@ impl ClusterWatches {
         self.current.snapshot(now)
     }
 
-    /// Returns whether the user-info webhook writes the aliases of all pods, or the reason why not; `None`
-    /// while no policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
+    /// Returns whether the user-info webhook writes the aliases of all pods, or why not; `None` while no
+    /// policy enforces names. `left_alone` are `YuniKorn`'s namespace and queuewarden's.
     pub fn identity_webhook(&self, now: Timestamp, left_alone: &[&str]) -> Option<Result<(), String>> {
         Some(self.current.identity_webhook.as_ref()?.observed(now, left_alone))
     }
 
-    /// Returns the watch that has failed for longest, of those without which a plan may be wrong.
+    /// Returns the longest-failing watch among the watches that a correct plan requires.
     pub fn failing(&self) -> Option<FailingWatch> {
         self.next.as_ref().unwrap_or(&self.current).failing()
     }
@@ -143,7 +143,7 @@ impl ClusterWatches {
         }
     }
 
-    /// Stores the object that our patch of its status returned, because the watch may lag behind.
+    /// Stores the object that was returned when we patched its status, because the watch may lag behind.
     pub fn learn_status(&self, kind: ResourceKind, object: DynamicObject) {
         let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
         match kind {
@@ -188,15 +188,15 @@ impl ClusterWatches {
         self.current.mirror.as_ref()
     }
 
-    /// Ends the watches of the RBAC mirror once they are not needed. After the last status was written
-    /// nothing else may trigger that for a long time.
+    /// Ends the watches of the RBAC mirror once they are not needed. After the last status was written,
+    /// nothing else may trigger this for a long time.
     pub fn follow_mirror(&mut self) {
         self.current.follow_mirror();
     }
 
-    /// Returns the progress of all watches but those of the tests and of webhooks while they are denied, or
-    /// the kind not installed, and they have never worked: alerts on stalled watches would report them for
-    /// ever.
+    /// Returns the progress of all watches. Watches of tests and webhooks are left out if they have never
+    /// worked because they are forbidden or the kind is not installed: otherwise, alerts on stalled watches
+    /// would report them forever.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(MirrorWatches::progress);
         let webhooks = self.current.identity_webhook.iter().flat_map(IdentityWebhookWatches::progress);
@@ -293,7 +293,7 @@ impl Watches {
         }
     }
 
-    /// Watches the registration of the user-info webhook while a policy says that it enforces names.
+    /// Watches the registration of the user-info webhook while a policy enforces names.
     fn follow_identity_webhook(&mut self) {
         let enforces = |spec: &AdmissionPolicySpec| {
             spec.user_info.as_ref().is_some_and(|settings| settings.mode == Mode::Enforce)
@@ -411,10 +411,10 @@ fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     Cached::by_version(state.name.clone(), state.resource_version.clone(), state)
 }
 
-/// The watches of the registration of the user-info webhook, by which the plan knows whether pods get their
-/// aliases. The rights to it come with manifests/user-info. So it is watched only while an `AdmissionPolicy`
-/// says that names are enforced; the configurations are watched one by one, because the shipped `ClusterRole`
-/// allows no more.
+/// The watches of the registration of the user-info webhook, which show the plan whether pods get their
+/// aliases. The permissions come with manifests/user-info, so the registration is only watched while an
+/// `AdmissionPolicy` enforces names. The configurations are watched individually, because the shipped
+/// `ClusterRole` allows no more.
 struct IdentityWebhookWatches([(Watch<Vec<Webhook>>, &'static str); 3]);
 
 impl IdentityWebhookWatches {

@@ -23,17 +23,17 @@ use queuewarden_plan::snapshot::Entry;
 pub struct CachedObject<E> {
     /// The entry that the plan uses.
     pub entry: Arc<E>,
-    /// The log level that an annotation of the object sets; only that of the `YuniKornConfig` counts.
+    /// The log level that an annotation of the object sets, which only has an effect on the `YuniKornConfig`.
     pub log_level: Option<String>,
     status: StoredStatus,
 }
 
-/// The `status`, without what the entry already contains.
+/// The `status`, without the parts that the entry already contains.
 #[derive(Debug, Clone, PartialEq)]
 struct StoredStatus {
-    /// The status as JSON, serialized by our own type if that loses nothing; `null` when there is none.
+    /// The status as JSON, serialized by our own type if that loses nothing; `null` if there is no status.
     text: Arc<str>,
-    /// True if the conditions are not in the text, because they equal those of the entry.
+    /// True if the conditions are not in the text because they equal those of the entry.
     apart: bool,
 }
 
@@ -167,7 +167,7 @@ mod tests {
         assert!(!standing.has_status(r#"{"observedGeneration":2,"submit":"sue"}"#, &standing.conditions));
     }
 
-    /// A patch must start from the current status, whatever that is.
+    /// A patch must start from the current status, whatever its content.
     #[test]
     fn the_whole_status_comes_back() {
         let odd = json!({"type": "Ready", "status": "Perhaps"});

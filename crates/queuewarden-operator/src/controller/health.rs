@@ -14,11 +14,11 @@ use super::lock;
 use super::metrics::Metrics;
 use super::watch::Progress;
 
-/// Longest silence of a watch or the loop before it counts as dead. Watches are answered every minute; the
-/// loop runs every 10 minutes.
+/// Longest silence of a watch or the loop before it is considered dead. Watches receive a response every
+/// minute; the loop runs every 10 minutes.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// The data behind `/livez`, `/readyz` and `/metrics`.
+/// The data for `/livez`, `/readyz` and `/metrics`.
 #[derive(Debug)]
 pub struct Health {
     /// The metrics.
@@ -73,7 +73,7 @@ impl Health {
         }
     }
 
-    /// Notes that the process is about to end.
+    /// Records that the process is about to end.
     pub fn stopping(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Records the history of the output in a task of its own: no write waits for it, and none fails with it.
+//! Records the history of the output in a separate task, so that recording neither delays nor fails a write.
 //!
-//! A revision that cannot be recorded waits in memory and is tried again, at most every 30 s. What is lost
-//! with the process is the reason of its last write: the next process finds a text without a revision, and
-//! records it as found.
+//! A revision that cannot be recorded waits in memory and is retried at most every 30 s. Only the reason of
+//! the last write can be lost with the process: the next process finds a text without a revision, and records
+//! it as found.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use queuewarden_plan::history::{HistoryChanges, MAX_REVISIONS, Revision, changes
 use queuewarden_plan::snapshot::{Snapshot, WriteFailure};
 use yunikorn::config::checksum;
 
-/// The number of revisions that may wait to be recorded; each has at most 1 MiB.
+/// Maximum number of revisions that wait to be recorded; each has at most 1 MiB.
 const CAPACITY: usize = 16;
 /// The most revisions that are listed. There are more only if others make them.
 const MAX_LISTED: u32 = 500;

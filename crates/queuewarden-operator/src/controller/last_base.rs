@@ -40,7 +40,7 @@ impl LastBaseStore {
         Self { api: Api::namespaced(client, &namespace), logged: AtomicBool::new(false) }
     }
 
-    /// Returns the stored base; `None` when there is none or it may not be read.
+    /// Returns the stored base, or `None` if it does not exist or reading it is forbidden.
     ///
     /// # Errors
     /// When the API server does not answer.

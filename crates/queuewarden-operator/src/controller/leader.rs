@@ -1,16 +1,16 @@
 //! Decides which replica writes: a `coordination.k8s.io` Lease, and the task that renews it.
 //!
-//! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Every
-//! write carries a resource version, so a second leader could only lose a race for the text; but its data may
-//! be old. A replica that wins the Lease therefore reads everything again before its first write, and makes
-//! sure that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
+//! All replicas watch and plan; only the leader writes, so that no work is done twice. Every write carries a
+//! resource version, so a second leader could only lose a race for the text, but its data may be old. A
+//! replica that wins the Lease therefore reads everything again before its first write, and makes sure that
+//! no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
 //!
-//! `kube` has no election, and other crates rely on the times that other replicas have written. This one
-//! relies on its own clock. [`Election`] decides, without I/O, by client-go's rules (`tools/leaderelection`).
-//! A lease expires when the duration in it has passed since this process *saw* it change last, measured by a
-//! monotonic clock, so that wall clocks that disagree do no harm; the times in the Lease are for people. A
-//! leader stops [`DEADLINE`] after it *sent* its last successful renewal, which is before anyone else may see
-//! the lease expire.
+//! `kube` has no leader election, and other crates rely on times written by other replicas. This module
+//! relies only on the local clock. [`Election`] decides, without I/O, by client-go's rules
+//! (`tools/leaderelection`). A lease expires when its duration has passed since this process *saw* it change
+//! last, measured by a monotonic clock, so that wall clocks that disagree do no harm; the times in the Lease
+//! are only informational. A leader stops [`DEADLINE`] after it *sent* its last successful renewal, which is
+//! before any other replica may see the lease expire.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -61,9 +61,8 @@ impl Leadership {
         Self { term }
     }
 
-    /// Returns the time when the Lease was won, if this replica leads: no two terms begin at the same time.
-    /// Reads both clocks each time, so that a process that was suspended notices before the lease task runs
-    /// again.
+    /// Returns when the Lease was won, if this replica leads. No two terms begin at the same time. Reads both
+    /// clocks each time, so that a process that was suspended notices before the lease task runs again.
     pub fn leads_since(&self) -> Option<Instant> {
         self.term.borrow().filter(|term| term.holds(Instant::now(), precise())).map(|term| term.since)
     }
@@ -233,7 +232,7 @@ impl Candidate {
     }
 }
 
-/// Returns whether someone else was faster; the next round reads what they wrote.
+/// Returns whether another replica was faster; the next round reads its write.
 fn is_race(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
 }
@@ -241,7 +240,7 @@ fn is_race(error: &kube::Error) -> bool {
 /// The seconds that others wait after the last change of the Lease that they saw. This time, [`DEADLINE`]
 /// and [`RETRY`] are client-go's defaults.
 const LEASE_SECONDS: i32 = 15;
-/// The time for which a leader continues after the last renewal that succeeded: less than the lease.
+/// How long a leader continues after its last successful renewal: less than the lease.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The wait between two attempts: less than [`DEADLINE`].
 const RETRY: Duration = Duration::from_secs(2);
@@ -324,7 +323,7 @@ impl Election {
         }
     }
 
-    /// Every renewal changes the resource version, whatever the holder's clock shows.
+    /// Every renewal changes the resource version, no matter what the holder's clock shows.
     fn observe(&mut self, now: Duration, lease: &Lease) {
         if self.observed.as_ref().is_none_or(|(seen, _)| seen != lease) {
             self.observed = Some((lease.clone(), now));

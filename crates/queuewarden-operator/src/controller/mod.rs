@@ -1,11 +1,11 @@
-//! The controller: a thin layer around [`queuewarden_plan`] that gathers a snapshot and carries a plan out.
+//! The controller: a thin layer around [`queuewarden_plan`] that gathers a snapshot and executes a plan.
 //!
 //! * [`clock`]: the time.
 //! * [`cache`], [`metered`], [`watch`], [`current_object`]: the objects of one watch, and the memory they
 //!   take.
 //! * [`mirror`]: the RBAC mirror.
-//! * [`cluster_watches`]: all watches, that of the registration of the user-info webhook among them, and the
-//!   snapshot made of them.
+//! * [`cluster_watches`]: all watches, including that of the user-info webhook's registration, and the
+//!   snapshot built from them.
 //! * [`metrics`], [`health`]: the state of the operator.
 //! * [`read_back`]: the configuration that the scheduler runs.
 //! * [`apply`], [`last_base`], [`history`], [`status`], [`events`]: the writes.

@@ -27,7 +27,7 @@ pub struct Published {
     pub hash: String,
     /// The objects that were observed.
     pub snapshot: Arc<Snapshot>,
-    /// The queues that the scheduler runs, or the reason why they are unknown.
+    /// The queues that the scheduler runs, or why they are unknown.
     pub queues: Result<Arc<AccessView>, String>,
     /// The name of the text that they are written in. Positions in it would not help, because it is
     /// generated.
@@ -40,8 +40,8 @@ pub struct Published {
     pub own_namespace: Option<String>,
 }
 
-/// The namespace that is always left alone, whatever the selectors of webhooks let through: a cluster
-/// repairs itself there, and by default `YuniKorn` leaves it alone, too.
+/// The namespace that is always ignored, whatever the selectors of webhooks let through: a cluster repairs
+/// itself from there, and by default `YuniKorn` ignores it too.
 pub const LEFT_ALONE: &str = "kube-system";
 
 /// No alias.
@@ -53,7 +53,7 @@ impl Published {
     pub fn new(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut ParseCache, before: Option<&Self>) -> Self {
         let flat = merged(&snapshot);
         let running = SchedulerText::new(&flat, &snapshot);
-        // The plan knows the objects that wrote each ACL of its own text; of any other the statuses name
+        // The plan knows which objects wrote each ACL of its own text; for any other text, the statuses name
         // them.
         let attributions = match &plan.rendered {
             Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
@@ -76,13 +76,13 @@ impl Published {
         Self { made: snapshot.now, hash, snapshot, queues, source, conf, user_info, own_namespace: None }
     }
 
-    /// Returns the aliases that the ACLs name which the scheduler runs; none while these are unknown.
+    /// Returns the aliases in the ACLs that the scheduler runs; empty while these are unknown.
     pub fn granted_aliases(&self) -> &BTreeSet<String> {
         self.queues.as_ref().map_or(&NO_ALIASES, |queues| &queues.granted_aliases)
     }
 
-    /// Returns whether requests in this namespace are left alone: `YuniKorn`'s own namespace,
-    /// queuewarden's, and those of the cluster.
+    /// Returns whether requests in this namespace are ignored. This applies to `YuniKorn`'s own namespace,
+    /// queuewarden's, and the cluster's.
     pub fn leaves_alone(&self, namespace: &str) -> bool {
         let config = self.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         config.is_some_and(|config| config.namespace == namespace)

@@ -1,4 +1,4 @@
-//! Patches statuses: only where the plan differs from the current status, and never on a new object of the
+//! Patches statuses, but only if the plan differs from the current status, and never on a new object of the
 //! same name.
 //!
 //! The precondition is the resource version. A uid in the patch would be ignored, because for a status the

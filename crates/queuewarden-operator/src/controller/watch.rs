@@ -30,7 +30,7 @@ use super::{clock, lock};
 /// seconds longer is started again. Otherwise a connection that a network dropped silently goes unnoticed,
 /// and until then no revocation is seen.
 const LENGTH: u32 = 60;
-/// The time for which the API server must refuse something that was never read before that is reported.
+/// How long the API server must refuse a watch that has never worked before this is reported.
 pub(super) const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 /// Longest silence within a response: five seconds more than [`LENGTH`], after which the server ends a
 /// working watch.

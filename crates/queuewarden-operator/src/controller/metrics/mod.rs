@@ -1,5 +1,5 @@
-//! Metrics. Label values are fixed words, never names of objects, so that their number is limited; the one
-//! exception is the hash of the snapshot, of which there is one series at a time.
+//! Metrics. Label values are constants, never names of objects, so that their number is limited. The only
+//! exception is the hash of the snapshot, which has one series at a time.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use queuewarden_plan::{Plan, ResourceKind, risks, size_after};
 type Labels = Vec<(&'static str, String)>;
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// The time before its end in which a grant is counted.
+/// How long before its end a grant is counted as ending soon.
 const SOON: SignedDuration = SignedDuration::from_hours(24);
 
 /// All metrics of the operator.
@@ -58,15 +58,15 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     admission_risks: Gauge,
-    /// The running pods that lack an alias which an ACL names, or have a foreign one; not shown while pods
-    /// are not watched.
+    /// The running pods that lack an alias used in an ACL, or have an alias that is not theirs; not shown
+    /// while pods are not watched.
     pods_with_wrong_aliases: Series,
     scheduler_requests: Durations,
     snapshot: Series,
     snapshot_made: Gauge,
     certificate_until: Gauge,
     authority_until: Gauge,
-    /// Connections that are open, those in their handshake among them.
+    /// Open connections, including those in their handshake.
     pub connections: Gauge,
     ended: Family<Labels, Counter>,
     https_requests: Durations,
@@ -315,7 +315,7 @@ impl Metrics {
         self.ended.get_or_create(&labels([("how", how)])).inc();
     }
 
-    /// Counts an answered request. `endpoint` is the path of a route, of which there are few.
+    /// Counts a response. `endpoint` is the path of a route, so there are only a few values.
     pub fn answered(&self, endpoint: &str, code: u16, took: Duration) {
         let labels = labels([("endpoint", endpoint), ("code", &code.to_string())]);
         self.https_requests.get_or_create(&labels).observe(took.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Tests of what is counted and measured of plans.
+//! Tests the counters and figures of plans.
 
 use std::collections::BTreeSet;
 use std::thread;

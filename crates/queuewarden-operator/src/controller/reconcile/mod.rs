@@ -1,26 +1,26 @@
-//! The controller: `kube::runtime`'s [`applier`] runs [`Reconciler::reconcile`] for the one installation.
+//! The controller: `kube::runtime`'s [`applier`] runs [`Reconciler::reconcile`] for the single installation.
 //!
 //! [`queuewarden_plan::machine`] decides everything. This module performs its actions, one at a time, and
-//! feeds the results back. All replicas plan, so that their metrics are right and they can take over at once;
-//! the leader writes.
+//! feeds the results back. All replicas plan, so that their metrics are correct and they can take over at
+//! once; only the leader writes.
 //!
 //! The reconciled object is the `YuniKornConfig` named `default`, whether it exists or not: without it, the
-//! statuses of the other objects explain why nothing happens. That is why this is an `applier` over a store
-//! with that one name, and not a `Controller`, which runs for objects that exist. `YuniKornConfig` is one of
-//! many inputs of one plan; there is nothing to reconcile object by object.
+//! statuses of the other objects explain why nothing happens. The controller is therefore an `applier` over a
+//! store with that one name, and not a `Controller`, which runs only for objects that exist. `YuniKornConfig`
+//! is one of many inputs of one plan; there is nothing to reconcile object by object.
 //!
 //! The following is implemented here, because `kube::runtime` does not provide it:
-//! * the debounce ([`Reconciler::settle`]): that of `controller::Config` restarts with each change, so that
-//!   continuous changes would delay a run for ever;
+//! * the debounce ([`Reconciler::settle`]): the one in `controller::Config` restarts with each change, so
+//!   that continuous changes would delay a run forever;
 //! * watches that show whether they are alive, each with its own backoff ([`super::watch`]): a `Controller`
 //!   has one backoff for all its streams;
 //! * caches that learn our own writes ([`super::cache`]);
 //! * the election ([`super::leader`]).
 //!
 //! The plan, and the data that the endpoints answer from, are computed outside the runtime's threads, because
-//! with large configurations that takes long. An internal error there ends neither the process nor the
-//! controller. It must not look healthy either: the run has failed, and the next one comes after a backoff.
-//! [`performing`] performs the actions, and writes the statuses.
+//! this takes long with large configurations. An internal error there ends neither the process nor the
+//! controller, but it must not look healthy either: the run has failed, and the next one follows after a
+//! backoff. [`performing`] performs the actions, and writes the statuses.
 
 mod performing;
 
@@ -60,7 +60,7 @@ use yunikorn_access::alias::Aliased;
 
 /// A run begins when nothing has changed for this long ...
 const QUIET: Duration = Duration::from_millis(100);
-/// ... and at the latest this long after a change.
+/// ... and at most this long after a change.
 const LATEST: Duration = Duration::from_secs(1);
 /// Longest time that a run may continue after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
@@ -85,7 +85,7 @@ pub struct Reconciler {
     pub events: Events,
     /// The queue of revisions to record.
     pub history: History,
-    /// The data behind `/livez`, `/readyz` and `/metrics`.
+    /// The data for `/livez`, `/readyz` and `/metrics`.
     pub health: Arc<Health>,
     /// The publisher for the endpoints that answer queries about access.
     pub publisher: Publisher,

@@ -1,7 +1,7 @@
-//! Performs the actions of the machine: each returns the event with its result, if it has one.
+//! Performs the actions of the machine; each returns the event with its result, if it has one.
 //!
-//! Statuses are written last, and with thousands of objects that takes long. So a run writes them only for a
-//! limited time. The next run begins at once, unless none could be written, and writes the rest from the
+//! Statuses are written last, which takes long with thousands of objects. A run therefore limits the time for
+//! writing them. The next run begins at once, unless no status could be written, and writes the rest from the
 //! state at that time. A grant that is withdrawn or ends does not wait for the statuses of others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use queuewarden_plan::rbac_mirror::MirrorChanges;
 use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, WriteFailure};
 use queuewarden_plan::{NewConfigMap, ObjectRef, OutputReplacement, Plan, ResourceKind, Write};
 
-/// Longest time for which one run starts status patches; those that were begun are finished.
+/// Longest time during which a run starts status patches. Patches that have started are finished.
 const SLICE: Duration = Duration::from_secs(2);
 
 impl Reconciler {
@@ -74,7 +74,7 @@ impl Reconciler {
         Event::Observed(Box::new(snapshot))
     }
 
-    /// Creates a ConfigMap; one that exists is left alone.
+    /// Creates a ConfigMap; an existing one is not changed.
     async fn create(&mut self, namespace: &str, new: &NewConfigMap) -> Result<(), WriteFailure> {
         let moment = self.watches.moment(&new.name);
         let created = apply::create(&self.client, namespace, new).await;
@@ -112,8 +112,8 @@ impl Reconciler {
         }
     }
 
-    /// Logs a write, after which the output has this `data`, with the access that it changes, and records it.
-    /// What somebody else changed has an event, too.
+    /// Logs a write that leaves `data` in the output, with the access that it changes, and records it.
+    /// Changes by other clients also cause an event.
     async fn log_write(
         &mut self,
         namespace: &str,
