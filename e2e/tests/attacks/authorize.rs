@@ -256,9 +256,9 @@ fn questions() -> Vec<Attack> {
         asked(
             "a review for others at the place for oneself",
             about("ann", &json!({})),
-            &["the body is no SelfSubjectAccessReview"],
+            &["the body is not a SelfSubjectAccessReview"],
         ),
-        asked("a list of reviews", json!([own(&json!({}))]), &["the body is no SelfSubjectAccessReview"]),
+        asked("a list of reviews", json!([own(&json!({}))]), &["the body is not a SelfSubjectAccessReview"]),
         asked(
             "a review without a spec",
             merged(own(&json!({})), &json!({"spec": null})),

@@ -461,7 +461,7 @@ fn tenants() -> Vec<Attack> {
             "POST",
             "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews",
             review,
-            &["only an administrator of the queue may ask"],
+            &["only administrators of the queue"],
         ),
         own(
             "about ann by Kubernetes itself",
@@ -597,7 +597,7 @@ fn delegates() -> Vec<Attack> {
         made(
             "administration for everybody of a queue below",
             json!({"queue": "root.prod.x", "admin": {"everyone": true}}),
-            &["everyone administrator"],
+            &["everyone an administrator"],
         ),
         forbidden(
             "a QueueAccessTest that tells what others may",

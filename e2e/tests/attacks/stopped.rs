@@ -180,7 +180,7 @@ fn writers() -> Vec<Attack> {
         by_policy(
             "a grant without a name while nobody answers",
             json!({}),
-            &["queuewarden-delegation", "no cluster administrator"],
+            &["queuewarden-delegation", "not a cluster administrator"],
         ),
         by_policy(
             "a grant in the boss' name while nobody answers",

@@ -123,7 +123,7 @@ fn attempts() -> Vec<Attempt> {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "sue"}]});
     let map = format!("/api/v1/namespaces/{}/configmaps/{}", yunikorn::NAMESPACE, yunikorn::CONFIGS);
     vec![
-        new("no mark", x("root.prod", json!({"delegatedBy": null})), "no cluster administrator"),
+        new("no mark", x("root.prod", json!({"delegatedBy": null})), "not a cluster administrator"),
         new("another's name", x("root.test", json!({"delegatedBy": {"user": "boss"}})), "delegatedBy"),
         new(
             "a group of others",
@@ -133,10 +133,10 @@ fn attempts() -> Vec<Attempt> {
         new("a sibling", x("root.test", nothing.clone()), foreign),
         new("a sibling, as its administrator", x("root.test", json!({"admin": {"users": ["sue"]}})), foreign),
         new("a queue whose name begins alike", x("root.production", nothing.clone()), foreign),
-        new("root", x("root", nothing.clone()), "not delegated"),
+        new("root", x("root", nothing.clone()), "cannot be delegated"),
         new("large annotations", annotated, "at most 65536 bytes of annotations"),
         new("bytes that are not in force", later, "more than 131072 bytes"),
-        new("root in capitals", x("ROOT", nothing.clone()), "not delegated"),
+        new("root in capitals", x("ROOT", nothing.clone()), "cannot be delegated"),
         new("another partition", x("root.prod", json!({"partition": "gpu"})), foreign),
         new("another partition's root in disguise", x("root.test", json!({"partition": "DEFAULT"})), foreign),
         new("replacing what the base grants", x("root.prod", json!({"baseAcl": "Replace"})), "Extend"),
@@ -157,7 +157,7 @@ fn attempts() -> Vec<Attempt> {
         new(
             "making everyone administrator",
             x("root.prod", json!({"admin": {"everyone": true}})),
-            "everyone administrator",
+            "everyone an administrator",
         ),
         new("a finalizer", finalized, "finalizers"),
         // The API server takes them from a client, and no schema bounds them.
@@ -216,12 +216,12 @@ fn attempts() -> Vec<Attempt> {
         )),
         webhook(delete("deleting it", "higher", higher)),
         change("moving one's own object out", "mine", json!({"spec": {"queue": "root.test"}}), foreign),
-        change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "not delegated"),
+        change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "cannot be delegated"),
         change(
             "taking one's name off it",
             "mine",
             json!({"spec": {"delegatedBy": null}}),
-            "no cluster administrator",
+            "not a cluster administrator",
         ),
         change(
             "putting another's on it",

@@ -240,7 +240,7 @@ mod tests {
             (Cut::TooLarge(7), "more than 7 bytes"),
             (Cut::Crowded, "too many large requests are in progress"),
             (Cut::Late, "in time"),
-            (Cut::Fault, "fault in queuewarden"),
+            (Cut::Fault, "internal error in queuewarden"),
         ] {
             let why = not_read(cut);
             let code = if matches!(cut, Cut::TooLarge(_)) { codes::TOO_LARGE } else { codes::NOT_READ };

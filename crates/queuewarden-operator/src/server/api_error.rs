@@ -97,6 +97,6 @@ mod tests {
     async fn a_panic_is_an_error() {
         assert_eq!(contained(async { 1 }).await, Ok(1));
         let fault = contained(async { if true { panic!("a fault") } else { 1 } }).await;
-        assert!(fault.unwrap_err().to_string().contains("fault in queuewarden"));
+        assert!(fault.unwrap_err().to_string().contains("internal error in queuewarden"));
     }
 }

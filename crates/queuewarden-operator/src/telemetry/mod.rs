@@ -234,7 +234,7 @@ mod tests {
         logging("info", |logging, lines| {
             for wrong in ["hyper=trace", "debug,hyper=trace", "", "off", "5"] {
                 logging.follow(Some(wrong));
-                assert!(lines.take().contains("no log level"), "{wrong}");
+                assert!(lines.take().contains("Not a log level"), "{wrong}");
                 logging.follow(Some(wrong));
                 assert_eq!(lines.take(), "", "{wrong}");
                 assert_eq!(shown(lines), ["done", "audited"], "{wrong}");

@@ -196,8 +196,8 @@ pub(super) fn permit(
     let claim = claimed(spec, who)?;
     if let Some(finalizer) = added_finalizer(old.as_ref(), new) {
         return Err(format!(
-            "`metadata.finalizers` adds {}: queue administrators cannot add finalizers, so that deleted \
-             objects disappear",
+            "`metadata.finalizers` adds {}: queue administrators cannot add finalizers, so that \
+             deletions complete",
             quoted(finalizer)
         ));
     }

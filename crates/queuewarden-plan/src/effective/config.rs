@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_text_that_nobody_has_seen_is_not_guessed() {
-        assert!(runs(&behind(5, Ok("something else"))).unwrap_err().contains("nobody has seen which"));
+        assert!(runs(&behind(5, Ok("something else"))).unwrap_err().contains("its text is unknown"));
         let mut unseen = behind(5, Ok(OLD));
         unseen.observed.loaded_text = None;
         assert!(runs(&unseen).is_err());

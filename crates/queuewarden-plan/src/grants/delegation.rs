@@ -399,7 +399,7 @@ mod tests {
                 assert_eq!(room.count(&format!("writer{writer}"), 1), None);
             }
             let one = room.count(&format!("writer{writer}"), 1).unwrap();
-            assert!(one.contains("this writer has 200 objects"), "{one}");
+            assert!(one.contains("this writer already has 200 objects"), "{one}");
         }
         let all = room.count("another", 1).unwrap();
         assert!(all.contains("2000 delegated objects"), "{all}");

@@ -549,7 +549,7 @@ fn while_nobody_knows_what_the_scheduler_runs_the_mirror_stays() {
         assert_eq!(unknown.mirror.steps, []);
         let (mirrored, message) = reported(&unknown);
         assert_eq!(mirrored, "Unknown/ConfigNotReady");
-        assert!(message.starts_with("the mirror stays as it is: YuniKorn runs another"), "{message}");
+        assert!(message.starts_with("the mirror stays as it is: YuniKorn runs a different"), "{message}");
     }
 }
 

@@ -73,7 +73,7 @@ fn keys_that_a_policy_leaves_as_they_were_are_not_said() {
     assert_eq!(
         warnings(policy(None), None),
         [
-            "no longer sets admissionController.accessControl.externalUsers: YuniKorn's default, or what another ConfigMap says, holds"
+            "no longer sets admissionController.accessControl.externalUsers, so YuniKorn's default or the value in another ConfigMap applies"
         ]
     );
 }

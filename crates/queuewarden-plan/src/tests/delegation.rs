@@ -91,7 +91,7 @@ fn who_administers_nothing_is_named_with_the_queue() {
         let object = by(writer, "d", "root.test", Right::Submit, "ann");
         acl_message(&plan(&teams(true, vec![object])), "d", "Accepted").to_owned()
     };
-    let rest = "does not administer queue `root.test` or one above it, by ACLs other than this object's";
+    let rest = "does not administer queue `root.test` or a queue above it through any other object's ACLs";
     assert_eq!(message(&who("sue", &[])), format!("user `sue` {rest}"));
     assert_eq!(message(&who("bob", &["ops", "dev"])), format!("user `bob` (groups `ops`, `dev`) {rest}"));
 }
@@ -178,17 +178,17 @@ fn delegated_object_that_grants_nobody_or_makes_everyone_administrator_is_refuse
     let sue = who("sue", &[]);
     let object = |right, acl| by(&sue, "d", "root.prod", right, acl);
     let grant = |grant: Grant| with(object(Right::Submit, "ann"), |spec| spec.submit = Some(grant));
-    let nobody = "grants nobody";
+    let nobody = "it grants nothing";
     for (object, expected, words) in [
         (grant(Grant::Nobody), NO, nobody),
         (grant(Grant::Lists { users: vec![], groups: vec![] }), NO, nobody),
         (object(Right::Submit, " "), NO, nobody),
         (object(Right::Admin, " "), NO, nobody),
-        (object(Right::Admin, "*"), NO, "makes everyone administrator"),
+        (object(Right::Admin, "*"), NO, "makes everyone an administrator"),
         (
             with(grant(Grant::Everyone), |spec| spec.admin = Some(Grant::Everyone)),
             NO,
-            "everyone administrator",
+            "everyone an administrator",
         ),
         (grant(Grant::Everyone), YES, ""),
         (with(object(Right::Admin, "ann"), |spec| spec.submit = Some(Grant::Nobody)), YES, ""),

@@ -147,7 +147,7 @@ fn our_own_writes_pass_without_a_word() {
     snapshot.output = Some(foreign.clone());
     Arc::make_mut(&mut foreign).data.insert(KEY.into(), BASE.into());
     let answer = changed(&snapshot, YUNIKORN_CONFIGS, Some(&foreign));
-    assert!(answer.warnings[0].contains("puts it back"), "{answer:?}");
+    assert!(answer.warnings[0].contains("reverts this change"), "{answer:?}");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_base_that_goes_away_is_reported() {
             &calm(),
             YUNIKORN_DEFAULTS,
             None,
-            "ConfigMap yunikorn/yunikorn-defaults does not exist; it was there",
+            "ConfigMap yunikorn/yunikorn-defaults does not exist; it existed before",
         ),
     ] {
         let answer = changed(snapshot, name, new.as_deref());

@@ -70,7 +70,7 @@ fn a_grant_without_names_admits_nobody_and_says_so() {
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), " ");
     assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "True/NotVerified");
     let message = acl_message(&settled.plan, "a", "Accepted");
-    assert!(message.ends_with("help: write `nobody: true` to say so"), "{message}");
+    assert!(message.ends_with("help: if that is intended, write `nobody: true`"), "{message}");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_queue_that_is_not_there_is_explained() {
     assert!(not_found("root.prdo", &[]).contains("did you mean `root.prod`?"));
     let dynamic = not_found("root.prod.ns1", &[("root.prod.ns1", false)]);
     assert!(
-        dynamic.contains("at run time only") && dynamic.contains("the ACL of `root.prod` decides"),
+        dynamic.contains("only at run time") && dynamic.contains("the ACL of `root.prod` applies"),
         "{dynamic}"
     );
     assert!(!not_found("root.zzz", &[]).contains("did you mean"));
@@ -487,7 +487,7 @@ fn a_last_valid_version_is_not_kept_where_it_could_not_be_written() {
     let rootless = "partitions:\n  - name: default\n    queues:\n      - name: prod\n";
     for (queue, base, reason, why) in [
         ("root.prod", shared, "Invalid", "QW5303"),
-        ("root", rootless, "QueueNotFound", "the base does not write queue `root`"),
+        ("root", rootless, "QueueNotFound", "the base does not contain queue `root`"),
     ] {
         let mut snapshot = cluster(BASE);
         snapshot.queue_acls = vec![submit("a", queue, "ann")];

@@ -119,7 +119,7 @@ async fn queues_are_for_those_who_may_read_them() {
     service.get("reader", &format!("{ALL}/root.prod")).await.expect(200, "\"leaf\":true");
     service.get("reader", &format!("{ALL}/root.none")).await.expect(404, "NotFound");
     service.get("reader", &format!("{ALL}/root.a/b%2Fc")).await.expect(404, r#"\"root.a/b/c\" not found"#);
-    service.get("reader", &format!("{ALL}/root.PROD")).await.expect(404, "names of queues are in lower case");
+    service.get("reader", &format!("{ALL}/root.PROD")).await.expect(404, "queue names are in lower case");
     service.get("sue", ALL).await.expect(403, r#"User \"sue\" cannot list resource \"queues\""#);
     service.get("sue", &format!("{ALL}/root.prod")).await.expect(403, "cannot get");
     service

@@ -288,7 +288,7 @@ async fn a_fault_is_no_opinion() {
             assert_eq!(answer["status"]["allowed"], false, "{answer}");
             assert_eq!(answer["status"].get("denied"), None, "{answer}");
             let why = answer["status"]["evaluationError"].as_str().unwrap();
-            assert!(why.contains("fault in queuewarden"), "{why}");
+            assert!(why.contains("internal error in queuewarden"), "{why}");
         }
     }
     assert_eq!(service.fixture.counted("other", "undecided", "fault"), 4);

@@ -399,7 +399,7 @@ async fn an_operator_passes_on_the_name_in_the_resource_that_owns_its_pod() {
         (OWN, &[("alices", "other")], Some("no RayCluster `alices` with the UID")),
         (OWN, &[("none", "a")], Some("no RayCluster `none` with the UID")),
         (OWN, &[("../rayclusters/alices", "a")], Some("with the UID")),
-        (OWN, &[("secret", "a")], Some("give queuewarden's service account the right to get it")),
+        (OWN, &[("secret", "a")], Some("allow queuewarden's service account to get it")),
     ] {
         for path in ["/user-info", "/user-info/check"] {
             let answer = service.ask(path, &passed_on("jobs", text, owners)).await;

@@ -37,7 +37,7 @@ async fn in_doubt_our_own_kinds_are_refused_and_config_maps_are_not() {
     let answer = service.ask("/validate", &review("QueueAcl", "CREATE")).await;
     assert_eq!((&answer["uid"], &answer["allowed"]), (&json!("u1"), &json!(false)), "{answer}");
     let why = answer["status"]["message"].as_str().unwrap();
-    assert!(why.contains("fault in queuewarden"), "{why}");
+    assert!(why.contains("internal error in queuewarden"), "{why}");
     assert_eq!(service.counted("create", "undecided", "unknown"), 1);
 
     let service = closed();
