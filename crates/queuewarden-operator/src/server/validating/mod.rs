@@ -195,7 +195,7 @@ async fn own(
     let Some(known) = known else {
         return if may_escalate {
             let warning =
-                "queuewarden has not read the cluster yet, so it cannot judge this change".to_owned();
+                "queuewarden has not read the cluster yet, so it cannot evaluate this change".to_owned();
             Ok(Response { warnings: vec![warning], ..Response::default() })
         } else {
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
