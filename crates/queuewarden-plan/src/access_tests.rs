@@ -1,4 +1,5 @@
-//! Evaluates `QueueAccessTest`s by the configuration in force, and before a change of a `QueueAcl` is stored.
+//! Evaluates `QueueAccessTest`s against the configuration in force, and before a change to a `QueueAcl` is
+//! stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const MAX_FAILURES: usize = 16;
 /// The longest of them, in characters.
 const MAX_FAILURE: usize = 512;
 
-/// Returns the status of every test for the queues in force. `runs` is the reason if they are unknown.
+/// Returns the status of every test for the queues in force. `runs` is an error if they are unknown.
 pub(super) fn statuses(
     snapshot: &Snapshot,
     runs: Result<&Config, &str>,
@@ -138,7 +139,7 @@ pub(super) fn broken(
     Ok(warnings)
 }
 
-/// Returns the failure of a test by a configuration, in one line; `None` when every check holds.
+/// Returns a test's failures for a configuration, in one line; `None` if all checks pass.
 pub(super) fn trouble(expectations: &Expectations, config: &Config, version: Version) -> Option<String> {
     let view = AccessView::active(config, version);
     let checks = view.run(expectations);

@@ -12,27 +12,27 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Repairs within [`WINDOW`] that are free of delay.
+/// Number of repairs within [`WINDOW`] that are not delayed.
 pub(super) const BURST: usize = 3;
 /// Repairs older than this are forgotten.
 pub(super) const WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// Delay after the first repair beyond the burst; doubled for each further one.
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
-/// Delay of a repair beyond the burst where access is too wide.
+/// Delay of a repair beyond the burst if access is too wide.
 const OPEN_DELAY: SignedDuration = SignedDuration::from_secs(1);
 /// The longest delay.
 const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
-/// The time without edits after our last repair that ends a contention.
+/// How long no edits must follow our last repair before a contention ends.
 const QUIET: SignedDuration = SignedDuration::from_secs(30);
 
-/// The repairs that still count at `now`.
+/// Returns the repairs that are still relevant at `now`.
 fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Item = Timestamp> {
     repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
-/// Returns the time before which no more repair is made, given the earlier ones; `None`: now. A text that
-/// is missing or grants too much (`open`) is repaired at least every second: a reload costs milliseconds,
-/// an open cluster is a risk.
+/// Returns the earliest time of the next repair, given the earlier repairs; `None` means now. A text that is
+/// missing or grants too much (`open`) is repaired at least every second, because a reload takes milliseconds
+/// while an open cluster is a risk.
 pub(super) fn repair_at(repairs: &[Timestamp], open: bool, now: Timestamp) -> Option<Timestamp> {
     let count = recent(repairs, now).count();
     let beyond = u32::try_from(count.checked_sub(BURST)?).unwrap_or(u32::MAX);
@@ -43,28 +43,28 @@ pub(super) fn repair_at(repairs: &[Timestamp], open: bool, now: Timestamp) -> Op
 
 /// The number of writes that may widen access at once.
 pub(super) const WIDENINGS: usize = 60;
-/// Time after which one more such write may be made.
+/// Time after which another such write may be made.
 const WIDENING_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
-/// Returns the time before which access is not widened, given the earlier times; `None`: now. A bucket of
-/// [`WIDENINGS`] tokens that gains one every [`WIDENING_EVERY`].
+/// Returns the earliest time when access may be widened, given the earlier times; `None` means now. A bucket
+/// of [`WIDENINGS`] tokens that gains one every [`WIDENING_EVERY`].
 pub(super) fn widening_at(widened: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     let take = |full: Option<Timestamp>, at: &Timestamp| {
         full.map_or(*at, |full| full.max(*at)).checked_add(WIDENING_EVERY).ok()
     };
-    // The time when the bucket is full again; it is empty where that takes all of its tokens.
+    // The time when the bucket is full again; the bucket is empty if refilling takes all of its tokens.
     let full = widened.iter().fold(None, take);
     let depth =
         i32::try_from(WIDENINGS).ok().and_then(|tokens| WIDENING_EVERY.checked_mul(tokens.saturating_sub(1)));
     full?.checked_sub(depth?).ok().filter(|due| *due > now)
 }
 
-/// Returns the time to retry a write that was refused so many times, last at `at`.
+/// Returns when to retry a write that was refused this many times, last at `at`.
 pub(super) fn retry_at(at: Timestamp, times: u32) -> Timestamp {
     at.checked_add(doubled(FIRST_DELAY, times, LONGEST_DELAY)).unwrap_or(at)
 }
 
-/// Returns the end of the contention, if there is one at `now` and nobody edits any more.
+/// Returns when the contention at `now` ends if no more edits follow; `None` if there is none.
 pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
     if recent(repairs, now).count() < BURST {
         return None;
@@ -96,7 +96,8 @@ pub(super) struct Backoff<T> {
 }
 
 impl<T: Default> Backoff<T> {
-    /// Begins after a failure, longer after each and, by `seed`, not at the same time as other replicas.
+    /// Begins after a failure. It lasts longer after each failure, and `seed` makes replicas retry at
+    /// different times.
     pub(super) fn fail(&mut self, now: Timestamp, what: T, seed: u64) {
         let length = jittered(doubled(FIRST, self.failures, LONGEST), seed, self.failures);
         let failures = self.failures.saturating_add(1);
@@ -137,9 +138,9 @@ impl Backoff<()> {
     }
 }
 
-/// `length`, or up to a fifth less or more.
+/// `length`, plus or minus up to a fifth.
 fn jittered(length: SignedDuration, seed: u64, failures: u32) -> SignedDuration {
-    // As in splitmix64: neighbouring numbers give unlike ones.
+    // As in splitmix64: similar inputs give different results.
     let mixed = (seed ^ u64::from(failures)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33;
     let permille = 800_i64.saturating_add_unsigned(mixed % 401);

@@ -12,8 +12,8 @@ use crate::snapshot::{
 use crate::write::{NewConfigMap, Write};
 use yunikorn::config::checksum;
 
-/// The most rounds: the plan writes once, and once more after an import; more would mean that plans do not
-/// settle.
+/// Maximum number of rounds: the plan writes once, and once more after an import. More would mean that plans
+/// do not settle.
 const MAX_ROUNDS: usize = 4;
 
 /// The state after all actions have been applied.
@@ -21,7 +21,7 @@ const MAX_ROUNDS: usize = 4;
 pub struct Settled {
     /// The snapshot with everything applied.
     pub snapshot: Snapshot,
-    /// The plan for it: its statuses are the ones the objects would have.
+    /// The plan for the final state, with the statuses that the objects would have.
     pub plan: Plan,
     /// ConfigMaps that were created.
     pub created: Vec<NewConfigMap>,
@@ -47,7 +47,7 @@ impl Settled {
     }
 }
 
-/// Plans and applies until there is nothing to do.
+/// Plans and applies until nothing is left to do.
 pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut created = Vec::new();
     let mut written = false;

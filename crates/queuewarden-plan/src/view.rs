@@ -79,7 +79,7 @@ impl AccessView {
         Self { trees, resolver, version, granted_aliases }
     }
 
-    /// Returns the queues of one partition; its name is matched without case.
+    /// Returns the queues of one partition, by its case-insensitive name.
     pub fn tree(&self, partition: &str) -> Option<&Tree> {
         self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition))
     }
@@ -102,7 +102,7 @@ impl Writers<'_> {
         }
     }
 
-    /// Attributes all entries to the base that it grants, unless objects replace its ACL.
+    /// Attributes all entries to the base, unless objects replace its ACL.
     fn attribute_base(&self, tree: &mut Tree) {
         let Some(partition) = self.base.and_then(|base| base.partition(tree.partition())) else { return };
         let replacing = self
@@ -158,7 +158,7 @@ mod tests {
         verdict(&text, &[], Version::V1_8).config.unwrap()
     }
 
-    /// Returns the view of a text, into which an object has written an ACL that ends.
+    /// Returns the view of a text with an ACL from an object with an end.
     fn view(text: &str, base: Option<&str>, object: &str, base_stays: bool) -> AccessView {
         let acl = acl::parse(object).unwrap();
         let attribution = Attribution {
@@ -200,7 +200,7 @@ mod tests {
         let extended = view("bob,eve,sue", Some("bob,sue"), "sue", true);
         assert_eq!(writers(&extended, "sue"), ["object", "base"]);
         assert_eq!(writers(&extended, "bob"), ["base"]);
-        // Somebody wrote the live text by hand.
+        // Someone wrote the live text by hand.
         assert_eq!(writers(&extended, "eve"), ["live"]);
         let replaced = view("sue", Some("bob,sue"), "sue", false);
         assert_eq!(writers(&replaced, "sue"), ["object"]);

@@ -1,5 +1,5 @@
-//! Answers a change of a `QueueAcl`, and decides whether an administrator of a queue, who is no cluster
-//! administrator, may make it.
+//! Reviews a change to a `QueueAcl`, and decides whether a queue administrator who is not a cluster
+//! administrator may make it.
 //!
 //! That decision uses ACLs that do not depend on the object itself. The object must name its writer, because
 //! the plan evaluates it again in each round and does not know the writer. This module checks that writers
@@ -39,7 +39,7 @@ pub(super) fn admit(
 ) -> Response {
     let Versions { old, new } = versions;
     let faults = new.as_deref().map(resolve::diagnostics).unwrap_or_default();
-    // A dropped name makes the object Invalid, and its status will report that. Content that cannot be read
+    // A dropped name makes the object Invalid, and its status will report that. Content that cannot be parsed
     // at all is refused.
     let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
     if !wrong.is_empty() {
@@ -47,9 +47,9 @@ pub(super) fn admit(
     }
     let mut after = snapshot.clone();
     let new = new.clone().map(|mut new| {
-        // An object that its writer did not have before, or that grows, comes last: their other objects keep
-        // their space. Otherwise each object in turn could grow to the limit, while the younger ones that
-        // have no space any more stay stored.
+        // A new object, or one that grows, comes last, so that the writer's other objects keep their space.
+        // Otherwise each object in turn could grow to the limit, while newer ones that no longer fit stay
+        // stored.
         if grows(versions) || old.as_ref().and_then(writer) != writer(&new) {
             Arc::make_mut(&mut new).meta.created = None;
         }
@@ -139,7 +139,7 @@ fn about(object: &Resolved<'_>, decided: &Evaluation<'_>) -> Vec<String> {
 const ALONE: &str = "only cluster administrators (who may `escalate` queueacls.queuewarden.dev) can write \
     QueueAcls, but everyone can delete objects in their own name";
 
-/// Returns an error if they may not, which explains why and what to write instead.
+/// Returns an error that explains why they may not, and what to write instead.
 pub(super) fn permit(
     snapshot: &Snapshot,
     versions: &Versions<QueueAcl>,
@@ -228,7 +228,7 @@ fn is_own(entry: &QueueAcl, who: &Identity) -> bool {
     writer.is_some_and(|writer| writer.user == who.user)
 }
 
-/// Returns a finalizer that the change adds. Existing ones may stay or be removed: the API server and
+/// Returns a finalizer that the change adds. Existing ones may stay or be removed, because the API server and
 /// controllers set them.
 fn added_finalizer<'e>(old: Option<&QueueAcl>, new: &'e QueueAcl) -> Option<&'e String> {
     let old = old.map(|old| old.meta.finalizers.as_slice()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The base: the text with the queue tree, into which ACLs are rendered.
+//! The base: the text with the queue tree that ACLs are rendered into.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use yunikorn::Config;
 use yunikorn::config::{BUILT_IN, Flattened, contains_checksum_marker};
 use yunikorn_access::alias;
 
-/// The most diagnostics of a base that a condition shows.
+/// Maximum number of the base's diagnostics in a condition.
 const SHOWN: usize = 3;
-/// The source of a base that nobody wrote.
+/// The source of the built-in base.
 const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
 
 /// A base that ACLs can be rendered into.
@@ -67,7 +67,7 @@ pub(crate) fn resolve(
     read((BUILT_IN, 0), BUILT_IN_SOURCE.into(), Some(&missing), cache)
 }
 
-/// Returns the queues of the base as it is now, without a fallback. `flat` has the merged ConfigMaps.
+/// Returns the queues of the current base, without a fallback. `flat` contains the merged ConfigMaps.
 pub fn base_tree(snapshot: &Snapshot, flat: &Flattened, cache: &mut ParseCache) -> Option<Arc<Config>> {
     let spec = snapshot.spec()?;
     let (key, _) = queues_key(snapshot, flat);
@@ -101,8 +101,8 @@ fn had_another(snapshot: &Snapshot) -> bool {
 }
 
 impl Base {
-    /// Returns whether it equals the stored one. Each plan calls this, so the text is compared and not
-    /// copied.
+    /// Returns whether it equals the stored base. Each plan calls this, so it compares the text without
+    /// copying it.
     pub(crate) fn is(&self, kept: Option<&LastBase>) -> bool {
         kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
     }
@@ -113,7 +113,7 @@ impl Base {
     }
 }
 
-/// Reads the text of the base, which has so many lines `above` it, or its substitute while the base is
+/// Parses the text of the base, which has `above` lines before it, or its substitute while the base is
 /// `missing`.
 fn read(
     (text, above): (&str, usize),
@@ -155,7 +155,7 @@ fn read(
     Ok(Base { read, above, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
 }
 
-/// Formats a diagnostic with its line in the base, which has so many lines `above` this text.
+/// Formats a diagnostic with its line in the base, which has `above` lines before this text.
 pub(crate) fn located(diagnostic: &Diagnostic, text: &str, above: usize) -> String {
     let line = diagnostic.span.and_then(|span| span.line_in(text));
     line.map_or_else(

@@ -22,7 +22,7 @@ use yunikorn::config::{BUILT_IN, checksum};
 /// takes a moment.
 pub(crate) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 
-/// The message where the scheduler runs a text that nobody has observed.
+/// The message if the scheduler runs an unknown text.
 pub(crate) const UNSEEN: &str =
     "YuniKorn runs a different configuration than the ConfigMaps hold, and its text is unknown";
 
@@ -37,8 +37,8 @@ pub struct SchedulerText<'s> {
 }
 
 impl<'s> SchedulerText<'s> {
-    /// Takes the text from the snapshot; `flat` is [`crate::merged`] of it. A scheduler that cannot be
-    /// queried, or is not, is assumed to follow the ConfigMaps, because it reads them when it starts.
+    /// Takes the text from the snapshot; `flat` is [`crate::merged`] of it. A scheduler that is not or cannot
+    /// be queried is assumed to follow the ConfigMaps, because it reads them when it starts.
     pub fn new(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
         Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
     }
@@ -71,11 +71,12 @@ fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'st
     observed.loaded_text.as_deref().filter(|_| observed.reports_loaded_text()).ok_or(UNSEEN)
 }
 
-/// Returns whether a scheduler that reports another text than the written one may still be loading that one.
+/// Returns whether a scheduler that reports a different text than the written one may still be loading the
+/// written one.
 pub(crate) fn loading(snapshot: &Snapshot, flat: &Flattened) -> bool {
     let observed = &snapshot.observed;
     let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
-    // If the text was written again, it was not loaded the first time.
+    // The text was written again because it was not loaded the first time.
     flat.hot_refresh() && soon && observed.reasserts == 0
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn loading(snapshot: &Snapshot, flat: &Flattened) -> bool {
 pub(crate) enum TextSource {
     /// `data` of the output ConfigMap.
     Output,
-    /// `binaryData` of the output ConfigMap, which beats its `data`.
+    /// `binaryData` of the output ConfigMap, which takes precedence over its `data`.
     OutputBinary,
     /// `yunikorn-defaults`.
     Defaults,
@@ -107,7 +108,7 @@ pub(crate) struct EffectiveConfig {
     pub text: String,
     /// Its checksum.
     pub checksum: String,
-    /// Its queues, if it can be read.
+    /// Its queues, if it can be parsed.
     pub tree: Option<Arc<Config>>,
     /// The queues that the scheduler decides by now, or why they are unknown.
     pub runs: Result<Arc<Config>, String>,
@@ -146,7 +147,7 @@ impl EffectiveConfig {
         }
     }
 
-    /// Returns the checksum of a text, which nearly always is the one in force.
+    /// Returns the checksum of a text, which is nearly always the one in force.
     pub(crate) fn checksum_of(&self, text: &str) -> String {
         if text == self.text { self.checksum.clone() } else { checksum(text) }
     }
@@ -161,8 +162,8 @@ impl EffectiveConfig {
     }
 }
 
-/// Returns condition `Applied` if the base lacks an active partition: a text without it hangs the scheduler
-/// until it is restarted.
+/// Returns condition `Applied` if the base lacks an active partition: a text without it makes the scheduler
+/// hang until it is restarted.
 pub(crate) fn missing_partition(tree: &Config, env: &EffectiveConfig) -> Option<Finding> {
     // The scheduler distinguishes names by case (`GetNormalizedPartitionName`, yunikorn-core
     // `common/utils.go`); the validator does not.
@@ -190,8 +191,8 @@ mod tests {
     const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
     const NEW: &str = "partitions: [{name: default, queues: [{name: root, submitacl: sue}]}]";
 
-    /// Returns a cluster whose ConfigMaps hold `NEW` while the scheduler has reported another checksum for so
-    /// many seconds.
+    /// Returns a cluster whose ConfigMaps hold `NEW` while the scheduler has been reporting another checksum
+    /// for this many seconds.
     fn behind(seconds: i64, reported: Result<&str, &str>) -> Snapshot {
         let now = "2026-06-01T00:00:00Z".parse().unwrap();
         let mut snapshot = Snapshot::empty(now);

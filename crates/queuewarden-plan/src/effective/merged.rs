@@ -15,17 +15,17 @@ use crate::snapshot::{
 use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use yunikorn::config::{BUILT_IN, checksum};
 
-/// Merges both ConfigMaps of `YuniKorn` as it does.
+/// Merges both ConfigMaps of `YuniKorn` as the shim does.
 pub fn merged(snapshot: &Snapshot) -> Flattened {
     flatten(&data(snapshot.defaults.as_deref()), &data(snapshot.output.as_deref()))
 }
 
-/// One ConfigMap as `YuniKorn` would read it alone, `binaryData` considered.
+/// One ConfigMap as `YuniKorn` would read it alone, including `binaryData`.
 pub fn merged_alone(map: &ConfigMapState) -> Flattened {
     flatten(&ConfigMapData::default(), &data(Some(map)))
 }
 
-/// Returns the name of the ConfigMap that a source of [`merged`] is.
+/// Returns the name of the ConfigMap for a source of [`merged`].
 pub fn config_map_of(source: flatten::Source) -> &'static str {
     match source {
         flatten::Source::Defaults => YUNIKORN_DEFAULTS,
@@ -97,7 +97,7 @@ pub(crate) fn is_queues_key(key: &str) -> bool {
     key.ends_with(".yaml")
 }
 
-/// The text of `key` in one ConfigMap alone, `binaryData` considered.
+/// The text of `key` in a single ConfigMap, including `binaryData`.
 pub(crate) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
     merged_alone(map).get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
 }
@@ -115,7 +115,7 @@ fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
 pub(crate) enum KeyClaim {
     /// The key does not exist; its first writer owns it.
     Free,
-    /// We wrote it, even if someone changed it since.
+    /// We wrote it, even if someone has changed it since.
     Ours,
     /// Someone else wrote it.
     Foreign(Vec<KeyOwner>),

@@ -18,12 +18,12 @@ use yunikorn::Config;
 
 /// The longest time that a reload may take before it is considered failed.
 pub(crate) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
-/// Most unreadable settings that a message names.
+/// Maximum number of unreadable settings in a message.
 const SHOWN: usize = 3;
-/// The longest time between two attempts to make the scheduler take the text.
+/// The longest time between two attempts to make the scheduler load the text.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
-/// The message where no scheduler is queried.
+/// The message if no scheduler is queried.
 const NOT_VERIFIED: &str = "it is not verified that the scheduler runs it: with spec.schedulerUrl of \
                             YuniKornConfig `default`, queuewarden can compare";
 
@@ -31,7 +31,7 @@ const NOT_VERIFIED: &str = "it is not verified that the scheduler runs it: with 
 pub(crate) struct LoadedCondition {
     /// Condition `Loaded`.
     pub finding: Finding,
-    /// The time to write the text again under a new revision, if it is not loaded until then.
+    /// When to write the text again under a new revision, if it is not loaded until then.
     pub reassert_at: Option<Timestamp>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum SchedulerQueues {
     Other {
         /// Its queues.
         tree: Arc<Config>,
-        /// True if the scheduler reported it last, or may have taken over another one since.
+        /// True if the scheduler was the last to report it, but may have loaded another one since.
         reported: bool,
     },
     /// It is unknown.
@@ -159,7 +159,7 @@ fn not_taken(observed: &Observed, now: Timestamp) -> LoadedCondition {
     LoadedCondition { finding, reassert_at }
 }
 
-/// What was read of a snapshot, before any object is resolved.
+/// The data read from a snapshot, before any object is resolved.
 pub(crate) struct ReadState<'a> {
     pub snapshot: &'a Snapshot,
     pub config: &'a ConfigEntry,
@@ -167,7 +167,7 @@ pub(crate) struct ReadState<'a> {
     pub env: EffectiveConfig,
     /// The base, or condition `BaseResolved` if no base is available.
     pub base: Result<Base, Finding>,
-    /// The base to render from: the last good one where the current base is invalid.
+    /// The base to render from, which is the last good one if the current base is invalid.
     pub from: Option<Base>,
     /// The text under the key in the output; `None` if the key does not exist.
     pub current: Option<Arc<ParsedConfig>>,

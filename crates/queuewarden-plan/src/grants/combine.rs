@@ -11,13 +11,12 @@ use crate::grants::{Contribution, Resolved};
 use crate::snapshot::BaseAcl;
 use yunikorn::{Acl, Config, QueuePath, Right};
 
-/// The indexes in the grants at which each object takes part, in the order of the objects: at most one for
-/// each right.
+/// For each object, in order, the indexes of the grants it takes part in: at most one for each right.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByObject(Vec<[Option<usize>; Right::ALL.len()]>);
 
 impl ByObject {
-    /// Returns the decisions, by right, that an object makes about its queue together with others.
+    /// Returns the decisions, by right, that an object takes part in.
     pub(crate) fn decisions<'g>(
         &self,
         grants: &'g AclDecisions,
@@ -27,7 +26,7 @@ impl ByObject {
         decided.map(|((.., right), decided)| (*right, decided)).collect()
     }
 
-    /// Returns the indexes in the grants at which an object takes part.
+    /// Returns the indexes of the grants that an object takes part in.
     pub(crate) fn positions(&self, object: usize) -> impl Iterator<Item = usize> {
         self.0.get(object).into_iter().flatten().flatten().copied()
     }
@@ -35,7 +34,8 @@ impl ByObject {
 
 /// The part of an object in one ACL.
 struct Part<'a> {
-    /// The beginning of the path below the root, as a number: quick to compare, and in the same order.
+    /// The beginning of the path below the root, as a number that is quick to compare and sorts in the same
+    /// order.
     start: u64,
     key: (&'a Arc<str>, &'a QueuePath, Right),
     index: usize,
@@ -48,7 +48,7 @@ pub(crate) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved<'a>>, tr
     decide_by_object(objects, tree).0
 }
 
-/// Does the same, and returns which decisions each object takes part in.
+/// Like [`decide`], but also returns which decisions each object takes part in.
 pub(crate) fn decide_by_object<'a>(
     objects: impl IntoIterator<Item = &'a Resolved<'a>>,
     tree: &Config,

@@ -18,24 +18,24 @@ use go_compat::diag::quoted;
 use yunikorn::{Acl, Config, Identity, QueuePath, Right};
 use yunikorn_access::alias;
 
-/// The longest chain of administrators, each made by an object of the one before.
+/// The longest chain of administrators in which each one's right comes from an object of the previous one.
 pub(crate) const MAX_CHAIN: usize = 16;
 /// Bytes of ACLs that one writer's objects may add: all ACLs share a single ConfigMap of 1 MiB.
 pub(crate) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
-/// Bytes of ACLs that all delegated objects may add, at most. The limit is lower if the base, other keys and
+/// Maximum bytes of ACLs that all delegated objects may add. The limit is lower if the base, other keys and
 /// the cluster administrators' objects leave less of the ConfigMap.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
 
 /// Maximum number of objects of one writer, including objects that grant nothing now, because each takes
 /// memory in the operator.
 pub(crate) const MAX_OBJECTS_OF_ONE: usize = 200;
-/// Most delegated objects whose writers administer their queue.
+/// Maximum number of delegated objects whose writers administer their queue.
 pub(crate) const MAX_OBJECTS: usize = 2000;
-/// Bytes of the objects of one writer as they are stored ([`Meta::stored`](crate::snapshot::Meta::stored)),
-/// in force or not. With all 200 objects, each may have 655: a grant to five names takes 200, and `kubectl
-/// apply` adds the same again as an annotation.
+/// Maximum stored bytes of one writer's objects ([`Meta::stored`](crate::snapshot::Meta::stored)), in force
+/// or not. With all 200 objects, each may have 655: a grant to five names takes 200, and `kubectl apply` adds
+/// the same again as an annotation.
 pub(crate) const MAX_STORED_OF_ONE: usize = 128 * 1024;
-/// Bytes of all delegated objects as they are stored.
+/// Maximum stored bytes of all delegated objects.
 pub(crate) const MAX_STORED: usize = 1024 * 1024;
 
 /// The administrators of all queues, according to the objects in effect.
@@ -45,13 +45,13 @@ pub(crate) struct Administrators<'a> {
 }
 
 impl<'a> Administrators<'a> {
-    /// Takes the administrators from these objects and the base.
+    /// Collects the administrators from these objects and the base.
     pub(crate) fn new<'o>(objects: impl IntoIterator<Item = &'o Resolved<'o>>, tree: &'a Config) -> Self {
         Self { grants: combine::decide(objects, tree), tree }
     }
 
-    /// Returns whether `identity` administers a queue, by the ACLs of the queue and of those above. The queue
-    /// need not exist.
+    /// Returns whether `identity` administers a queue, through the ACLs of the queue or those above. The
+    /// queue need not exist.
     pub(crate) fn contain(&self, identity: &Identity, partition: &str, queue: &QueuePath) -> bool {
         self.queues(identity, partition, queue).next().is_some()
     }
@@ -66,7 +66,7 @@ impl<'a> Administrators<'a> {
         self.queues(identity, partition, queue).last()
     }
 
-    /// Returns the queue and those above whose ACL names `identity`, from below.
+    /// Returns each queue, from this one upwards, whose ACL names `identity`.
     fn queues(
         &self,
         identity: &Identity,
@@ -89,7 +89,8 @@ impl<'a> Administrators<'a> {
     }
 }
 
-/// Refuses the objects that do not count. Without any object, `room` bytes of the ConfigMap are left.
+/// Refuses the objects that are not in effect. `room` is the number of bytes in the ConfigMap that are free
+/// without any object.
 pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: bool, tree: &Config, room: usize) {
     if objects.iter().all(|object| claim(object).is_none()) {
         return;
@@ -145,7 +146,7 @@ pub(crate) fn recheck(objects: &mut [Resolved<'_>], delegation: bool, tree: &Con
     }
 }
 
-/// The space in the API server that a change of a delegate's object takes once it is stored.
+/// The space in the API server that a delegate's object takes once it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Promise {
     /// The name of the object.
@@ -156,11 +157,11 @@ pub struct Promise {
     pub stored: usize,
 }
 
-/// The reason why there is no space for a change.
+/// Why a change does not fit.
 pub(crate) enum NoSpace {
     /// Stored objects take it.
     Stored(String),
-    /// It was promised to changes that may not be stored yet.
+    /// The space is reserved for changes that may not be stored yet.
     Promised,
 }
 
@@ -207,7 +208,7 @@ fn claim<'o>(object: &'o Resolved<'_>) -> Option<(&'o Identity, &'o str, QueuePa
     Some((spec.delegated_by.as_ref()?, &spec.partition, QueuePath::parse(&spec.queue).ok()?))
 }
 
-/// Returns why an object does not count, regardless of who administers what.
+/// Returns why an object is not in effect, regardless of who administers what.
 fn never(contribution: &Contribution, delegation: bool, deleting: bool) -> Option<String> {
     if !delegation {
         return Some(
@@ -221,7 +222,7 @@ fn never(contribution: &Contribution, delegation: bool, deleting: bool) -> Optio
     content(queue, *base_acl).or_else(granted).map(str::to_owned)
 }
 
-/// Returns why a grant on this queue with this `baseAcl` is never delegated; `None` if it may be.
+/// Returns why a grant on this queue with this `baseAcl` can never be delegated, or `None` if it can.
 pub(crate) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static str> {
     if queue.is_root() {
         return Some("queue `root` cannot be delegated: only cluster administrators can grant on it");
@@ -232,7 +233,7 @@ pub(crate) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static s
     )
 }
 
-/// Returns why these ACLs are never delegated; `None` if they may be.
+/// Returns why these ACLs can never be delegated, or `None` if they can.
 pub(crate) fn granted(acls: &Acls) -> Option<&'static str> {
     let [_, admin] = acls;
     if admin.as_ref().is_some_and(Acl::is_everyone) {
@@ -303,7 +304,7 @@ impl DelegatedSize {
         Self { most, ..Self::default() }
     }
 
-    /// Counts an object of a writer that takes `stored` bytes, or returns why there is no space for it.
+    /// Adds a writer's object of `stored` bytes, or returns why it does not fit.
     fn count(&mut self, user: &str, stored: usize) -> Option<String> {
         let message = self.lacks(user, stored);
         if message.is_none() {
@@ -312,7 +313,7 @@ impl DelegatedSize {
         message
     }
 
-    /// Counts an object of a writer that is stored.
+    /// Adds a stored object of a writer.
     fn add(&mut self, user: &str, stored: usize) {
         for space in [self.of_one.entry(user.to_owned()).or_default(), &mut self.all] {
             space.objects = space.objects.saturating_add(1);
@@ -320,7 +321,7 @@ impl DelegatedSize {
         }
     }
 
-    /// Returns why there is no space for an object of a writer that takes `stored` bytes.
+    /// Returns why a writer's object of `stored` bytes does not fit.
     fn lacks(&self, user: &str, stored: usize) -> Option<String> {
         let (all, none) = (&self.all, Space::default());
         let one = self.of_one.get(user).unwrap_or(&none);
@@ -374,8 +375,8 @@ mod tests {
     use super::*;
     use yunikorn::acl::Acl;
 
-    /// Returns an object of `writer` that adds so many names of 63 bytes, each with its comma but the last,
-    /// or one of a single byte.
+    /// Returns an object of `writer` that adds this many names of 63 bytes, each with its comma except the
+    /// last, or one of a single byte.
     fn adds(writer: usize, names: usize) -> Contribution {
         let name = |number| if names == 1 { "a".to_owned() } else { format!("u{number:062}") };
         let users: Vec<_> = (0..names).map(name).collect();

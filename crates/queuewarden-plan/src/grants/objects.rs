@@ -1,5 +1,5 @@
-//! Resolves all objects of a snapshot, combines them, and renders the decided ACLs into the base text, with
-//! the proof that nothing else changed.
+//! Resolves all objects of a snapshot, combines them, and renders the decided ACLs into the base text, with a
+//! proof that nothing else changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,11 +55,11 @@ pub(crate) fn tree(base: &Base, grants: &AclDecisions) -> Config {
     tree
 }
 
-/// Returns the ACLs that cannot be written into this base, because of its notation at those locations, each
-/// with the reason.
+/// Returns the ACLs that cannot be written into this base because of its notation there, each with the
+/// reason.
 pub(crate) fn refused<'g>(base: &Base, grants: &'g AclDecisions) -> BTreeMap<&'g AclLocation, Diagnostic> {
     let (locations, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
-    // A text that cannot be read is refused as a whole.
+    // A text that cannot be parsed is refused as a whole.
     let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();
     refused.into_iter().filter_map(|(index, why)| Some((*locations.get(index)?, why))).collect()
 }
@@ -97,7 +97,7 @@ pub(crate) struct ResolvedObjects<'a> {
     pub queue_acls: Vec<Resolved<'a>>,
     /// The policies, with the keys of the one in effect.
     pub policies: Policies,
-    /// The reason why pods get no aliases.
+    /// Why pods get no aliases, if they do not.
     pub no_aliases: Option<String>,
     /// The names of the objects by their aliases.
     pub aliased: Arc<Aliased>,

@@ -1,5 +1,5 @@
-//! Resolves each `QueueAcl` on its own: is it valid, is it within its time window, does its queue exist, and
-//! what does it grant?
+//! Resolves each `QueueAcl` on its own: whether it is valid and within its time window, whether its queue
+//! exists, and what it grants.
 //!
 //! The schema's CEL rules check much of this at admission, with shorter messages. It is checked again here,
 //! because objects also come from files, from older schemas, and from API servers that skipped validation.
@@ -23,14 +23,14 @@ use yunikorn::{Acl, Config, Identity, QueuePath, Right, queue};
 use yunikorn_access::alias::{self, Aliased, Kind};
 use yunikorn_access::in_words;
 
-/// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
+/// The object is not yet valid before `notBefore`, no longer valid after `expiresAt`, or its window is empty.
 pub(crate) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
 /// The object grants nothing, because neither `submit` nor `admin` is set.
 pub(crate) const NO_RIGHT: Code = Code::new(5302, "no-right");
-/// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
+/// The queue is written through a YAML anchor or alias, so changing it would change other queues.
 pub(crate) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
 
-/// A temporary object replaces the base's own ACL.
+/// A temporary object would replace the base's own ACL.
 pub(crate) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-time");
 /// A right has neither names nor `nobody: true`, so no one gets it.
 pub(crate) const NO_NAMES: Code = Code::new(5305, "no-names");
@@ -68,8 +68,8 @@ pub(crate) struct Intent {
 }
 
 /// Resolves one object against the base's queues. `record` returns the version in force, `dynamic` whether
-/// the scheduler has a queue that is not configured. Aliases are left out if there is a reason why pods get
-/// none.
+/// the scheduler has a queue that is not in the configuration. Aliases are left out if there is a reason why
+/// pods get none.
 pub(crate) fn resolve<'a>(
     entry: &'a QueueAclEntry,
     tree: &Config,
@@ -110,17 +110,17 @@ pub(crate) fn resolve<'a>(
     resolved
 }
 
-/// The number of dropped names that a message explains.
+/// Maximum number of dropped names that a message explains.
 const EXPLAINED: usize = 5;
 
-/// Names the users and groups that only an alias can name, while pods get none because of `why`.
+/// Describes the users and groups that only an alias can name, while pods get no aliases because of `why`.
 pub(crate) fn dropped(left_out: &Acl, aliased: &Aliased, why: &str) -> String {
     let real: BTreeSet<_> = left_out.entries().map(|entry| aliased.real(entry)).collect();
     let users = real.iter().filter_map(|entry| Some((Kind::User, "user", entry.user()?)));
     let groups = real.iter().filter_map(|entry| Some((Kind::Group, "group", entry.group()?)));
     let names: Vec<_> = users.chain(groups).collect();
     let explained = names.iter().take(EXPLAINED).map(|(kind, noun, name)| {
-        // Without its object nothing but the alias is known.
+        // If its object does not exist, only the alias is known.
         let obstacle = alias::obstacle(*kind, name).filter(|_| !alias::is_alias(name));
         format!("{noun} {} {}", alias::shown(name), obstacle.as_deref().unwrap_or("needs an alias"))
     });
@@ -139,7 +139,7 @@ pub(crate) fn dropped(left_out: &Acl, aliased: &Aliased, why: &str) -> String {
     format!("{text}{drops}. {install} the user-info webhook: kubectl apply -k manifests/user-info ({why})")
 }
 
-/// Returns the same for the names of an object.
+/// Describes the names of an object in the same way.
 fn dropped_of(entry: &QueueAclEntry, why: &str) -> String {
     let mut aliased = Aliased::default();
     let mut all = Acl::nobody();
@@ -153,7 +153,7 @@ fn dropped_of(entry: &QueueAclEntry, why: &str) -> String {
     dropped(&all, &aliased, why)
 }
 
-/// Refuses objects that set an ACL which cannot be written into the base's text at that location.
+/// Refuses objects that set an ACL which cannot be written into the base's text.
 pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclLocation, Diagnostic>) {
     let why = |it: &Contribution| {
         let mut locations = it.acls().map(|(right, _)| (it.partition.clone(), it.queue.clone(), right));
@@ -166,7 +166,7 @@ pub(crate) fn withdraw(objects: &mut [Resolved<'_>], refused: &BTreeMap<&AclLoca
     }
 }
 
-/// Resolves one object while there is no queue tree, because of `why`: finds only the errors in its own
+/// Resolves one object while no queue tree is available because of `why`: finds only the errors in its own
 /// content.
 pub(crate) fn without_queues<'a>(entry: &'a QueueAclEntry, why: &str) -> Resolved<'a> {
     let errors = diagnostics(entry);
@@ -181,7 +181,7 @@ pub(crate) fn diagnostics(entry: &QueueAclEntry) -> Vec<Diagnostic> {
 }
 
 /// Returns whether an object that is refused for this reason keeps its last valid version in force. A mistake
-/// must not lock people out, and a requested end must come.
+/// must not lock people out, but a requested end must take effect.
 pub(crate) fn freezes(reason: Reason) -> bool {
     matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
 }
@@ -226,13 +226,14 @@ pub(crate) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     }
 }
 
-/// Returns whether a diagnostic of a raw ACL refuses it. An oddity is only reported. Names that would be
-/// dropped are refused, because then the object would promise more than the scheduler grants.
+/// Returns whether an object is refused because of a diagnostic about its raw ACL. Oddities are only
+/// reported. Names that would be dropped are refused, because the object would otherwise promise more than
+/// the scheduler grants.
 fn refuses(diagnostic: &Diagnostic) -> bool {
     diagnostic.is_error() || acl::codes::DROPS.contains(&diagnostic.code)
 }
 
-/// Returns the ACL of a grant, if it makes one, and the diagnostics about it.
+/// Returns the ACL of a grant, if it sets one, and the diagnostics about it.
 pub fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
     match grant {
         Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
@@ -255,7 +256,7 @@ pub fn grants(grant: &Grant, who: &Identity) -> bool {
     grant_acl(grant).0.is_some_and(|acl| acl.allows(&who.user, &who.groups))
 }
 
-/// Warns about a grant that means nobody and does not state so.
+/// Warns about a grant that means nobody without stating so.
 pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
     let Grant::Lists { users, groups } = grant else { return None };
     let warning = || Diagnostic::warning(NO_NAMES, "without users and groups, no one gets the right");
@@ -310,7 +311,7 @@ fn locate(
         }
         Some(queue) => Ok(Contribution {
             partition: partition.name.clone(),
-            // The tree's own path: a clone shares the text.
+            // The tree's own path, because cloning it shares the text.
             queue: queue.path.clone(),
             position: queue.position,
             by_right: intent.by_right,
@@ -328,8 +329,8 @@ fn is_shared(queue: &Queue) -> bool {
     queue.location.as_ref().is_some_and(|location| location.shared)
 }
 
-/// Refuses the root that `YuniKorn` adds above a tree without one: it cannot carry an ACL, because the text
-/// does not contain it.
+/// Refuses the root that `YuniKorn` adds to a tree without one. It cannot have an ACL, because the text does
+/// not contain it.
 fn not_written(queue: &QueuePath) -> ObjectRefusal {
     let message = format!(
         "the base does not contain queue `{queue}`: YuniKorn adds it above the queues it finds, without an \

@@ -17,17 +17,18 @@ use yunikorn_access::{Node, QueueId, QueueSet, Tree};
 
 /// The prefix of the names of all objects of the mirror.
 pub(super) const PREFIX: &str = "queuewarden:mirror:";
-/// The maximal number of roles with their bindings.
+/// Maximum number of roles with their bindings.
 const MAX_PAIRS: usize = 1000;
-/// Names of queues and subjects in all of them, in bytes.
+/// Maximum total bytes of queue and subject names.
 const MAX_BYTES: usize = 8 << 20;
-/// Names of queues in one role, and of subjects in one binding, in bytes. A role lists its queues twice.
+/// Maximum bytes of queue names in one role, and of subject names in one binding. A role lists its queues
+/// twice.
 const PART_BYTES: usize = 200 << 10;
 /// The bytes that a name needs in addition to itself: quotes, commas and, for a subject, its kind.
 const NAME_BYTES: usize = 80;
-/// The longest path that the name of an object shows, in bytes.
+/// The longest path that appears in the name of an object, in bytes.
 const SHOWN_BYTES: usize = 180;
-/// The group for the wildcard of an ACL, which does not cover requests without a user.
+/// The group that stands for an ACL's wildcard. It does not cover unauthenticated requests.
 const EVERYONE: &str = "system:authenticated";
 
 /// The verbs of the right to submit. `use` has the same meaning and is a verb that kubectl knows.
@@ -40,7 +41,7 @@ const ADMINISTERS: &[&str] = &["administer"];
 pub(super) struct Desired {
     /// Roles with their bindings, by name.
     pub pairs: BTreeMap<String, RolePair>,
-    /// The first ACL that does not fit, if there is one: it and those after it are not mirrored.
+    /// The first ACL that does not fit, if any. It and all later ones are not mirrored.
     pub left_out: Option<String>,
 }
 
@@ -53,8 +54,8 @@ pub(super) struct RolePair {
     pub subjects: BTreeSet<MirrorSubject>,
 }
 
-/// Returns the mirror of a partition. While the scheduler is not yet known to run `tree`, it grants only what
-/// `running` grants too.
+/// Returns the mirror of a partition. While the scheduler is not yet known to run `tree`, the mirror only
+/// grants what `running` grants too.
 pub(super) fn from_trees(tree: &Tree, running: Option<&Tree>) -> Desired {
     let running = running.map(|running| Running::new(tree, running));
     let mut desired = Desired::default();
@@ -129,7 +130,7 @@ fn shares(
     alike.into_values().map(|(reached, subjects)| (reached, in_parts(subjects))).collect()
 }
 
-/// Returns the verbs with their queues, without empty sets, because a rule without names would mean all
+/// Returns the verbs with their queues. Empty sets are omitted, because a rule without names would mean all
 /// queues.
 fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
     let mut found = if submit == admin {
@@ -162,7 +163,7 @@ pub(super) fn wrote(role: &MirrorContent) -> bool {
     })
 }
 
-/// Splits the items, in order, into as few lists as possible, none of them too large or empty.
+/// Splits the items, in order, into as few lists as possible, none of which is too large or empty.
 fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut parts: Vec<Vec<T>> = Vec::new();
     let mut room = 0_usize;
@@ -179,9 +180,9 @@ fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Ve
     parts
 }
 
-/// `queuewarden:mirror:submit:root.prod`, and `…~2` where one object is not enough. RBAC takes any name that
-/// is valid in a path; a queue path that is not, or is too long, is replaced by its hash. `~` is in no
-/// queue's name.
+/// `queuewarden:mirror:submit:root.prod`, and `…~2` if a single object is not enough. RBAC accepts any name
+/// that is valid in a path. A queue path that is not valid or too long is replaced by its hash. `~` does not
+/// occur in queue names.
 fn name(node: &Node, acl: Right, number: u32) -> String {
     let path = node.path.as_str();
     let readable = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._@:-".contains(&byte);

@@ -37,7 +37,7 @@ use go_compat::diag::plural;
 use yunikorn_access::Tree;
 use yunikorn_access::alias::Aliased;
 
-/// Instructions for removing a mirror that queuewarden may not remove.
+/// Instructions for removing a mirror that queuewarden is not allowed to remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
 /// The partition that is mirrored.
 const PARTITION: &str = "default";
@@ -45,9 +45,10 @@ const PARTITION: &str = "default";
 /// The next changes of the mirror.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MirrorChanges {
-    /// `metadata.uid` of the `YuniKornConfig`, which owns all objects of the mirror: they go with it.
+    /// `metadata.uid` of the `YuniKornConfig`, which owns all objects of the mirror, so that they are deleted
+    /// with it.
     pub owner: String,
-    /// The next steps, in this order; after them there may be more.
+    /// The next steps, in this order; more may follow after them.
     pub steps: Vec<MirrorStep>,
 }
 
@@ -74,8 +75,8 @@ pub(crate) fn plan(
     (MirrorChanges { owner, steps }, mirrored.filter(|_| reports))
 }
 
-/// Returns the desired mirror; an error if it is unknown which ACLs are in force, so that the mirror has to
-/// stay as it is.
+/// Returns the desired mirror, or an error if the ACLs in force are unknown, so that the mirror has to stay
+/// as it is.
 fn desired(
     snapshot: &Snapshot,
     env: &EffectiveConfig,
@@ -84,7 +85,7 @@ fn desired(
 ) -> Result<Desired, String> {
     env.runs.as_ref().map_err(String::clone)?;
     let observed = &snapshot.observed;
-    // While the scheduler loads the text, the mirror must not grant more than what runs meanwhile.
+    // While the scheduler loads the text, the mirror must not grant more than the text that is still running.
     let another = observed.reported().is_some_and(|reported| *reported != env.checksum);
     if another && !observed.reports_loaded_text() {
         return Err(UNSEEN.to_owned());
@@ -93,12 +94,12 @@ fn desired(
     let running = running.and_then(|text| queues(text, cache).ok());
     let (tree, running) = match (queues(&env.text, cache), running) {
         (Ok(tree), running) => (tree, running),
-        // The text of the ConfigMaps does not come into force, and the former one stays in use.
+        // The text in the ConfigMaps does not take effect, and the previous one stays in use.
         (Err(_), Some(running)) => (running, None),
         (Err(why), None) => return Err(why),
     };
     Ok(match (tree, running) {
-        // A partition that is not in both is not mirrored.
+        // A partition that is missing in one of them is not mirrored.
         (None, _) | (_, Some(None)) => Desired::default(),
         (Some(mut tree), running) => {
             tree.name_aliases(Arc::clone(aliased));
@@ -184,7 +185,7 @@ fn is_ours(object: &MirrorObject) -> bool {
     object.name.starts_with(desired::PREFIX)
 }
 
-/// The maximal number of steps before everything is read again, so that a new ACL does not wait for a large
+/// Maximum number of steps before everything is read again, so that a new ACL does not wait for a large
 /// mirror.
 const MAX_STEPS: usize = 64;
 
@@ -195,8 +196,8 @@ pub struct MirrorStep {
     pub kind: MirrorKind,
     /// `metadata.name`
     pub name: String,
-    /// `metadata.uid` and `metadata.resourceVersion` of the observed object: the precondition. `None`: there
-    /// was no object.
+    /// `metadata.uid` and `metadata.resourceVersion` of the observed object, as a precondition; `None` if
+    /// there was no object.
     pub last: Option<(String, String)>,
     /// The change to make.
     pub action: MirrorAction,
@@ -205,7 +206,7 @@ pub struct MirrorStep {
 /// The target state of a step, regardless of what was observed before.
 pub type TargetState = (MirrorKind, String, MirrorAction);
 
-/// Returns the states that the steps are to lead to.
+/// Returns the target states of the steps.
 pub fn target_states(changes: &MirrorChanges) -> Vec<TargetState> {
     changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
 }
@@ -213,7 +214,7 @@ pub fn target_states(changes: &MirrorChanges) -> Vec<TargetState> {
 /// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum MirrorAction {
-    /// Creates the object, or replaces its content by this.
+    /// Creates the object, or replaces its content.
     Rules(Vec<MirrorRule>),
     /// Creates the object, or replaces its content by this.
     Subjects(BTreeSet<MirrorSubject>),
@@ -268,7 +269,7 @@ fn step(
     };
     let bound = match binding.map(|binding| &binding.content) {
         Some(MirrorContent::Binding(subjects)) => Some(subjects),
-        // The access it grants is not known to be right, and a binding to another role cannot be changed.
+        // The access it grants may be wrong, and a binding to another role cannot be changed.
         Some(_) => return step(When::Shrink, MirrorKind::Binding, binding, MirrorAction::Delete),
         None => None,
     };
@@ -288,8 +289,8 @@ fn step(
         None => step(When::Change, MirrorKind::Role, role, MirrorAction::Rules(pair.rules.clone())),
         Some(bound) => {
             let stay: BTreeSet<_> = bound.intersection(&pair.subjects).cloned().collect();
-            // The API server lets only those write a binding who hold all that its role allows; deleting one
-            // needs no such rights.
+            // To write a binding, the API server requires all permissions of its role; deleting one needs no
+            // such permissions.
             let held = role.is_some_and(|role| desired::wrote(&role.content));
             let action =
                 if stay.is_empty() || !held { MirrorAction::Delete } else { MirrorAction::Subjects(stay) };

@@ -1,4 +1,4 @@
-//! The mirror answers as the ACLs do, or no, at every moment.
+//! The mirror always gives the same answers as the ACLs, or denies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use yunikorn_access::tree::Located;
 const OWNER: &str = "uid-config";
 
 /// Decides as RBAC does (kubernetes `pkg/apis/rbac/v1/evaluation_helpers.go`): some rule of a bound role
-/// matches each part of the request, and a rule without names matches any.
+/// matches each part of the request, and a rule without names matches any name.
 fn rbac(bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)], who: &Identity, asked: [&str; 4]) -> bool {
     let [group, resource, name, verb] = asked;
     let has = |list: &[String], wanted: &str| list.iter().any(|item| item == wanted || item == "*");
@@ -36,7 +36,7 @@ fn rbac(bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)], who: &Identity, ask
     };
     let is = |subject: &MirrorSubject| match subject {
         MirrorSubject::User(user) => *user == who.user,
-        // Every request that has a user carries the group.
+        // Every authenticated request has the group.
         MirrorSubject::Group(group) => group == "system:authenticated" || who.groups.contains(group),
     };
     bound.iter().any(|(rules, subjects)| subjects.iter().any(is) && rules.iter().any(allows))
@@ -90,7 +90,8 @@ fn standing(desired: &Desired) -> Mirror {
     mirror
 }
 
-/// Applies a step as the API server does, or refuses it: a binding may not name a role that is not there.
+/// Applies a step as the API server does, or refuses it: a binding may not refer to a role that does not
+/// exist.
 fn apply(mirror: &mut Mirror, step: &MirrorStep) {
     let Mirror { roles, bindings, .. } = mirror;
     let objects = match step.kind {
@@ -119,7 +120,7 @@ fn apply(mirror: &mut Mirror, step: &MirrorStep) {
     assert!(step.kind == MirrorKind::Role || roles.contains_key(&step.name), "{step:?}");
 }
 
-/// For each queue that anything names, each verb and each person: whether it is allowed.
+/// For each named queue, each verb and each person: whether it is allowed.
 fn answers(
     bound: &[(&[MirrorRule], &BTreeSet<MirrorSubject>)],
 ) -> BTreeMap<(usize, &'static str, &'static str), bool> {
@@ -246,7 +247,7 @@ fn names_that_rbac_or_a_path_would_not_take_are_hashed() {
     }
 }
 
-/// A text with so many queues below the root, each with this ACL.
+/// A text with this many queues below the root, each with this ACL.
 fn many(queues: u32, acl: &str) -> Tree {
     let mut text = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n".to_owned();
     for number in 0..queues {
@@ -362,7 +363,7 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
         )
     };
     let mut mirror = standing(&with("u,v"));
-    // Bindings were deleted, which by name would come first when they are made again.
+    // Deleted bindings, which would come first by name when they are created again.
     mirror.bindings.retain(|name, _| name.ends_with(":root.z"));
     let steps = next(&mirror, &with("u"), OWNER);
     let first = steps.first().unwrap();
@@ -442,7 +443,7 @@ fn prod(submit: &str) -> String {
     yunikorn_access::testing::text(&[("root", "", ""), ("root.prod", submit, "")])
 }
 
-/// A cluster that runs this text, and is to have a mirror that is not there yet.
+/// A cluster that runs this text, and should have a mirror that does not exist yet.
 fn cluster(text: &str) -> Snapshot {
     let output = ConfigMapState {
         name: YUNIKORN_CONFIGS.to_owned(),
@@ -475,7 +476,7 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
     snapshot.config.as_mut().unwrap().meta.conditions.clone_from(&plan.config.as_ref().unwrap().conditions);
 }
 
-/// The cluster once all steps are done.
+/// The cluster after all steps.
 fn done(mut snapshot: Snapshot) -> Snapshot {
     for _ in 0..10 {
         let plan = plan(&snapshot);
@@ -488,7 +489,7 @@ fn done(mut snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-/// The users that the binding of `root.prod` names.
+/// The users in the binding of `root.prod`.
 fn users(snapshot: &Snapshot) -> Vec<&str> {
     let binding = snapshot.mirror.as_ref().unwrap().bindings.get("queuewarden:mirror:submit:root.prod");
     match binding.map(|binding| &binding.content) {

@@ -28,12 +28,12 @@ pub use objects::*;
 /// Everything the plan depends on.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// The moment the plan is made for.
+    /// The time that the plan is made for.
     pub now: Timestamp,
     /// The `YuniKornConfig` named `default`; `None` if it does not exist.
     pub config: Option<ConfigEntry>,
-    /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the
-    /// same in the next snapshot.
+    /// All `QueueAcl` objects, in any order. They are shared, because there may be thousands, most of which
+    /// are the same in the next snapshot.
     pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// All `AdmissionPolicy` objects, in any order.
     pub policies: Vec<PolicyEntry>,
@@ -99,15 +99,15 @@ impl Snapshot {
         self.config.as_ref()?.in_force.as_ref()
     }
 
-    /// Returns the checksum of the text that the scheduler was last known to run, by the status. With
-    /// another spec it may be another scheduler.
+    /// Returns the checksum of the text that the scheduler was last known to run, from the status. If the
+    /// spec has changed, it may be a different scheduler.
     pub(crate) fn loaded_hash(&self) -> Option<&String> {
         let Meta { conditions, generation, .. } = &self.config.as_ref()?.meta;
         let current = conditions::find(conditions, Type::Loaded)?.observed_generation == *generation;
         self.config_status().filter(|_| current)?.loaded_hash.as_ref()
     }
 
-    /// Returns whether an older write may still be accepted, or was accepted and is not observed yet: then
+    /// Returns whether an older write may still be accepted, or was accepted but not observed yet, so that
     /// another text may be in force.
     pub(crate) fn is_fenced(&self) -> bool {
         let version = self.output.as_deref().map(|output| &output.resource_version);

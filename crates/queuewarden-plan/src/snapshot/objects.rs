@@ -1,4 +1,4 @@
-//! The objects of ours: their kinds and names, their metadata, their specs, and what their statuses remember.
+//! Our objects: their kinds and names, their metadata, their specs, and the state kept in their statuses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl ResourceKind {
         plural
     }
 
-    /// Parses a name as kubectl takes it: `queueacl`, `queueacls` or `qacl`, in any case.
+    /// Parses a name as kubectl accepts it: `queueacl`, `queueacls` or `qacl`, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.names().iter().any(|name| name.eq_ignore_ascii_case(text)))
     }
@@ -81,14 +81,14 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// One object of ours: its metadata, its spec (or why that cannot be read), and what its status remembers.
+/// One of our objects: its metadata, its spec (or why it cannot be read), and the state kept in its status.
 #[derive(Debug, Clone)]
 pub struct Entry<S, M> {
     /// Name and bookkeeping.
     pub meta: Meta,
-    /// The spec; diagnostics when it cannot be decoded at all.
+    /// The spec, or diagnostics if it cannot be decoded at all.
     pub spec: Result<S, Vec<Diagnostic>>,
-    /// The version that was last in force, by its status.
+    /// The version that was last in force, from its status.
     pub in_force: Option<M>,
 }
 
@@ -112,22 +112,23 @@ pub struct Meta {
     pub generation: i64,
     /// `metadata.creationTimestamp`
     pub created: Option<Timestamp>,
-    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer delays that.
+    /// True if `metadata.deletionTimestamp` is set: the object is deleted, but a finalizer delays its
+    /// removal.
     pub deleting: bool,
     /// `metadata.finalizers`
     pub finalizers: Vec<String>,
-    /// Bytes of the spec and of the metadata that its writers choose, as JSON.
+    /// Bytes of the spec and of the metadata that its writers control, as JSON.
     pub stored: usize,
     /// `status.conditions` now; shared with plans that do not change them.
     pub conditions: Arc<[Condition]>,
-    /// The last writers of its fields. No plan depends on them; reports print them.
+    /// The last writers of its fields. They do not affect plans and are only used in reports.
     pub touches: Vec<Touch>,
 }
 
 /// The fields of an object that a program was the last to write: one entry of `metadata.managedFields`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Touch {
-    /// The time; `None` if the API server does not give it.
+    /// The time; `None` if the API server does not record it.
     pub time: Option<Timestamp>,
     /// The program, as it calls itself.
     pub manager: String,
@@ -187,11 +188,11 @@ pub struct QueueAclSpec {
     pub submit: Option<Grant>,
     /// The people who administer; `None` leaves the base's text.
     pub admin: Option<Grant>,
-    /// The treatment of the base's own ACL.
+    /// How the base's own ACL is treated.
     pub base_acl: BaseAcl,
     /// Not in force before this moment.
     pub not_before: Option<Timestamp>,
-    /// Not in force from this moment on.
+    /// When the grant ends.
     pub expires_at: Option<Timestamp>,
     /// True while it is switched off.
     pub suspend: bool,
@@ -247,7 +248,7 @@ pub struct QueueAclInForce {
     /// Effect on the base's own ACL.
     #[serde(default)]
     pub base_acl: BaseAcl,
-    /// Time at which the grant ends; absent when it never does.
+    /// Time at which the grant ends; absent if it does not end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The queue administrator who wrote it; absent if it was a cluster administrator.
@@ -291,8 +292,8 @@ pub fn delegated_by(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The values of an `AdmissionPolicy`, in its spec and as they went into the ConfigMap; `None` leaves the key
-/// alone.
+/// The values of an `AdmissionPolicy`, in its spec and as they were written to the ConfigMap; `None` does not
+/// change the key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
@@ -350,7 +351,7 @@ pub enum Enforcement {
 pub struct AccessTestSpec {
     /// The expectations to check.
     pub expectations: Expectations,
-    /// The consequence when they do not hold.
+    /// What happens if they are not met.
     pub enforcement: Enforcement,
 }
 
@@ -399,9 +400,9 @@ pub struct ConfigSpec {
     pub version: Option<Version>,
     /// True if the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
-    /// True if `QueueAcl`s in the name of a queue's administrator count.
+    /// True if `QueueAcl`s by queue administrators are in effect.
     pub delegation: bool,
-    /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
+    /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is intentionally open.
     pub accept_open_root: bool,
     /// The revision of the output that may be followed by one without most of its objects
     /// ([`CONFIRM_REMOVAL`](super::CONFIRM_REMOVAL)).
@@ -450,12 +451,12 @@ impl From<&str> for SchedulerAddress {
 }
 
 impl ConfigSpec {
-    /// Returns the name of the ConfigMap that is written, as messages show it.
+    /// Returns the name of the written ConfigMap, as shown in messages.
     pub(crate) fn output_name(&self) -> String {
         config_map(self, &self.output_config_map)
     }
 
-    /// Returns the name of the ConfigMap with the queue tree that people maintain, as messages show it.
+    /// Returns the name of the ConfigMap with the queue tree that people maintain, as shown in messages.
     pub(crate) fn base_name(&self) -> String {
         config_map(self, &self.base_config_map)
     }
@@ -470,7 +471,7 @@ pub(crate) fn config_map(spec: &ConfigSpec, name: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigStatus {
-    /// Number in the header of the text that was last written; it grows with each write.
+    /// Number in the header of the text that was last written, incremented with each write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<i64>", range(min = 0))]
     pub revision: Option<u64>,
@@ -478,8 +479,8 @@ pub struct ConfigStatus {
     /// shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_hash: Option<String>,
-    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to
-    /// configHash when Loaded is True.
+    /// SHA-256 of the queue configuration that the scheduler last reported. Equal to configHash when Loaded
+    /// is True.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_hash: Option<String>,
     /// The version of the scheduler.
@@ -504,7 +505,7 @@ pub struct OutputRef {
     pub namespace: String,
     /// Name of the ConfigMap.
     pub name: String,
-    /// Its uid: another one means that it was deleted and created again.
+    /// Its uid; a different one means that it was deleted and created again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// The keys in its data that queuewarden wrote. queuewarden changes no other keys.

@@ -29,19 +29,19 @@ pub enum ReleaseSource {
     Spec,
     /// The scheduler's REST service.
     Scheduler,
-    /// Neither, or the two contradict each other.
+    /// Neither is known, or they contradict each other.
     None,
 }
 
-/// Most bytes of a release that is believed.
+/// Maximum length of a release that is accepted, in bytes.
 pub const MAX_RELEASE: usize = 128;
 
 const NO_RELEASE: &str = "the scheduler reports no release, so it is unknown what its checksum covers: set \
                           spec.version of YuniKornConfig `default` to the version that it runs";
 
 impl Release {
-    /// Chooses the version: the one in the spec, unless the scheduler reports another line; without one, that
-    /// of the release that the scheduler reports.
+    /// Chooses the version: the one in the spec, unless the scheduler reports a different line; if the spec
+    /// names none, the line of the reported release.
     pub fn new(chosen: Option<Version>, reported: Option<&str>) -> Self {
         let (version, source) = match (chosen, reported) {
             (Some(chosen), Some(reported)) if chosen.contradicts(reported) => {
@@ -54,7 +54,7 @@ impl Release {
         Self { version, source, reported: reported.map(str::to_owned) }
     }
 
-    /// Returns why a checksum proves nothing if a scheduler of this release reports it; `None` where it does.
+    /// Returns why a checksum reported by a scheduler of this release proves nothing, or `None` if it does.
     pub fn unproven(chosen: Option<Version>, reported: Option<&str>) -> Option<String> {
         if Self::new(chosen, reported).version.is_proven() {
             return None;

@@ -17,7 +17,7 @@ fn queues(submit: &[&str]) -> Queues {
     Queues { submit: submit.iter().map(ToString::to_string).collect(), administer: Vec::new() }
 }
 
-/// Sue may submit to `allow` and not to `deny`.
+/// A test that sue may submit to `allow` but not to `deny`.
 fn test(name: &str, enforcement: Enforcement, allow: &[&str], deny: &[&str]) -> AccessTestEntry {
     let subjects = vec![Identity { user: "sue".to_owned(), groups: Vec::new() }];
     let case = Case { subjects, allow: queues(allow), deny: queues(deny), ..Case::default() };
@@ -126,7 +126,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     let opened = refused(created(&snapshot, submit("b", "root.test", "*")));
     assert!(opened.contains("user sue may not submit to root.test; but everyone may submit"), "{opened}");
 
-    // A deletion takes access away as well as a change does.
+    // A deletion can remove access just as a change can.
     let mut granted = snapshot.clone();
     granted.access_tests = vec![test("bob", Enforcement::Block, &["root.test"], &[])];
     granted.queue_acls = vec![submit("a", "root.test", "sue")];
@@ -201,7 +201,7 @@ fn warnings_beyond_the_eighth_are_counted() {
         snapshot.access_tests =
             names.map(|name| test(&name, Enforcement::Report, &["root.prod"], &[])).collect();
         quiet(&mut snapshot);
-        // The warnings name each test that breaks, and the changes of access.
+        // The warnings list each test that breaks, and the changes of access.
         let warnings = created(&snapshot, submit("b", "root.prod", "ann")).warnings;
         assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
         assert!(

@@ -247,7 +247,7 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
         let answer = admit(&snapshot, &review(&sue, false, None, Some(object)));
         assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
     }
-    // An administrator of the same queue takes one of hers over, and she an object of theirs.
+    // An administrator of the same queue takes over one of her objects, and she takes over one of theirs.
     let boss = who("boss", &[]);
     let theirs = by(&boss, "a", "root.prod", Right::Submit, "tom");
     let hers = snapshot.queue_acls.iter().find(|object| &*object.meta.name == "m007").unwrap().clone();
@@ -265,8 +265,8 @@ fn object_beyond_the_number_of_its_writer_is_refused() {
     assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
 }
 
-/// The oldest objects come first. If an older object could grow, a younger one would have no space, and stay
-/// as large as it is.
+/// The oldest objects come first. If an older object could grow, a newer one would no longer fit, but would
+/// stay stored.
 #[test]
 fn objects_of_one_writer_do_not_grow_past_their_bytes_in_turn() {
     let sue = who("sue", &[]);
@@ -334,7 +334,7 @@ enum Step {
     /// A write of an object with so many parts of the limit, which the API server stores later.
     Write(usize, usize),
     Delete(usize),
-    /// The API server stores a change that was accepted before, or gives up.
+    /// The API server stores a change that was accepted before, or drops it.
     End(usize, bool),
     /// The watch delivers the stored objects. Reservations of finished changes are dropped.
     Show,
@@ -355,14 +355,14 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However late accepted changes are stored and shown, all that is stored is within the limit.
+    /// No matter how late accepted changes are stored and observed, everything stored stays within the limit.
     #[test]
     fn promised_space_is_not_given_twice(steps in prop::collection::vec(step(), 1..48)) {
         let most = crate::grants::delegation::MAX_STORED_OF_ONE;
         let mut snapshot = teams(true, Vec::new());
         let others = snapshot.queue_acls.clone();
         let mut stored: BTreeMap<usize, Object> = BTreeMap::new();
-        // With what each change was decided against, as long as it may still be stored.
+        // With the state that each change was reviewed against, as long as it may still be stored.
         let mut changes: Vec<(Promise, Option<Open>)> = Vec::new();
         for step in steps {
             match step {
@@ -381,7 +381,7 @@ proptest! {
                 Step::End(change, is_stored) => {
                     let mut open = changes.iter_mut().filter(|(_, change)| change.is_some());
                     let Some((name, old, new)) = open.nth(change).and_then(|(_, change)| change.take()) else { continue };
-                    // A change of another version is decided again.
+                    // A change based on another version is reviewed again.
                     let same = match (stored.get(&name), &old) {
                         (Some(now), Some(old)) => Arc::ptr_eq(now, old),
                         (now, old) => now.is_none() && old.is_none(),
@@ -400,7 +400,7 @@ proptest! {
     }
 }
 
-/// Twenty and more attempts to get around delegation, as the webhook receives them. `None` in `new` deletes.
+/// More than twenty attempts to bypass delegation, as the webhook receives them. `None` in `new` deletes.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn an_administrator_changes_their_subtree_and_nothing_else() {

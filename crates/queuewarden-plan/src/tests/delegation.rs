@@ -1,4 +1,4 @@
-//! Tests which objects in the name of a queue's administrator count.
+//! Tests which objects by queue administrators are in effect.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ fn a_chain_of_administrators_holds_by_its_first_link() {
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), YES, "{name}");
     }
-    // The first object of the chain is another writer's: the whole chain stops counting.
+    // The first object of the chain belongs to another writer, so the whole chain is no longer in effect.
     snapshot.queue_acls[2] = by(&who("eve", &[]), "a", "root.prod.etl", Right::Admin, "bob");
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), NO, "{name}");
@@ -153,12 +153,12 @@ fn what_was_in_force_ends_with_the_right_it_rests_on() {
     after.queue_acls.remove(0);
     assert_eq!(accepted(&after, "second"), NO);
     assert!(!text(&settled(&after).snapshot).contains("ann"));
-    // A typo does not keep it in force either: the last valid version is evaluated, too.
+    // A typo does not keep it in force either, because the last valid version is evaluated too.
     spec_of(&mut after.queue_acls[0]).queue = "root.tset".into();
     let kept = settled(&after);
     assert_eq!(acl_condition(&kept.plan, "second", "Accepted"), "False/QueueNotFound");
     assert!(!text(&kept.snapshot).contains("ann"));
-    // An object that cannot be read at all is evaluated by what its status records.
+    // An object that cannot be parsed at all is evaluated by the record in its status.
     Arc::make_mut(&mut after.queue_acls[0]).spec = Err(Vec::new());
     assert!(!text(&settled(&after).snapshot).contains("ann"));
 }

@@ -104,7 +104,8 @@ fn an_entry_is_found_wherever_it_is_and_whether_it_is_in_force_or_not() {
     assert_eq!(found[7..], expected, "{found:#?}");
 }
 
-/// The last valid version stays in force, and nothing is edited: others could gain by what becomes valid.
+/// The last valid version stays in force, and nothing is edited, because others could gain access if the
+/// object became valid.
 #[test]
 fn invalid_objects_are_not_edited() {
     let mut snapshot = cluster(BASE);
@@ -184,7 +185,7 @@ fn as_many_objects_are_deleted_as_nobody_gains_by() {
     };
     assert_eq!(tried(&[1, 2, 3], |_| false), [1, 2, 3]);
     assert_eq!(tried(&[1, 2, 3], |some| some.contains(&2)), [1, 3]);
-    // Any one of two keeps the base replaced.
+    // Either of the two keeps the base replaced.
     assert_eq!(tried(&[1, 2], |some| some.len() == 2), [1]);
     assert_eq!(tried(&[1], |_| true), [0_u8; 0]);
     assert_eq!(tried(&[], |_| true), [0_u8; 0]);

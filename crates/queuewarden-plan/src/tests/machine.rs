@@ -50,7 +50,7 @@ impl Process {
         }
     }
 
-    /// Returns a process that leads, has read everything, and has written all that there was to write.
+    /// Returns a process that leads, has read everything, and has no writes left to make.
     fn leading(cluster: Snapshot) -> Self {
         let mut process = Self::new(cluster);
         process.feed(Event::LeadershipWon);

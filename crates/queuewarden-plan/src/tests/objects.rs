@@ -131,7 +131,7 @@ fn windows_open_and_close_with_the_clock() {
     );
 }
 
-/// The notes of the events about ends that are near.
+/// The notes of the events about upcoming ends.
 fn near_ends(plan: &Plan) -> Vec<&str> {
     let events = plan.events.iter().filter(|event| event.reason == "Expiring" && !event.warning);
     events.map(|event| event.note.as_str()).collect()
@@ -185,7 +185,7 @@ fn a_suspended_object_grants_nothing_and_opens_nothing() {
         let memory = suspended.plan.queue_acls["a"].rest.in_force.clone();
         assert_eq!(memory.and_then(|memory| memory.submit.clone()).as_deref(), remembered);
         assert_at_rest(&suspended);
-        // A mistake, made before or after, lets nobody in.
+        // A mistake, made before or afterwards, lets no one in.
         for mut broken in [before, suspended.snapshot.clone()] {
             spec_of(&mut broken.queue_acls[0]).submit = Some(Grant::Raw("ann  dev".into()));
             assert_eq!(submit_of(&settled(&broken).snapshot, "root.prod"), without);
@@ -480,7 +480,7 @@ fn messages_are_bounded() {
     assert!(acl_message(&plan, "a", "Accepted").contains("and 1990 more"));
 }
 
-/// Neither the text of an anchor nor a root that is in no text can be written.
+/// Text that comes from an anchor cannot be changed, and neither can a root that is not in the text.
 #[test]
 fn a_last_valid_version_is_not_kept_where_it_could_not_be_written() {
     let shared = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - &q {name: prod}\n          - {<<: *q, name: b}\n";
@@ -519,7 +519,7 @@ fn columns_show_what_an_object_asks_for_and_whether_it_is_in_force() {
         (with(team(), |spec| spec.suspend = true), both, "False"),
         (with(team(), |spec| spec.queue = "root.gone".into()), both, "False"),
         (submit("a", "root.prod", "ann  devs"), "invalid", "False"),
-        // The right is in order, and the object is not.
+        // The right is valid, but the object is not.
         (with(team(), |spec| spec.not_before = Some(later)), both, "False"),
         (
             with(team(), |spec| {

@@ -17,17 +17,17 @@ use yunikorn::config::verdict;
 pub(crate) struct Adopted {
     /// The desired keys that are free, ours, or may be taken over.
     pub wants: BTreeMap<String, String>,
-    /// Other people's values that are replaced, to be copied to a backup first.
+    /// Other people's values that will be replaced, to be backed up first.
     pub replaced: BTreeMap<String, String>,
     /// Condition `Applied`, when the queue tree's key is left to its owner.
     pub tree_conflict: Option<Finding>,
-    /// The same for the first of the other keys.
+    /// Condition `Applied`, when another key is left to its owner.
     pub conflict: Option<Finding>,
     /// The base to create first.
     pub import: Option<NewConfigMap>,
 }
 
-/// Condition `Applied` of a foreign key that is left to its owner: for now, if the base is created first.
+/// Condition `Applied` of a foreign key that is left to its owner, at least until the base is created.
 type Left = (Finding, Option<NewConfigMap>);
 
 /// Sorts the desired keys by whether they may be written.
@@ -57,7 +57,7 @@ pub(crate) fn adopt(context: &WriteContext<'_>, wants: BTreeMap<String, String>)
     adopted
 }
 
-/// Returns whether a foreign key may be replaced; the error is what happens in its stead.
+/// Returns whether a foreign key may be replaced; the error is the alternative.
 fn replace(context: &WriteContext<'_>, key: &str, owners: &[KeyOwner]) -> Result<(), Left> {
     let left = |why: String| (conflict(context, key, owners, &why), None);
     let leave = |why| Err(left(why));
@@ -100,7 +100,7 @@ fn origin(context: &WriteContext<'_>) -> String {
     format!("{}/{}", context.read.spec.namespace, context.read.spec.output_config_map)
 }
 
-/// Returns the import that is due while there is no base to render: someone else's live text becomes the
+/// Returns the import that is due while there is no base to render: the live text of someone else becomes the
 /// base.
 pub(crate) fn first_import(context: &WriteContext<'_>) -> Option<Left> {
     let key = &context.read.env.key;

@@ -1,5 +1,5 @@
-//! The context of the decision about the output ConfigMap, and condition `Applied`: what keeps the output
-//! from being written, in words.
+//! The context of the decision about the output ConfigMap, and condition `Applied`, which explains why the
+//! output is not written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ impl WriteContext<'_> {
         self.resolved.queue_acls.iter().filter(|object| object.contribution().is_some()).count()
     }
 
-    /// Returns whether the scheduler should have loaded the text and did not: the text is written again.
+    /// Returns whether the scheduler should have loaded the text but did not, so that the text is written
+    /// again.
     pub(crate) fn reasserts(&self) -> bool {
         self.read.reassert_at.is_some_and(|due| due <= self.read.snapshot.now)
     }
@@ -48,7 +49,7 @@ pub(crate) fn live_text<'a>(context: &'a WriteContext<'_>) -> Option<&'a str> {
     context.read.snapshot.output_text(&context.read.env.key).map(String::as_str)
 }
 
-/// Returns whether writing the queue tree puts back someone else's change, rather than adding something new.
+/// Returns whether writing the queue tree reverts someone else's change, rather than adding something new.
 pub(crate) fn repairs(context: &WriteContext<'_>) -> bool {
     let last = context
         .read

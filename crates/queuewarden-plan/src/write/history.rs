@@ -21,16 +21,16 @@ use go_compat::diag::{listed, quoted};
 use yunikorn::config::checksum;
 use yunikorn::{Config, admission};
 
-/// The cause of access keys that go.
+/// The cause recorded for access keys that are removed.
 const NO_POLICY: &str = "no AdmissionPolicy any more";
 
-/// The end of the cause of a revision that put back what another program had changed.
+/// The suffix of the cause of a revision that reverted another program's change.
 const PUT_BACK: &str = ", put back";
 
-/// The most causes of a revision that are named.
+/// Maximum number of causes that a revision lists.
 const MAX_CAUSES: usize = 20;
 
-/// Returns the first causes, and how many there are besides.
+/// Returns the first causes, and the number of further ones.
 pub(super) fn few(causes: Vec<String>) -> Vec<String> {
     let more = causes.len().saturating_sub(MAX_CAUSES);
     let more = (more > 0).then(|| format!("and {more} more"));
@@ -66,18 +66,18 @@ pub(crate) fn causes(context: &WriteContext<'_>, write: &Write, partial: Option<
     few(causes)
 }
 
-/// Returns whether a revision with these causes put back what another program had changed.
+/// Returns whether a revision with these causes reverted another program's change.
 pub fn is_put_back(causes: &[String]) -> bool {
     causes.iter().any(|cause| cause.ends_with(PUT_BACK))
 }
 
 /// The most revisions that are stored.
 pub const MAX_REVISIONS: usize = 100;
-/// The most bytes of all of them, as they are stored: a five-hundredth of what etcd holds by default, 2 GiB.
+/// Maximum total bytes of all revisions, as stored: a five-hundredth of etcd's default limit of 2 GiB.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// The beginning of the name of each revision.
 pub const PREFIX: &str = "queuewarden-";
-/// The most bytes of the sentence about access.
+/// Maximum bytes of the sentence about access.
 const MAX_ACCESS: usize = 1000;
 
 /// A text that was written, and why.
@@ -89,7 +89,7 @@ pub struct Revision {
     pub at: Timestamp,
     /// The objects that made the difference, and other reasons; empty if unknown.
     pub causes: Vec<String>,
-    /// One line on who gained and who lost access by it; `None` if that is unknown.
+    /// A line on who gained and who lost access through it; `None` if unknown.
     pub access: Option<String>,
     /// The text.
     pub text: String,
@@ -135,7 +135,7 @@ fn parts(name: &str) -> (&str, i64) {
     (what, time.parse().unwrap_or_default())
 }
 
-/// Returns the number in the header of a text of queuewarden's.
+/// Returns the number in the header of a text written by queuewarden.
 pub fn number(text: &str) -> Option<u64> {
     header::split(text).map(|parts| parts.revision)
 }
@@ -151,7 +151,7 @@ pub(crate) fn keys(data: &BTreeMap<String, String>) -> BTreeMap<String, String> 
 pub struct Stored {
     /// Its name.
     pub name: String,
-    /// Its uid, so that no other object of the name is removed.
+    /// Its uid, so that no other object with the same name is removed.
     pub uid: String,
     /// The time of its creation, by the API server's clock.
     pub created: Option<Timestamp>,
@@ -166,13 +166,13 @@ pub struct Stored {
 pub struct HistoryChanges {
     /// The revisions to remove first.
     pub remove: Vec<Stored>,
-    /// True if the revision is to be created, and not there already.
+    /// True if the revision needs to be created because it does not exist yet.
     pub create: bool,
 }
 
-/// Decides which revisions make room for one of this name and size: the oldest ones. They are removed before
-/// it is created, so that there is room even if one of the two fails for ever. What the newest one is, too,
-/// is not created again.
+/// Decides which revisions to remove for one with this name and size: the oldest ones. They are removed
+/// before it is created, so that there is space even if one of the two keeps failing. If the newest revision
+/// has the same content, no revision is created.
 pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChanges {
     stored.retain(|revision| revision.name.starts_with(PREFIX));
     // Revisions are sorted by the API server's creation time, because numbers may start over and anyone can
@@ -189,7 +189,7 @@ pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChan
     };
     let fitting = stored.iter().take_while(fits).count();
     let mut remove = stored.split_off(fitting);
-    // One that is recorded now is not removed for having been created before others.
+    // The newly recorded revision is not removed for having been created before others.
     remove.retain(|revision| revision.name != name);
     remove.reverse();
     HistoryChanges { remove, create }
@@ -199,7 +199,7 @@ pub fn changes(mut stored: Vec<Stored>, name: &str, bytes: usize) -> HistoryChan
 mod tests {
     use super::*;
 
-    /// Revisions from 1 to `count`, of this size each.
+    /// Revisions from 1 to `count`, each of this size.
     fn stored(count: u64, bytes: usize) -> Vec<Stored> {
         (1..=count)
             .map(|number| Stored {
@@ -212,7 +212,7 @@ mod tests {
             .collect()
     }
 
-    /// The numbers that make room for a new revision of this size.
+    /// The numbers of the revisions that are removed for a new revision of this size.
     fn removed(stored: Vec<Stored>, bytes: usize) -> Vec<u64> {
         let changes = changes(stored, "queuewarden-999-x", bytes);
         assert!(changes.create);
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!((over.create, over.remove), (false, Vec::new()));
     }
 
-    /// Within a second the API server's clock does not tell which revision is the newest.
+    /// The API server's clock does not distinguish revisions within the same second.
     #[test]
     fn keys_that_change_and_change_back_are_three_revisions() {
         let mut all = stored(2, 10);

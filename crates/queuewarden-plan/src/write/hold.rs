@@ -75,8 +75,8 @@ fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
     all.filter(|(_, queue, right)| text_of(queue, *right).is_some())
 }
 
-/// Returns whether the same ACL is written at the same queue: nearly always, and then nothing needs to be
-/// parsed.
+/// Returns whether the same ACL is written at the same queue. This is nearly always the case, and makes
+/// parsing unnecessary.
 fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
     let other = partition.queue_near(queue.position, &queue.path);
     other.is_some_and(|other| text_of(other, right) == text_of(queue, right))
@@ -101,7 +101,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Makes a reason that ends with a change of its cause.
+    /// Creates a reason that ends when its cause changes.
     pub(crate) fn new(applied: Finding) -> Self {
         Self { applied, until: None }
     }
@@ -130,9 +130,8 @@ fn base(context: &WriteContext<'_>) -> Option<Finding> {
     }
 }
 
-/// Returns a reason if the full text was refused, by the API server or by the scheduler. Withdrawals come
-/// first, and the text that the scheduler runs stays until the full text is tried again, at growing
-/// intervals.
+/// Returns a reason if the API server or the scheduler refused the full text. Withdrawals come first, and the
+/// text that the scheduler runs stays until the full text is tried again, at growing intervals.
 fn refused(context: &WriteContext<'_>) -> Option<Hold> {
     let snapshot = context.read.snapshot;
     let refused = snapshot.observed.refused.as_ref()?;
