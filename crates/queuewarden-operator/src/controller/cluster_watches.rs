@@ -1,8 +1,8 @@
-//! Watches everything that a plan depends on, and makes the [`Snapshot`] of it.
+//! Watches everything that a plan depends on, and builds the [`Snapshot`] from it.
 //!
 //! Our own kinds are watched in the whole cluster as [`DynamicObject`], so that an object that cannot be
-//! decoded is still seen. ConfigMaps are watched one by one, by name, because the shipped Role allows no
-//! more. The `YuniKornConfig` names them; when it names others, their watches are started again.
+//! decoded is still seen. ConfigMaps are watched individually, by name, because the shipped Role allows no
+//! more. The `YuniKornConfig` names them; when it names others, their watches are restarted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use queuewarden_plan::snapshot::{
 };
 use yunikorn_access::user_info::Mode;
 
-/// The most objects in the first response to a list ([`super::metered`]).
+/// Maximum number of objects in the first response to a list ([`super::metered`]).
 const PAGE: u32 = 32;
 
 type Objects<S, M> = Watch<CachedObject<Entry<S, M>>>;
@@ -51,7 +51,7 @@ type CachedEntry<S, M> = Cached<CachedObject<Entry<S, M>>>;
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ClusterWatches {
     current: Watches,
-    /// True while a relist that was requested is not reported as done.
+    /// True until a requested relist is reported as done.
     relisting: bool,
     next: Option<Watches>,
 }
@@ -67,11 +67,11 @@ struct Watches {
     maps: Option<Maps>,
     mirror: Option<MirrorWatches>,
     identity_webhook: Option<IdentityWebhookWatches>,
-    /// The time when the watches were started.
+    /// When the watches were started.
     begun: Instant,
 }
 
-/// The watches of the ConfigMaps that a `YuniKornConfig` names.
+/// The watches of the ConfigMaps in a `YuniKornConfig`.
 #[derive(Debug)]
 struct Maps {
     namespace: String,
@@ -96,8 +96,8 @@ impl ClusterWatches {
         changed.notify_one();
     }
 
-    /// Returns true once when everything was read again since [`ClusterWatches::relist`]. From then on
-    /// nothing older is observed.
+    /// Returns true once when everything has been read again since [`ClusterWatches::relist`]. From then on,
+    /// no older state is observed.
     pub fn relisted(&mut self) -> bool {
         let watches = self.next.as_mut().unwrap_or(&mut self.current);
         if !self.relisting || watches.snapshot(clock::now()).is_none() {
@@ -110,8 +110,8 @@ impl ClusterWatches {
         true
     }
 
-    /// Returns all watched objects at `now`, without data from the scheduler; `None` until all of it was read
-    /// once.
+    /// Returns all watched objects at `now`, without data from the scheduler; `None` until all of it has been
+    /// read once.
     pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         self.current.snapshot(now)
     }
@@ -154,7 +154,7 @@ impl ClusterWatches {
         }
     }
 
-    /// Returns the moment before a request about the ConfigMap `name`; `None` when it is not watched.
+    /// Returns the moment before a request for the ConfigMap `name`; `None` if it is not watched.
     pub fn moment(&self, name: &str) -> Option<Moment> {
         Some(self.map(name)?.store().moment())
     }
@@ -172,7 +172,7 @@ impl ClusterWatches {
         }
     }
 
-    /// Notes that our request found no ConfigMap `name`.
+    /// Records that our request did not find the ConfigMap `name`.
     pub fn forget_config_map(&self, name: &str) {
         if let Some(watch) = self.map(name) {
             watch.store().forget(name);
@@ -183,7 +183,7 @@ impl ClusterWatches {
         self.current.maps.as_ref()?.watches.get(name)
     }
 
-    /// Returns the watches of the RBAC mirror, while there are any.
+    /// Returns the watches of the RBAC mirror, if there are any.
     pub fn mirror(&self) -> Option<&MirrorWatches> {
         self.current.mirror.as_ref()
     }
@@ -265,7 +265,7 @@ impl Watches {
     }
 
     /// Returns whether the tests were read, or cannot be read because the kind is not installed or the
-    /// operator has no right to it. Access is managed without them.
+    /// operator is not allowed to. Access is managed without them.
     fn knows_access_tests(&self) -> bool {
         self.access_tests.store().synced() || self.access_tests.progress().is_refused()
     }
@@ -310,7 +310,7 @@ impl Watches {
         }
     }
 
-    /// Returns the watches without which a plan may be wrong.
+    /// Returns the watches that a correct plan requires.
     fn needed(&self) -> impl Iterator<Item = &Arc<Progress>> {
         let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
         let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
@@ -355,8 +355,8 @@ impl Maps {
         self.watches.get(name)?.get(name)
     }
 
-    /// Returns a problem if a ConfigMap may not be read: a plan without it would treat it as missing. A
-    /// single refusal does not count.
+    /// Returns a problem if reading a ConfigMap is forbidden, because a plan without it would treat it as
+    /// missing. A single refusal is ignored.
     fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
         self.watches.iter().find_map(|(name, watch)| {
             let problem = watch.progress().problem().filter(|problem| problem.is_denied(now))?;
@@ -404,7 +404,7 @@ fn access_test_to_cached(object: DynamicObject) -> CachedEntry<AccessTestSpec, (
     to_cached::<_, _, crd::QueueAccessTestStatus>(object, convert::access_test)
 }
 
-/// Converts a ConfigMap. Every change matters, including a change of an owner.
+/// Converts a ConfigMap. Every change matters, including a change of ownership.
 #[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn config_map_to_cached(map: ConfigMap) -> Cached<ConfigMapState> {
     let state = config_map::state(&map);
@@ -434,8 +434,8 @@ impl IdentityWebhookWatches {
         ])
     }
 
-    /// Returns whether the configurations are still being read. A watch that is denied, or fails for long,
-    /// does not count, because withdrawals are more important.
+    /// Returns whether the configurations are still being read. A watch that is forbidden, or fails for a
+    /// long time, is ignored, because withdrawals are more important.
     fn reading(&self, now: Timestamp) -> bool {
         let waits =
             |problem: Problem| problem.code != Some(403) && now.duration_since(problem.since) < FORBIDDEN_FOR;
@@ -445,10 +445,10 @@ impl IdentityWebhookWatches {
     }
 
     /// Checks that pods get their aliases. `left_alone` are `YuniKorn`'s namespace and queuewarden's. While a
-    /// watch fails that has worked, the last state counts, unless it is denied for long.
+    /// watch that worked before fails, its last state is used, unless it has been forbidden for a long time.
     ///
     /// # Errors
-    /// The reason why they do not, and what to do.
+    /// Explains why they do not, and what to do.
     fn observed(&self, now: Timestamp, left_alone: &[&str]) -> Result<(), String> {
         for (watch, name) in &self.0 {
             let synced = watch.store().synced();

@@ -47,7 +47,7 @@ pub(crate) mod testing;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex, also after a holder of the lock panicked: the data in it must be valid then, too.
+/// Locks a mutex even if a holder of the lock has panicked. The data must be valid in that case too.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

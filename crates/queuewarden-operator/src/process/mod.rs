@@ -43,7 +43,7 @@ use queuewarden_plan::machine::State;
 
 /// The name of the Lease.
 const LEASE: &str = "queuewarden";
-/// Longest time after the last run for publishing the last events, recording the last revisions and releasing
+/// Time limit after the last run for publishing the last events, recording the last revisions and releasing
 /// the Lease.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
@@ -53,7 +53,7 @@ pub struct RunOptions {
     /// Address of /livez, /readyz and /metrics
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
-    /// Elect the replica that writes by a Lease
+    /// Use a Lease to elect the replica that writes
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     leader_elect: bool,
     /// Unique name of this replica
@@ -73,10 +73,10 @@ pub struct RunOptions {
     log_level: String,
 }
 
-/// The reasons why a process cannot run.
+/// Why a process cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// An option has a value that cannot be used.
+    /// An option has an unusable value.
     #[error("{0}")]
     Usage(String),
     /// The process cannot log.
@@ -116,7 +116,7 @@ pub fn run(options: &RunOptions) -> Result<(), ProcessError> {
 /// Issues and renews the certificate of the HTTPS endpoints until the process receives a signal to end.
 ///
 /// # Errors
-/// When it cannot begin.
+/// When it cannot start.
 pub fn keep_certificates(options: &CertificatesOptions) -> Result<(), ProcessError> {
     options.check()?;
     let log = (options.log_format, &*options.log_level);
@@ -132,14 +132,14 @@ fn process(
     let logging = telemetry::start(format, filter)?;
     let runtime = threads.enable_all().build().map_err(ProcessError::Threads)?;
     let ended = runtime.block_on(work(logging.clone()));
-    // Does not wait for a plan that is still being made.
+    // Does not wait for a plan in progress.
     runtime.shutdown_timeout(Duration::from_secs(1));
     logging.end();
     ended
 }
 
 async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessError> {
-    // Outside a pod nothing else provides a name.
+    // Outside of a pod nothing else provides a name.
     let random_name = || format!("queuewarden-{:08x}", fastrand::u32(..));
     let name = options.identity.clone().unwrap_or_else(random_name);
     let config = config().await?;
@@ -198,7 +198,7 @@ async fn operate(options: &RunOptions, logging: Logging) -> Result<(), ProcessEr
         }
         let _ = tokio::join!(publishing, recording);
     };
-    // The HTTPS endpoints close when their running requests are answered.
+    // The HTTPS endpoints close after answering their current requests.
     let closing = async {
         if let Some(server) = server {
             server.close().await;
@@ -226,7 +226,7 @@ async fn config() -> Result<Config, ProcessError> {
     // Limits a response that begins and does not continue. The longest silence of a healthy response is that
     // of a watch without changes.
     config.read_timeout = Some(SILENCE);
-    // The time counts from the request, because the connection may have been idle before.
+    // The time starts with the request, because the connection may have been idle before.
     config.reset_reader_on_write = true;
     Ok(config)
 }
@@ -243,7 +243,7 @@ fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Returns whether this replica leads, and the candidate if a Lease decides that.
+/// Returns whether this replica leads, and the candidate if a Lease decides.
 fn elect(client: &Client, options: &RunOptions, name: &str) -> (Leadership, Option<Candidate>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);
@@ -256,9 +256,9 @@ fn elect(client: &Client, options: &RunOptions, name: &str) -> (Leadership, Opti
 
 /// The Service of `manifests/`.
 const SERVICE: &str = "queuewarden";
-/// Shortest lifetime of a certificate; a shorter one would be renewed all the time.
+/// Shortest lifetime of a certificate; a shorter one would be renewed constantly.
 const SHORTEST: SignedDuration = SignedDuration::from_secs(6);
-/// Number of certificate lifetimes that an authority must outlive, so that there is time to publish the next
+/// Number of certificate lifetimes that an authority must last, so that there is time to publish the next
 /// one.
 const OUTLIVES: i32 = 3;
 /// Longest lifetime, within the limits of X.509 and of calendars.
@@ -276,10 +276,10 @@ pub struct CertificatesOptions {
     /// Name or address for the certificate, in addition to those of the Service; may be repeated
     #[arg(long, value_name = "NAME", value_parser = name)]
     tls_name: Vec<String>,
-    /// Lifetime of a certificate; it is renewed when a third of that is left
+    /// Lifetime of a certificate; it is renewed when a third of it is left
     #[arg(long, value_name = "DURATION", default_value = "168h")]
     tls_certificate_lifetime: SignedDuration,
-    /// Lifetime of an authority; the next one is published when a third of that is left
+    /// Lifetime of an authority; the next one is published when a third of it is left
     #[arg(long, value_name = "DURATION", default_value = "17520h")]
     tls_authority_lifetime: SignedDuration,
     /// Format of log lines

@@ -1,4 +1,4 @@
-//! An `AdmissionReview` out of the body of a request to a webhook.
+//! Extracts an `AdmissionReview` from the body of a request to a webhook.
 
 use axum::body::Bytes;
 use axum::extract::{self, FromRequest};
@@ -17,7 +17,7 @@ use queuewarden_api::review::envelope::{AdmissionRequest, Unreadable};
 pub(super) struct AdmissionReview {
     /// The request, or the readable part of it.
     pub(super) request: AdmissionRequest,
-    /// The reason why there is more that cannot be read.
+    /// Why the rest cannot be read, if it cannot.
     pub(super) problem: Option<Diagnostic>,
     /// The client that sent it.
     pub(super) from: Guest,
@@ -44,7 +44,7 @@ impl<S: Send + Sync> FromRequest<S> for AdmissionReview {
     }
 }
 
-/// Describes why only the first bytes of a review were read.
+/// Explains why only the first bytes of a review were read.
 fn not_read(cut: Cut) -> Diagnostic {
     let (code, help) = match cut {
         Cut::TooLarge(_) => (codes::TOO_LARGE, "make the object smaller"),
@@ -81,11 +81,11 @@ mod tests {
 
     const ENDPOINTS: [&str; 5] =
         ["/user-info", "/user-info/check", "/submission", "/validate", "/configmaps"];
-    /// The kept part of a body here: random ones are small.
+    /// The kept part of a body in these tests, whose random bodies are small.
     const KEPT: usize = 16 * 1024;
     const QUEUES: &str = "partitions: [{name: default, queues: [{name: root}]}]\n";
 
-    /// Returns an endpoint that refuses everything it can refuse.
+    /// Returns an endpoint that refuses everything that it can.
     fn service() -> TestService {
         let template = |path| Template {
             group: "ray.io".into(),
@@ -117,7 +117,7 @@ mod tests {
         TestService::closed(routes, client(async |_| not_found())).knowing(snapshot)
     }
 
-    /// Generates JSON of all types, with the names that are read.
+    /// Generates JSON of all types, with the field names that are read.
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -169,13 +169,13 @@ mod tests {
         ])
     }
 
-    /// A list in lists, as text: a test's own JSON has a limit of depth.
+    /// A nested list as text, because serde_json limits the depth of values.
     fn deep(depth: usize) -> String {
         format!("{}{}", "[".repeat(depth), "]".repeat(depth))
     }
 
-    /// Returns a review as API servers write it: the objects come after every field that the requester does
-    /// not control.
+    /// Returns a review as API servers write it, in which the objects come after all fields that the
+    /// requester does not control.
     fn body(of: (&str, &str, &str, &str), operation: &str, object: &str, old: &str) -> String {
         let (group, version, kind, resource) = of;
         let head = json!({"uid": "u1", "kind": {"group": group, "version": version, "kind": kind},

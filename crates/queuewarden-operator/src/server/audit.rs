@@ -25,11 +25,11 @@ use crate::controller::lock;
 use go_compat::diag::cut;
 use yunikorn_access::review::Answer;
 
-/// Lines of one second in each [`LineShare`].
+/// Maximum number of lines per second in each [`LineShare`].
 const LINES: u32 = 50;
 /// Number of [`LineShare`]s.
 const SHARES: usize = 4;
-/// Pairs of requester and object that are remembered; the oldest is forgotten first.
+/// Number of remembered pairs of requester and object; the oldest is forgotten first.
 const PAIRS: usize = 1024;
 /// Maximum characters of a name. Names of Kubernetes' own objects and users have at most 253.
 const NAME: usize = 256;
@@ -47,13 +47,13 @@ pub(super) struct AuditRecord<'a> {
     pub(super) clause: &'static str,
     /// True if the request fails because of the decision.
     pub(super) refused: bool,
-    /// The requester; empty where an endpoint does not know them.
+    /// The requester; empty if the endpoint does not know them.
     pub(super) by: &'a str,
     /// The user whose access was decided.
     pub(super) user: &'a str,
     /// The queue; may be empty.
     pub(super) queue: &'a str,
-    /// The further subject: the ID of an application, or the kind, namespace and name of an object; may be
+    /// The secondary subject: the ID of an application, or the kind, namespace and name of an object; may be
     /// empty.
     pub(super) object: &'a str,
     /// The reason in words; may be empty.
@@ -71,7 +71,7 @@ impl<'a> AuditRecord<'a> {
     }
 }
 
-/// The verb of a request that has no fixed word here: labels of metrics are few.
+/// The verb of a request without a fixed word here, which limits the number of labels in metrics.
 pub(super) const OTHER: &str = "other";
 
 /// Logs and counts the decisions of an endpoint; clones share their state.
@@ -100,7 +100,7 @@ struct Lines {
     began: Option<Instant>,
     used: [u32; SHARES],
     left_out: u32,
-    /// Hashes of the pairs that have a line, the oldest first. The names themselves may be long.
+    /// Hashes of the pairs that have a line, oldest first. The names themselves may be long.
     pairs: VecDeque<u64>,
     hasher: RandomState,
 }
@@ -123,7 +123,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Returns how many lines were left out since the last one; `None` if the share is full.
+    /// Returns how many lines were dropped since the last one, or `None` if the share is full.
     fn take(&mut self, now: Instant, share: LineShare) -> Option<u32> {
         if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
             (self.began, self.used) = (Some(now), [0; SHARES]);
@@ -139,7 +139,7 @@ impl Lines {
 }
 
 tokio::task_local! {
-    /// The address that the request of this task comes from; lines name it.
+    /// The address that the request of this task comes from, which log lines contain.
     pub(super) static PEER: Option<SocketAddr>;
 }
 
@@ -231,7 +231,7 @@ mod tests {
         let refused = (0..1000).filter_map(|i| lines.decided(now, true, &i.to_string(), "Pod a/b")).count();
         let unread = (0..1000).filter_map(|_| lines.take(now, LineShare::Unread)).count();
         assert_eq!([known, new + 1, refused, unread], [LINES as usize; SHARES]);
-        // A pair without a line is new in the next second, too.
+        // A pair without a line is still new in the next second.
         let later = now + Duration::from_secs(1);
         assert_eq!(lines.decided(later, false, "999", "Pod a/b"), Some(1000 - LINES));
         assert_eq!(lines.used, [0, 1, 0, 0]);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(lines.used, [0, 2, 1, 0], "remembered");
     }
 
-    /// The lines that a future writes to the log, one value each.
+    /// The lines that a future writes to the log, one value per line.
     async fn logged(work: impl Future<Output = ()>) -> Vec<serde_json::Value> {
         let written = Log::default();
         let writer = written.clone();

@@ -1,6 +1,6 @@
 //! Authentication of callers: by a client certificate or by a bearer token, as Kubernetes authenticates its
-//! users. The API server names the user of a token, by `TokenReview`. The handshake has proven that a client
-//! has the key of its certificate; here is decided whether the certificate counts.
+//! users. The API server names the user of a token, through `TokenReview`. The handshake has proven that a
+//! client has the key of its certificate; this module decides whether to accept the certificate.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -49,7 +49,7 @@ const MAX_REVIEWS: usize = 16;
 /// A caller authenticated by a certificate or by the API server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// The name, which is never empty, and the groups, `system:authenticated` among them.
+    /// The name, which is never empty, and the groups, including `system:authenticated`.
     pub identity: Identity,
     /// The UID; may be empty.
     pub uid: String,
@@ -65,7 +65,7 @@ impl Hash for Caller {
 }
 
 impl Caller {
-    /// Returns the bytes of all its texts.
+    /// Returns the total bytes of its texts.
     pub(super) fn bytes(&self) -> usize {
         let extra = self.extra.iter().flat_map(|(key, values)| values.iter().chain([key]));
         let Identity { user, groups } = &self.identity;
@@ -84,13 +84,13 @@ impl Caller {
     }
 }
 
-/// The reason why the caller is unknown.
+/// Why the caller is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthenticated {
     /// The request has no certificate and no token.
     #[error("authenticate with a client certificate, or with a token in the header Authorization: Bearer …")]
     Missing,
-    /// The certificate or token does not count.
+    /// The certificate or token is not accepted.
     #[error("{0}")]
     Refused(String),
     /// The certificate or token could not be checked now.
@@ -132,14 +132,14 @@ pub struct Callers {
     authorities: watch::Receiver<Option<Arc<Authorities>>>,
     reviews: Api<TokenReview>,
     audiences: Vec<String>,
-    /// The users of tokens by the SHA-256 of the token: the token itself is not stored.
+    /// The users of tokens by the SHA-256 of the token. The token itself is not stored.
     by_token: Cache<[u8; 32], Authenticated>,
     slots: Semaphore,
 }
 
 impl Callers {
-    /// Accepts certificates of these authorities, and tokens for one of these audiences; without audiences,
-    /// for the API server.
+    /// Accepts certificates signed by these authorities, and tokens for one of these audiences. Without
+    /// audiences, tokens must be for the API server.
     pub fn new(
         client: Client,
         authorities: watch::Receiver<Option<Arc<Authorities>>>,
@@ -171,10 +171,10 @@ impl Callers {
         }
     }
 
-    /// Checks that a client has a certificate in one of these names.
+    /// Checks that a client has a certificate for one of these names.
     ///
     /// # Errors
-    /// When it shows no certificate, or the certificate does not count.
+    /// When it shows no certificate, or the certificate is not accepted.
     pub(super) fn webhook_client(&self, peer: &Peer, names: &[String]) -> Result<(), ApiError> {
         let by_certificate = self.by_certificate(Some(peer));
         let caller = by_certificate.ok_or(Unauthenticated::Missing)?.map_err(Unauthenticated::Refused)?;
@@ -196,20 +196,20 @@ impl Callers {
         Some(authorities.caller(chain))
     }
 
-    /// Authenticates by token. Caches the answers of the API server, but no failed reviews. Requests with the
+    /// Authenticates by token. Caches the API server's answers, but not failed reviews. Requests with the
     /// same token wait for one review.
     async fn by_token(&self, token: &str) -> Authenticated {
         let key = Sha256::digest(token.as_bytes()).into();
         if let Some(caller) = self.by_token.get(&key).await {
             return caller;
         }
-        // Only answers are cached: a failed review is an error to the cache, too. Boxed, because each
-        // request would have its size.
+        // Only answers are cached: for the cache, a failed review is an error. Boxed, because the future
+        // would otherwise increase the size of each request.
         let caller = Box::pin(self.by_token.try_get_with(key, self.review(token))).await;
         caller.unwrap_or_else(|unchecked| Err(Unauthenticated::clone(&unchecked)))
     }
 
-    /// Reviews a token. The outer error: the review itself failed.
+    /// Reviews a token. The outer error means that the review itself failed.
     async fn review(&self, token: &str) -> Result<Authenticated, Unauthenticated> {
         let unchecked = |why: String| Unauthenticated::Unchecked(why);
         let _slot = self.slots.acquire().await.map_err(|error| unchecked(error.to_string()))?;
@@ -223,7 +223,7 @@ impl Callers {
             let why = why.unwrap_or_else(|| "the API server does not know it".to_owned());
             return Ok(Err(Unauthenticated::Refused(format!("the token is not accepted here: {why}"))));
         }
-        // An API server that does not know audiences leaves them out: its answer is then about itself only.
+        // An API server that does not support audiences omits them, so its answer is only about itself.
         let named = status.audiences.unwrap_or_default();
         if !self.audiences.is_empty() && !named.iter().any(|audience| self.audiences.contains(audience)) {
             let wanted = self.audiences.join(", ");
@@ -244,7 +244,7 @@ impl Callers {
 
 /// Returns the token in a header `Authorization: Bearer …`.
 fn token_of(authorization: &HeaderValue) -> Option<&str> {
-    // Tokens are long, and `HeaderValue::to_str` looks at each byte alone.
+    // Tokens are long, and `HeaderValue::to_str` checks each byte separately.
     let value = str::from_utf8(authorization.as_bytes()).ok().filter(|value| value.is_ascii())?;
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
@@ -276,11 +276,12 @@ impl Authorities {
         Ok(Self { verifier })
     }
 
-    /// Returns the subject of a chain, the client's own certificate first, if these authorities have signed
-    /// it, it is for clients and it is valid now: its `CN`, which may be empty, and each `O` as a group.
+    /// Returns the subject of a chain, whose first certificate is the client's own, if these authorities have
+    /// signed it, it is a client certificate and it is valid now: its `CN`, which may be empty, and each `O`
+    /// as a group.
     ///
     /// # Errors
-    /// The reason why it does not count.
+    /// Explains why it is not accepted.
     pub fn verify(&self, chain: &[CertificateDer<'_>]) -> Result<Identity, String> {
         let Some((own, others)) = chain.split_first() else {
             return Err("there is no client certificate".to_owned());
@@ -309,7 +310,7 @@ impl Authorities {
     }
 }
 
-/// Of several `CN` the last counts, as in Go's `pkix.Name.FillFromRDNSequence`.
+/// Of several `CN`s the last one is used, as in Go's `pkix.Name.FillFromRDNSequence`.
 fn subject(name: &X509Name<'_>) -> Identity {
     let text = |part: &AttributeTypeAndValue<'_>| part.as_str().map(str::to_owned).unwrap_or_default();
     Identity {
@@ -333,7 +334,7 @@ mod tests {
     use super::*;
     use crate::controller::testing::{Issuer, issuer};
 
-    /// An API server that answers each `TokenReview` with the same, and counts them.
+    /// An API server that gives each `TokenReview` the same answer, and counts them.
     fn callers(audiences: &[&str], code: u16, answer: Value) -> (Callers, Arc<AtomicUsize>) {
         let calls = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&calls);
@@ -432,7 +433,7 @@ mod tests {
         assert_eq!(token_of(&HeaderValue::from_bytes("Bearer ü".as_bytes()).unwrap()), None);
     }
 
-    /// Returns a client certificate, changed by `change`.
+    /// Returns a client certificate, modified by `change`.
     fn certificate(by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();

@@ -43,7 +43,7 @@ use crate::memory::MIB;
 
 /// The time for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// The lifetime of one connection, so that load finds its way to other replicas; requests in progress are
+/// The maximum lifetime of a connection, so that load moves to other replicas; requests in progress are
 /// answered.
 const LIFETIME: Duration = Duration::from_mins(30);
 /// The time for requests in progress when their connection or the server ends.
@@ -56,27 +56,28 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
-    /// The largest number of connections at once. For a further one an idle one is closed ([`Slot`]).
+    /// Maximum number of connections. If there are more, an idle one is closed ([`Slot`]).
     pub connections: usize,
-    /// Requests at once on one connection of HTTP/2.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
-    /// Bytes of one body of HTTP/2 that may be sent ahead of its being read. A connection may send as many of
-    /// each of its requests, so no request waits for the body of another.
+    /// Bytes of one HTTP/2 body that may be sent before it is read. This applies to each request of a
+    /// connection, so no request waits for the body of another.
     pub window: u32,
-    /// The time until the first request of a connection; for HTTP/2 also the time a ping may stay without
-    /// answer.
+    /// The time until the first request of a connection; for HTTP/2 also the time that a ping may stay
+    /// unanswered.
     pub headers: Duration,
-    /// Bytes of the headers of one request.
+    /// Maximum bytes of the headers of one request.
     pub header_bytes: usize,
-    /// Bytes in memory of the headers of all requests, and of the beginnings of bodies that nobody reads yet.
+    /// Maximum bytes in memory of the headers of all requests, and of the beginnings of bodies that are not
+    /// being read yet.
     pub arrivals: usize,
     /// The time that a connection may stay without requests.
     pub idle: Duration,
 }
 
 impl ConnectionLimits {
-    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer,
-    /// so that it closes first.
+    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`). Ours last longer,
+    /// so that the client closes first.
     pub const DEFAULT: Self = Self {
         connections: 512,
         streams: 100,
@@ -88,22 +89,22 @@ impl ConnectionLimits {
     };
 }
 
-/// The peer of a connection, for handlers: an extension of the request.
+/// The peer of a connection, for handlers, as an extension of the request.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// The address.
     pub address: SocketAddr,
-    /// The certificates that the client sent, its own first; empty when it sent none. The client has the
-    /// key; [`super::caller::Authorities`] decides whether the certificate counts.
+    /// The certificates that the client sent, its own first; empty if it sent none. The client has the key;
+    /// [`super::caller::Authorities`] decides whether to accept the certificate.
     pub certificates: Arc<[CertificateDer<'static>]>,
-    /// The client that the bytes of its requests are counted for.
+    /// The client that the bytes of its requests are charged to.
     pub guest: Guest,
     /// The beginnings of bodies that the connection holds while they wait to be read.
     pub(super) unread: Option<Arc<Joint>>,
 }
 
 impl Peer {
-    /// Returns a client that is known by its address alone.
+    /// Returns a client that is only known by its address.
     pub fn new(address: SocketAddr, certificates: Arc<[CertificateDer<'static>]>) -> Self {
         Self { address, certificates, guest: Guest::Stranger(address.ip()), unread: None }
     }
@@ -118,7 +119,7 @@ pub(super) fn guest(extensions: &Extensions) -> Guest {
 /// Decides by the certificates of a client whether it is an API server.
 pub type IsApiServer = Arc<dyn Fn(&Peer) -> bool + Send + Sync>;
 
-/// A server of HTTP, over TLS or not.
+/// An HTTP server, with or without TLS.
 #[expect(missing_debug_implementations, reason = "closures do not implement Debug")]
 pub struct Server {
     /// The settings of TLS; `None` without TLS.
@@ -129,14 +130,14 @@ pub struct Server {
     pub limits: ConnectionLimits,
     /// The memory of all requests.
     pub requests: Requests,
-    /// Decides who is an API server; `None`: nobody is.
+    /// Decides which clients are API servers; `None` means that no client is.
     pub is_api_server: Option<IsApiServer>,
     /// Counts connections.
     pub health: Arc<Health>,
 }
 
 impl Server {
-    /// Serves until `stop` completes, then lets requests under way end.
+    /// Serves until `stop` completes, then finishes requests in progress.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let slots = Slots::new(self.limits.connections);
         let arrivals = self.requests.arrivals(self.limits.arrivals);
@@ -171,7 +172,7 @@ impl Server {
     }
 }
 
-/// Out of file descriptors, or a peer that left: the next one may fare better, but not at once.
+/// Out of file descriptors, or the peer left. Another attempt may succeed, but not at once.
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     const AGAIN: Duration = Duration::from_millis(100);
     match listener.accept().await {
@@ -268,8 +269,8 @@ impl Connection {
         };
         serving.as_mut().graceful_shutdown();
         let patience = match why {
-            // Another connection waits for the space: HTTP/2's closing message is sent if that can be done
-            // at once.
+            // Another connection waits for the slot, so HTTP/2's closing message is only sent if that is
+            // possible at once.
             "evicted" => Duration::ZERO,
             "idle" => CLOSE_GRACE,
             _ => DRAIN,
@@ -300,7 +301,7 @@ impl Connection {
         }
     }
 
-    /// The first request has to come soon, further ones may take their time.
+    /// The first request has to come soon; further ones may take their time.
     async fn unused(&self) -> &'static str {
         tokio::select! {
             () = self.slot.called() => self.slot.unused(self.server.limits.idle).await,
@@ -322,8 +323,8 @@ fn builder(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with
-        // them has a place that others may need, and is then the first to leave.
+        // This also runs while nothing is sent, which has a separate limit. A client with slow headers
+        // occupies a slot that others may need, and is then the first to be closed.
         .header_read_timeout(limits.idle)
         .max_buf_size(limits.header_bytes.max(8192));
     builder
@@ -355,12 +356,12 @@ struct SlotState {
     evicted: Notify,
 }
 
-/// The use of a connection. It is read when something is due: a request wakes nothing.
+/// The use of a connection. It is only read when something is due, so a request wakes no task.
 #[derive(Debug)]
 struct Usage {
     /// Requests that are being answered.
     answered: usize,
-    /// The time since which none is being answered, if none is.
+    /// Since when no request has been in progress, if none is.
     idle: Instant,
 }
 
@@ -390,7 +391,7 @@ impl Slots {
         Arc::new(Self { free: Arc::new(Semaphore::new(number)), taken: Mutex::default() })
     }
 
-    /// Takes a slot and frees one if necessary; `None` comes only from a semaphore that is closed.
+    /// Takes a slot and frees one if necessary. Returns `None` only if the semaphore is closed.
     async fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         if self.free.available_permits() == 0 {
             self.make_room();
@@ -432,7 +433,7 @@ impl Slot {
         Busy(Arc::clone(&self.connection))
     }
 
-    /// Waits until the first request has come; returns at once if it has.
+    /// Waits for the first request; returns at once if it has arrived.
     async fn called(&self) {
         let mut called = self.connection.called.subscribe();
         // The sender is in the same value, so it is not dropped.
@@ -497,7 +498,7 @@ mod tests {
         assert!(!newcomer.is_finished());
         drop(second);
         let fourth = newcomer.await.unwrap().unwrap();
-        // The connection that was idle longest before its request is not any more.
+        // The connection that was idle longest before its request no longer is.
         advance(Duration::from_secs(1)).await;
         drop(busy);
         slots.make_room();

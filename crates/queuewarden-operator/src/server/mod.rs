@@ -84,8 +84,8 @@ use lookups::Lookups;
 use permission::Permissions;
 use room::Requests;
 
-/// The state of all endpoints. Their routers share one: a request clones its handler, and the state with
-/// it.
+/// The state of all endpoints. Their routers share one, because a request clones its handler and the state
+/// with it.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct ServerState {
     /// Reads the current state.
@@ -94,11 +94,11 @@ pub struct ServerState {
     pub lookups: Lookups,
     /// Permissions of callers.
     pub permissions: Permissions,
-    /// Health of the process, with its metrics.
+    /// The health of the process, with its metrics.
     pub health: Arc<Health>,
     /// Authenticates callers.
     pub callers: Callers,
-    /// Names in the certificates of clients that webhooks answer; empty: of any client.
+    /// Names in client certificates that webhooks accept; if empty, any client is accepted.
     pub webhook_clients: Vec<String>,
     /// The applications that run.
     pub applications: Applications,
@@ -162,7 +162,7 @@ impl Endpoint {
 /// Serves these endpoints, and `/readyz`.
 pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Requests) -> Router {
     let health = Arc::clone(&state.health);
-    // Its limits also hold for unknown paths.
+    // Its limits also apply to unknown paths.
     let ready =
         bound(Router::new().route("/readyz", get(ready)), RequestLimits::NO_BODIES, requests, &health);
     let all = endpoints.iter().fold(ready, |all, endpoint| {
@@ -173,7 +173,7 @@ pub fn router(state: Arc<ServerState>, endpoints: &[Endpoint], requests: &Reques
     all.with_state(state)
 }
 
-/// Answers whether this replica has a state to answer from.
+/// Reports whether this replica has a state to answer from.
 async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, &'static str) {
     match state.published() {
         Some(_) => (StatusCode::OK, "ok\n"),

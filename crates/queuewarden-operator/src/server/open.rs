@@ -1,5 +1,5 @@
-//! Starts the HTTPS endpoints: the certificate, the callers, the address, and the tasks that keep them up
-//! to date. Serves the endpoints about the process itself, without TLS: `/livez`, `/readyz` and `/metrics`.
+//! Starts the HTTPS endpoints: the certificate, the callers, the address, and the tasks that keep them up to
+//! date. Also serves the probes, without TLS: `/livez`, `/readyz` and `/metrics`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -77,13 +77,13 @@ fn endpoint(text: &str) -> Result<Endpoint, String> {
     endpoint.ok_or_else(|| format!("it must be one of {}", names().join(", ")))
 }
 
-/// The reason why the endpoints cannot be opened.
+/// Why the endpoints cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The address is taken.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] std::io::Error),
-    /// A certificate cannot be used, or TLS not set up.
+    /// A certificate cannot be used, or TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] tls::TlsError),
 }
@@ -98,9 +98,9 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens the endpoints at `address`, which show `identity`. Without a certificate yet, handshakes fail
-    /// until there is one; its Secret is in `namespace`, or in the client's own. Lookups that callers cause
-    /// use the client `lookups`.
+    /// Opens the endpoints at `address`, which use `identity`. Until it has a certificate, handshakes fail.
+    /// Its Secret is in `namespace`, or in the client's own. Lookups caused by callers use the client
+    /// `lookups`.
     ///
     /// # Errors
     /// When they cannot be opened.
@@ -154,7 +154,7 @@ impl Open {
         Ok(Self { end, serving: tokio::spawn(server.serve(listener, ended.map(drop))), keeping })
     }
 
-    /// Closes the endpoints once no new connections come, and waits for requests in progress.
+    /// Closes the endpoints once no new connections arrive, and waits for requests in progress.
     pub async fn close(self) {
         sleep(LINGER).await;
         drop(self.keeping);

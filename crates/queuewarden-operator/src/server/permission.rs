@@ -1,6 +1,6 @@
-//! Permissions: Kubernetes decides, by `SubjectAccessReview`, whether a caller may do something, and so how
-//! much of an answer about access they get. This covers requests that its API server has let through already,
-//! because they may have come another way.
+//! Permissions: Kubernetes decides, through `SubjectAccessReview`, whether a caller may do something, and
+//! therefore how much of an answer about access they get. This includes requests that the API server has
+//! already let through, because they may have come another way.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use yunikorn::queue::lowered;
 use yunikorn_access::review::{AccessRequest, administers};
 use yunikorn_access::tree::Tree;
 
-/// The group that every authorizer lets do everything
+/// The group that may do everything with every authorizer
 /// (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).
 const MASTERS: &str = "system:masters";
 
-/// An access that a caller needs. No such access is in a namespace.
+/// Cluster-scoped access that a caller needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Permission {
     pub(super) verb: &'static str,
     pub(super) group: &'static str,
     pub(super) version: &'static str,
     pub(super) resource: &'static str,
-    /// The name of the object; empty for all of them.
+    /// The name of the object; empty for all objects.
     pub(super) name: String,
 }
 
@@ -56,10 +56,9 @@ pub(super) enum Scope {
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Permissions {
     reviews: Api<SubjectAccessReview>,
-    /// Reasons why a caller may not do something; `None` when they may. Denials are cached, too, so repeated
-    /// denied requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache
-    /// both for ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`,
-    /// `denyCacheTTL`).
+    /// Why a caller may not do something, or `None` if they may. Denials are cached too, so repeated denied
+    /// requests cause no more lookups than allowed ones. Kubernetes' own delegated authorizers cache both for
+    /// ten seconds (`k8s.io/apiserver/pkg/server/options/authorization.go`, `allowCacheTTL`, `denyCacheTTL`).
     pub(super) reasons: Cache<(Arc<Caller>, Permission), Option<String>>,
 }
 
@@ -75,7 +74,7 @@ impl Permissions {
     /// Requires that a caller has this access.
     ///
     /// # Errors
-    /// When they have not, or the permission cannot be determined.
+    /// When they do not have it, or the permission cannot be determined.
     #[cfg(feature = "access-api")]
     pub(super) async fn demand(&self, caller: &Arc<Caller>, permission: &Permission) -> Result<(), ApiError> {
         match self.reason_against(caller, permission).await? {
@@ -168,8 +167,8 @@ impl Permissions {
     }
 }
 
-/// Returns the permission that the endpoint of `queues` requires: for one queue of the partition that it
-/// serves by name, for the list of any other.
+/// Returns the permission that the endpoint of `queues` requires: for one queue, by name, in the partition
+/// that the endpoint serves; for any other, permission for the list.
 fn reading(partition: &str, queue: &str) -> Permission {
     let queue = lowered(queue);
     let is_named = partition == DEFAULT_PARTITION && !queue.is_empty();

@@ -1,5 +1,5 @@
-//! The certificate of the server. It can be replaced at any moment: a connection keeps the one it began
-//! with, the next one gets the new one.
+//! The certificate of the server. It can be replaced at any time: a connection keeps its certificate, and the
+//! next connection uses the new one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,7 +12,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 
-/// The reason why there is no usable certificate, in words for the log.
+/// Why there is no usable certificate, in words for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TlsError(pub String);
@@ -24,11 +24,11 @@ pub struct ServerCertificate {
 }
 
 impl ServerCertificate {
-    /// Uses another certificate from the next connection on. The previous one stays in use when the new one
+    /// Uses another certificate from the next connection on. The previous one stays in use if the new one
     /// cannot be used.
     ///
     /// # Errors
-    /// When the texts are no chain of certificates and its key.
+    /// When the texts are not a certificate chain and its key.
     pub fn show(&self, chain: &[u8], key: &[u8]) -> Result<(), TlsError> {
         let chain = certificates(chain, "certificate")?;
         let key = PrivateKeyDer::from_pem_slice(key)

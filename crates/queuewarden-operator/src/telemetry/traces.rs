@@ -25,10 +25,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of attributes and of events in one span.
 const MOST: u32 = 32;
 
-/// Creates a provider that sends spans to the collector in the environment; `None` if it names none.
+/// Creates a provider that sends spans to the collector in the environment; `None` if no collector is named.
 ///
 /// # Errors
-/// When the environment names something that is no address.
+/// When the environment contains an invalid address.
 pub(super) fn provider() -> Result<Option<SdkTracerProvider>, ExporterBuildError> {
     let named = ENDPOINTS.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     if !named {

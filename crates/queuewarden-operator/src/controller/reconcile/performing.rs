@@ -123,13 +123,13 @@ impl Reconciler {
     ) {
         let named =
             self.watches.snapshot(clock::now()).map(|snapshot| snapshot.aliased()).unwrap_or_default();
-        // What is no longer granted was named before.
+        // Access that is no longer granted was named before.
         let mut aliased = std::mem::replace(&mut self.carryover.aliased, named.clone());
         aliased.extend(named);
         let contributions = Arc::clone(&self.carryover.contributions);
         let replacement =
             OutputReplacement::new(write, replaced, contributions, aliased, &mut self.carryover.known);
-        // Two writes of a second are two revisions.
+        // Two writes in the same second are two revisions.
         let now = clock::precise();
         let repaired = write.repair && !self.carryover.created;
         // With large configurations it takes long.
@@ -157,7 +157,7 @@ impl Reconciler {
         }
     }
 
-    /// Returns the objects that contributed to the text before and do not exist any more.
+    /// Returns the objects that contributed to the previous text and no longer exist.
     fn gone(&self) -> Vec<Arc<str>> {
         let parts = self.carryover.contributions.iter().flat_map(|one| &one.objects);
         let names: BTreeSet<&Arc<str>> = parts.map(|part| &part.name).collect();
@@ -167,7 +167,7 @@ impl Reconciler {
         gone.cloned().collect()
     }
 
-    /// Logs a failure once, not with each attempt.
+    /// Logs a failure once rather than for each attempt.
     fn log_failure(&mut self, namespace: &str, failure: &WriteFailure) {
         let (result, message) = match failure {
             WriteFailure::Forbidden(message) => ("forbidden", message),
@@ -181,7 +181,8 @@ impl Reconciler {
         }
     }
 
-    /// Reads the ConfigMap again: another writer was faster, and the watch has not shown it yet.
+    /// Reads the ConfigMap again, because another writer was faster and the watch has not delivered the
+    /// change yet.
     async fn reread(&self, namespace: &str, name: &str) -> Result<(), String> {
         let moment = self.watches.moment(name);
         match apply::read(&self.client, namespace, name).await {

@@ -27,7 +27,7 @@ use yunikorn::identity::Identity;
 #[derive(Debug)]
 struct FrontProxy {
     authorities: Authorities,
-    /// Common names that are trusted; an empty list means all that the authorities sign.
+    /// Trusted common names; an empty list trusts all certificates that the authorities sign.
     names: Vec<String>,
     user: Vec<String>,
     uid: Vec<String>,
@@ -67,7 +67,8 @@ impl FrontProxy {
         Ok(proxy)
     }
 
-    /// Returns the user that a request with this certificate is for; `None` when the headers name no user.
+    /// Returns the user that a client with this certificate sends the request for, or `None` if the headers
+    /// name no user.
     ///
     /// # Errors
     /// When the client may not name users.
@@ -102,13 +103,13 @@ fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
     all(headers, names).into_iter().next()
 }
 
-/// Returns the values of these headers that are not empty.
+/// Returns the non-empty values of these headers.
 fn all(headers: &HeaderMap, names: &[String]) -> Vec<String> {
     let values = names.iter().flat_map(|name| headers.get_all(name.as_str()));
     values.filter_map(|value| text(value.as_bytes())).filter(|value| !value.is_empty()).collect()
 }
 
-/// Decodes a header. Names may have any letters; a value that is not UTF-8 is no name.
+/// Decodes a header. Names may contain any characters; a value that is not UTF-8 is not a name.
 fn text(value: &[u8]) -> Option<String> {
     std::str::from_utf8(value).ok().map(str::to_owned)
 }
@@ -129,7 +130,7 @@ const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
 /// How long it is used before it is read again.
 const FRESH: Duration = Duration::from_mins(1);
-/// The shortest time between two reads, however many certificates do not count.
+/// The shortest time between two reads, no matter how many certificates are refused.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// The cached data, with the time of the last attempt to read it.
@@ -163,7 +164,7 @@ impl ProxyTrust {
         caller.map(Arc::new).map_err(Unauthenticated::Refused)
     }
 
-    /// Returns data that was read no longer ago than `patience`.
+    /// Returns data that was read at most `patience` ago.
     async fn proxy(&self, client: &Client, patience: Duration) -> Proxy {
         let mut cached = self.cached.lock().await;
         if let Some((at, proxy)) = &*cached
@@ -173,7 +174,7 @@ impl ProxyTrust {
         }
         let proxy = match (read(client).await, cached.take()) {
             (Ok(now), _) => now,
-            // An API server that does not answer may well have kept its authority.
+            // An API server that does not answer has probably kept its authority.
             (Err(why), Some((_, Ok(before)))) => {
                 tracing::warn!(
                     why,
@@ -305,8 +306,8 @@ mod tests {
         assert!(reported.starts_with("requestheader-allowed-names: "), "{reported}");
     }
 
-    /// Returns the trusted proxy some time after the API server published its authority and then answered
-    /// like this.
+    /// Returns the trusted proxy some time after the API server published its authority and then gave this
+    /// answer.
     async fn then(code: u16, answer: &Value) -> Proxy {
         let published = json!({"metadata": {"name": NAME}, "data": data(&issuer("proxies"), "[]")});
         let answers = Arc::new(Mutex::new((200_u16, published)));

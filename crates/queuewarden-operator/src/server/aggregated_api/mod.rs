@@ -44,9 +44,9 @@ use queues::{LiveQueues, live_queues};
 use queuewarden_api::aggregated_api::ROOT;
 use queuewarden_api::aggregated_api::review::QueueAccessReviewKind;
 
-/// The largest review that is read, in bytes: many groups, and a long path.
+/// The maximum size of a review in bytes, enough for many groups and a long path.
 pub(super) const MAX_BODY: usize = 64 * 1024;
-/// The largest number of warnings in one answer, and of characters in one.
+/// The maximum number of warnings in one response, and of characters in one warning.
 const MAX_WARNINGS: usize = 8;
 const MAX_WARNING: usize = 240;
 /// Lists that are made at once.
@@ -57,7 +57,7 @@ const LISTS: usize = 2;
 struct Memory {
     trust: ProxyTrust,
     live: LiveQueues,
-    /// Permits for lists that are being made.
+    /// Permits for concurrent lists.
     lists: Arc<Semaphore>,
     audit: Audit,
 }
@@ -99,8 +99,7 @@ fn wrong_method() -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
 }
 
-/// Returns the user that a request is for. A certificate that is not the API server's may still be a user's
-/// own.
+/// Returns the user of a request. A certificate that is not the API server's may belong to the user.
 async fn caller(state: &ServerState, memory: &Memory, parts: &Parts) -> Result<Arc<Caller>, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
     if !shown {
@@ -134,8 +133,8 @@ fn warn(response: &mut Response, warnings: &[String]) {
 /// The maximum number of media ranges; no real client lists more.
 const MAX_RANGES: usize = 16;
 
-/// The format of an answer: the kind, the API group and the version in a media range. All are empty for
-/// objects as they are.
+/// The format of a response: the kind, the API group and the version in a media range. All are empty for
+/// plain objects.
 pub(super) type AnswerFormat<'a> = [&'a str; 3];
 
 /// Objects as they are.

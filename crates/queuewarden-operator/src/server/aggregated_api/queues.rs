@@ -29,17 +29,17 @@ use queuewarden_plan::snapshot::SchedulerAddress;
 use queuewarden_plan::view::AccessView;
 use yunikorn_access::placement::Live;
 
-/// The answers of schedulers, by scheduler and partition.
+/// Responses of schedulers, by scheduler and partition.
 pub(super) type LiveQueues = Cache<(SchedulerAddress, String), Result<Arc<Live>, String>>;
 
-/// The formats of queues; `Some`: a table of this version.
+/// The formats of queues; `Some` is a table of this version.
 const FORMATS: [(AnswerFormat<'static>, Option<&str>); 3] = [
     (OBJECT, None),
     (["Table", "meta.k8s.io", "v1"], Some("v1")),
     (["Table", "meta.k8s.io", "v1beta1"], Some("v1beta1")),
 ];
 
-/// The parameters that are read. `limit` is not: a server may return the whole list (`ListOptions`).
+/// The supported parameters. `limit` is ignored, because a server may return the whole list (`ListOptions`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ListParameters {
@@ -218,7 +218,7 @@ async fn live(
     let Some(address) = spec.and_then(|spec| spec.scheduler.clone()) else {
         return Err("the YuniKornConfig has no schedulerUrl".to_owned());
     };
-    // Requests that come while the scheduler answers wait for the same answer.
+    // Requests that arrive while the scheduler answers wait for the same answer.
     let answer = async {
         let details = async {
             Connector::new(client.clone()).connect(&address).await?.get(&queues_path(partition)).await

@@ -1,4 +1,4 @@
-//! `create` of reviews: it answers and stores nothing.
+//! `create` of reviews, which answers and stores nothing.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use yunikorn::identity::{Identity, Refusal};
 use yunikorn_access::decide::explain;
 use yunikorn_access::review::{Answer, path_of};
 
-/// The parameters that are read; `dryRun` is not, because nothing is stored anyway.
+/// The supported parameters; `dryRun` is ignored, because nothing is stored anyway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct CreateParameters {
@@ -68,7 +68,7 @@ pub(super) async fn create(
     };
     memory.audit.note(&state.health, &decision);
     let status = match answer? {
-        // The name alone decides, not the configuration.
+        // Only the name decides, not the configuration.
         (Scope::Own, status) if status.answer.clause != IDENTITY => {
             status.brief(&access, request.right, &request.queue)
         }
@@ -103,7 +103,7 @@ fn refused(kind: QueueAccessReviewKind, wrong: InvalidReview) -> ApiError {
 }
 
 impl CreateParameters {
-    /// Returns warnings about unknown fields, as the client chooses (`fieldValidation` of `CreateOptions`).
+    /// Returns warnings about unknown fields, as the client requests (`fieldValidation` of `CreateOptions`).
     fn unknown(&self, request: &ReviewRequest) -> Result<Vec<String>, ApiError> {
         let unknown = request.unknown.iter().map(|field| format!("unknown field {field:?}"));
         let unknown: Vec<String> = unknown.collect();
@@ -122,7 +122,7 @@ impl CreateParameters {
     }
 }
 
-/// The clause of an answer that follows from the name of the user alone.
+/// The clause of an answer that depends only on the name of the user.
 const IDENTITY: &str = "identity";
 
 /// Returns the answer to a review.

@@ -187,7 +187,8 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     }
 }
 
-/// `reader` may read queues, `ann` administers the queue, all others get only what concerns themselves.
+/// `reader` may read queues, `ann` administers the queue, and all others get only the part that concerns
+/// themselves.
 #[tokio::test]
 async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
     let service = AggregatedService::open();
@@ -231,7 +232,7 @@ async fn nothing_is_answered_by_guess() {
     service.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");
     service.knows(QUEUES);
     service.get("reader", ALL).await.expect(200, "root.prod");
-    // Cached answers stay valid for seconds; others need a request.
+    // Cached answers stay valid for seconds; other answers need a request.
     service.server.mute.store(true, Ordering::Relaxed);
     service.get("another", ALL).await.expect(503, "cannot check your permissions with Kubernetes");
     service.create("bob", OWN, own).await.expect(503, "cannot check your permissions with Kubernetes");
@@ -254,7 +255,7 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
         service.get("reader", ALL).await.expect(401, "the client certificate is not accepted here");
     }
     assert_eq!(service.server.reads.load(Ordering::Relaxed), 2);
-    // The last read data stays valid where it cannot be read again.
+    // The last data stays valid if it cannot be read again.
     service.certificate = known;
     service.server.mute.store(true, Ordering::Relaxed);
     tokio::time::advance(std::time::Duration::from_secs(100)).await;

@@ -44,8 +44,8 @@ use yunikorn::queue;
 use yunikorn_access::review::{AccessAction, AccessRequest, Answer, Lookup, answer};
 use yunikorn_access::tree::Scheduler;
 
-/// The largest review that is read, in bytes: the API server's own limit for the parts that its callers
-/// control is 10 kB, and users may be in thousands of groups.
+/// The maximum size of a review in bytes. The API server's own limit for the parts that its callers control
+/// is 10 kB, and users may be in thousands of groups.
 pub(super) const MAX_BODY: usize = 256 * 1024;
 
 /// The partition of every review. A review does not name a partition, so it is the one that `YuniKorn` uses
@@ -109,21 +109,21 @@ async fn review(
     Ok((StatusCode::CREATED, Json(filled(document, &answer))).into_response())
 }
 
-/// Separates a request, as no extractor does without a copy of its headers.
+/// Splits a request, which extractors cannot do without copying its headers.
 async fn received(request: Request) -> Result<(Parts, Bytes), ApiError> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MAX_BODY).await;
     Ok((parts, body.map_err(|error| ApiError::bad_request(error.to_string()))?))
 }
 
-/// Reads a review of this kind. The inner error is only for callers who have authenticated.
+/// Parses a review of this kind. The inner error may only be shown to authenticated callers.
 fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Diagnostic>, ApiError> {
     if let Some(review) = SubjectAccessReview::read_json(body)
         && review.kind() == Some(Ok(kind))
     {
         return Ok(Ok(review));
     }
-    // Reports errors by field; and of duplicate fields the last counts, as for the API server.
+    // This parser reports errors by field and, like the API server, uses the last of duplicate fields.
     let document: Value = serde_json::from_slice(body)
         .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
     match ReviewKind::from_document(&document) {
@@ -139,7 +139,7 @@ fn read(kind: ReviewKind, body: &[u8]) -> Result<Result<SubjectAccessReview, Dia
     }
 }
 
-/// Answers a review. An internal error is no opinion, like every other reason that leaves a review
+/// Answers a review. An internal error gives no opinion, like every other reason that leaves a review
 /// undecided.
 async fn answered(
     state: &ServerState,
@@ -182,7 +182,7 @@ async fn decided(
     let user = review.user(kind, Some(&caller.identity)).map_err(|wrong| refused(&wrong))?;
     let action = match review.action(state.applications.answers_pods()) {
         Ok(action) => action,
-        // A review that is not for queuewarden needs no permission, and no line in the log.
+        // A review that is not for queuewarden needs no permission and no line in the log.
         Err(answer) => {
             state.health.metrics.decided(OTHER, answer.decision(), answer.clause);
             return Ok(answer);
@@ -230,7 +230,7 @@ fn scheduler(published: Option<&Published>) -> Result<Scheduler<'_>, String> {
 
 /// Looks up the application of a request; `None` if it is not about one.
 async fn find(state: &ServerState, action: AccessAction<'_>, scheduler: Scheduler<'_>) -> Option<Lookup> {
-    // Boxed, because requests about queues would have their size, too.
+    // Boxed, because the future would otherwise increase the size of requests about queues.
     match action {
         AccessAction::Application { namespace, id, .. } => {
             Some(Box::pin(state.applications.find(namespace, id, scheduler)).await)
@@ -242,20 +242,19 @@ async fn find(state: &ServerState, action: AccessAction<'_>, scheduler: Schedule
     }
 }
 
-/// Returns the queue of a request: its administrators may ask about others.
+/// Returns the queue of a request, whose administrators may ask about others.
 fn queue_of<'a>(action: AccessAction<'a>, application: Option<&'a Lookup>) -> &'a str {
     match (action, application) {
         (AccessAction::Queue { queue, .. }, _) => queue,
         (AccessAction::AllQueues { .. }, _) => queue::ROOT,
         (_, Some(Lookup::Application(application))) => &application.queue,
-        // Without a state there is no queue; an unprivileged caller does not learn whether an object
+        // Without a state the queue is unknown; an unprivileged caller does not learn whether an object
         // exists.
         _ => "",
     }
 }
 
-/// Returns the answer for callers who cannot be authenticated now. It reveals nothing about users or
-/// queues.
+/// Returns the answer for callers who cannot be authenticated now. It reveals nothing about users or queues.
 fn unknown_caller(why: &str) -> Answer {
     Answer::undecided("asker", &format!("queuewarden cannot identify the caller at the moment: {why}"))
 }

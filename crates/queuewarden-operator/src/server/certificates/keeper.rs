@@ -31,7 +31,7 @@ use queuewarden_api::registration::{API_SERVICE, MUTATING, VALIDATING};
 use queuewarden_client::call::{CallError, call};
 use queuewarden_client::objects::{patch_params, post_params};
 
-/// The largest number of steps in one round: enough to remove, create and sign everything.
+/// Maximum number of steps in one round: enough to remove, create and sign everything.
 const STEPS: usize = 2 * MOST;
 
 /// Renews the certificate in the Secret.
@@ -146,8 +146,8 @@ impl Keeper {
     }
 }
 
-/// Returns the part of an object that has to change so that it has `bundle`; `None`: it has it, or takes
-/// none. A configuration of webhooks has a bundle for each of them, an `APIService` has one.
+/// Returns the patch that sets `bundle` in an object, or `None` if it already has the bundle or takes none. A
+/// webhook configuration has a bundle for each webhook; an `APIService` has one.
 fn change(object: &Value, bundle: &ByteString) -> Option<Value> {
     let bundle = json!(bundle);
     if let Some(before) = object.get("webhooks") {
@@ -203,7 +203,7 @@ mod tests {
         clock::now() - SignedDuration::from_hours(hours)
     }
 
-    /// A keeper, the Secrets that it has written, and a switch that lets the API server accept bundles.
+    /// A keeper, the Secrets that it has written, and a switch that makes the API server accept bundles.
     struct Replica {
         keeper: Keeper,
         written: Arc<Mutex<Vec<Secret>>>,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     impl Replica {
-        /// The keeper of a cluster with such a Secret, or with none.
+        /// Returns the keeper of a cluster with this Secret, or without one.
         fn keeping(data: Option<BTreeMap<String, ByteString>>) -> Self {
             let metadata = ObjectMeta { name: Some("endpoints".to_owned()), ..ObjectMeta::default() };
             let kept = data.map(|data| Secret { metadata, data: Some(data), ..Secret::default() });
@@ -244,8 +244,8 @@ mod tests {
             Self { keeper: Keeper::new(&client, ("guards", "endpoints"), Terms::sample()), written, listens }
         }
 
-        /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it
-        /// is empty.
+        /// Runs a round; returns its problem, which is empty if there was none, and the Secrets that were
+        /// written so far.
         async fn round(&mut self) -> (String, Vec<BTreeMap<String, ByteString>>) {
             let problem = self.keeper.round(clock::now()).await.err().map(|error| error.to_string());
             let written = self.written.lock().unwrap().clone();
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Runs a round of a keeper that had this material before; returns the same.
+    /// Runs a round of a keeper that previously had this material; returns the same.
     async fn round(
         material: &Material,
         data: Option<BTreeMap<String, ByteString>>,

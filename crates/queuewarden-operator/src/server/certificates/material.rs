@@ -28,13 +28,13 @@ use queuewarden_client::call::call;
 
 /// The key of the server certificate.
 const CERTIFICATE: &str = "tls.crt";
-/// The key of the private key of the certificate.
+/// The entry with the private key of the certificate.
 const KEY: &str = "tls.key";
-/// The key of the authorities that callers should trust, oldest first.
+/// The entry with the authorities that callers should trust, oldest first.
 const AUTHORITIES: &str = "ca.crt";
-/// The key of the authorities' private keys, in the same order.
+/// The entry with the authorities' private keys, in the same order.
 pub(super) const AUTHORITY_KEYS: &str = "ca.key";
-/// Bytes that are read of one entry; real entries are much smaller.
+/// Maximum bytes read of one entry; real entries are much smaller.
 const MOST: usize = 256 * 1024;
 /// Tolerance for callers' clocks that are slow; less if lifetimes are short.
 const LATE_CLOCKS: SignedDuration = SignedDuration::from_hours(1);
@@ -53,7 +53,7 @@ pub struct Terms {
 /// A certificate and its key: of an authority, or of the server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// PEM; the first one is its own.
+    /// PEM; the first certificate is its own.
     pub chain: String,
     /// PEM.
     pub key: String,
@@ -201,7 +201,7 @@ impl Material {
     /// Adds a new authority.
     ///
     /// # Errors
-    /// When none can be made.
+    /// When it cannot be created.
     pub fn add_authority(&mut self, now: Timestamp, terms: &Terms) -> Result<(), TlsError> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
@@ -218,7 +218,7 @@ impl Material {
     /// Signs a new certificate.
     ///
     /// # Errors
-    /// When there is no such authority, or none can be made.
+    /// When there is no such authority, or the certificate cannot be created.
     pub fn sign(&mut self, now: Timestamp, terms: &Terms, by: usize) -> Result<(), TlsError> {
         let by = self.authorities.get(by).ok_or_else(|| unreadable("the authority", &"there is none"))?;
         let key = KeyPair::generate()?;
@@ -244,7 +244,7 @@ impl Material {
     }
 }
 
-/// Sets a validity that begins a little before now, so that a caller whose clock is late accepts it, and
+/// Sets a validity that begins slightly in the past, so that a caller whose clock is slow accepts it, and
 /// that never outlasts the signer.
 fn lasting(
     params: &mut CertificateParams,
@@ -258,7 +258,7 @@ fn lasting(
     let from = signer.map_or(from, |signer| from.max(signer.from));
     let until = signer.map_or(until, |signer| until.min(signer.until));
     params.not_before = moment(from)?;
-    // `notAfter` is the last second, `until` is the one after it.
+    // `notAfter` is the last valid second, `until` is the one after it.
     params.not_after = moment(until)? - time::Duration::SECOND;
     Ok(())
 }
@@ -313,7 +313,7 @@ fn no_time(error: &dyn fmt::Display) -> TlsError {
 pub(super) async fn secret(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, TlsError> {
     let found = call(secrets.get_opt(name)).await;
     let found = found.map_err(|error| TlsError(format!("cannot read Secret {name}: {error}")))?;
-    // One without authorities may belong to another program as well as be emptied.
+    // A Secret without authorities may have been emptied, or may belong to another program.
     if found.as_ref().is_some_and(|found| !is_ours(found)) {
         return Err(TlsError(format!(
             "Secret {name} was not written by queuewarden: it has content, but no {AUTHORITY_KEYS}; mount it \

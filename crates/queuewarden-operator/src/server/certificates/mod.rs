@@ -20,12 +20,12 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// The time between two rounds of a loop about the Secret.
+/// The interval between two rounds of a loop over the Secret.
 const LOOK: Duration = Duration::from_secs(10);
-/// The time between two rounds while there is no certificate, or lifetimes are short.
+/// The interval between two rounds while there is no certificate, or if lifetimes are short.
 const SOON: Duration = Duration::from_millis(500);
 
-/// Returns the time until the next round, with a certificate of this lifetime or with none.
+/// Returns the time until the next round, depending on the lifetime of the certificate, if any.
 fn delay(lifetime: Option<SignedDuration>) -> Duration {
     lifetime.map_or(SOON, |lifetime| (lifetime.unsigned_abs() / 50).clamp(SOON, LOOK))
 }

@@ -1,4 +1,4 @@
-//! The two endpoints with a client of the API server that panics.
+//! Tests both endpoints with a client of the API server that panics.
 
 use std::net::Ipv4Addr;
 
@@ -103,7 +103,7 @@ async fn a_crowd_keeps_nobody_but_queuewarden_from_being_checked() {
         review["request"]["name"] = json!("yunikorn-configs");
         review["request"]["userInfo"]["username"] = json!(user);
         review["request"].as_object_mut().unwrap().remove("object");
-        // As the first bytes of a review: the object comes last, and is not complete.
+        // Like the first bytes of a review, in which the object comes last and is incomplete.
         let head = review["request"].to_string();
         let text = format!(r#"{{"request":{},"object":{{"apiV"#, head.strip_suffix('}').unwrap());
         let mut request = axum::http::Request::post("/configmaps").body(text.into()).unwrap();
