@@ -23,7 +23,7 @@ const ACTION: &str = "Reconcile";
 #[derive(Debug)]
 pub struct Events {
     queue: mpsc::Sender<(Event, ObjectReference)>,
-    /// The number of events dropped since the queue was last full. When thousands of objects become ready at
+    /// The number of events dropped since the queue last had space. When thousands of objects become ready at
     /// once, they are reported in two log lines.
     dropped: AtomicUsize,
 }

@@ -79,7 +79,7 @@ fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str
     metric
 }
 
-/// Adds a metric without initial series to the registry and returns it.
+/// Adds a metric with its default value to the registry and returns it.
 fn begun<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     registered(registry, name, help, M::default())
 }
