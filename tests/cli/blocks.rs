@@ -65,7 +65,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         "docs/access-tests.md",
         "Error from server (Forbidden)",
         "crates/queuewarden-plan/src/access_tests.rs",
-        &["does not let this through, in", "if it is meant, change the test first"],
+        &["refuses this change because of", "if the change is intended,", "update the test first"],
     ),
     (
         "docs/validating.md",

@@ -34,7 +34,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     [kinds(), forms(), lookalikes(), duplicates(), changes(), unreadable(), requests()].concat()
 }
 
-/// Returns attacks with the boss' name at every location from which a pod gets its own.
+/// Returns attacks with the boss's name at every location that a pod can get its name from.
 fn kinds() -> Vec<Attack> {
     let boss = || claim("boss");
     let of = |kind, place| review(kind, &nest(place, boss()));

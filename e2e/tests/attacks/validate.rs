@@ -35,7 +35,7 @@ fn names() -> Vec<Attack> {
     // Nobody gains anything by such a name: it is not written.
     let dropped = |words| Without(200, words, &["may submit", "gains submit", "grants submit"]);
     let user = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), dropped(words));
-    // Such a name is granted to whoever has exactly this name, and to nobody else.
+    // A grant of such a name applies to a user with exactly this name and to no one else.
     let exactly = |words| Without(200, words, &["to everyone", "user ann", "user eve", "group devs"]);
     let odd = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), exactly(words));
     let groups = |group: &str| json!({"submit": {"users": null, "groups": [group]}});
@@ -90,7 +90,12 @@ fn writers() -> Vec<Attack> {
     let none = json!({});
     let old = acl("ann").pointer("/request/object").cloned();
     vec![
-        by("a writer without a name", &json!(null), &none, &["cannot ask Kubernetes"]),
+        by(
+            "a writer without a name",
+            &json!(null),
+            &none,
+            &["cannot check your permissions with Kubernetes"],
+        ),
         by(
             "a writer in a group of masters by another case",
             &json!({"username": "eve", "groups": ["System:Masters"]}),
@@ -142,7 +147,7 @@ fn kinds() -> Vec<Attack> {
             json!({"spec": {"queue": 7}}),
             &["queue: invalid type: integer `7`"],
         ),
-        object("no object and no old one", Value::Null, &["neither object nor oldObject"]),
+        object("no object and no old one", Value::Null, &["no object and no oldObject"]),
         object(
             "users in one text",
             json!({"spec": {"submit": {"users": "ann"}}}),

@@ -1,4 +1,4 @@
-//! The webhooks and served resources, by which the API server calls pods through a Service.
+//! The webhooks and served resources, called by the API server through a Service.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::test_cluster::NAMESPACE;

@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{REQUEST, pod};
 
-/// A client that again and again writes a QueueAcl, which the validating webhook sees, and creates a pod as a
-/// dry run, which every webhook for pods sees.
+/// A client that repeatedly writes a QueueAcl, which goes through the validating webhook, and creates a pod
+/// as a dry run, which goes through every webhook for pods.
 pub(super) struct Load {
     ends: Arc<AtomicBool>,
     client: JoinHandle<(usize, usize, Vec<String>)>,

@@ -1,5 +1,5 @@
-//! Tests what needs nodes: pods that run, the network of Services, drained and restarted nodes. They run on
-//! the cluster of `e2e/kind.sh`, where Helm has installed queuewarden, one after the other: `just kind`.
+//! Tests that need nodes: running pods, the network of Services, drained and restarted nodes. They run on the
+//! cluster of `e2e/kind.sh`, where Helm has installed queuewarden, in sequence: `just kind`.
 
 mod api_server;
 mod endpoints;
@@ -26,7 +26,7 @@ const IMAGE: &str = "queuewarden:e2e";
 const LABEL: &str = "app.kubernetes.io/name=queuewarden";
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Returns what a program prints that `e2e/kind/cluster.sh run` has in `PATH`: docker, helm or kind.
+/// Returns the output of a program that `e2e/kind/cluster.sh run` has in its `PATH`: docker, helm or kind.
 async fn run(program: &str, args: &[&str]) -> Result<String> {
     let mut command = Command::new(program);
     command.args(args).current_dir(REPOSITORY).stdin(Stdio::null()).kill_on_drop(true);
@@ -36,8 +36,8 @@ async fn run(program: &str, args: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Installs the chart, or upgrades to exactly these values beside those for the image, and waits until all of
-/// it is ready.
+/// Installs the chart, or upgrades it to exactly these values and the values for the image, and waits until
+/// everything is ready.
 async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     let image = format!("{CHART}/ci/kind-values.yaml");
     let set = values.join(",");
@@ -58,7 +58,7 @@ async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     .await
 }
 
-/// Switches queuewarden on, as docs/install.md says, and waits until it runs what it has written.
+/// Enables queuewarden, following docs/install.md, and waits until the scheduler runs its text.
 async fn switch_on(cluster: &TestCluster) -> Result<()> {
     cluster.apply_kustomization("manifests/config").await?;
     cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await.map(drop)

@@ -139,8 +139,8 @@ async fn sent_slowly(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str
     Ok(())
 }
 
-/// Sends 200 reviews of the largest size at once, each on a connection of its own, as API servers do. Each
-/// must have a verdict before an API server gives up.
+/// Sends 200 reviews of the largest size at once, each on a separate connection, as API servers do. Each must
+/// have a verdict before an API server gives up.
 async fn two_hundred(target: Target) -> Result<()> {
     const AT_ONCE: usize = 200;
     // As Go writes it: the uid first, the object last, and each of its characters as six.

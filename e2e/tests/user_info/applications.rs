@@ -267,8 +267,8 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
             &["it names user `alice`"],
         )?;
 
-        // While nobody can determine in whose name the driver runs, it creates no pods in anybody's; people
-        // do as before.
+        // While the driver's user cannot be determined, it creates no pods as any user; people create pods as
+        // before.
         operator.kill().await?;
         for annotations in [&named, &claim("boss")] {
             let answer = make(&executor("exec-6", &uid, annotations)).await;

@@ -1,4 +1,4 @@
-//! The endpoint with a queue behind it, and an API server that knows the namespace `jobs`.
+//! Tests the endpoint with one queue, and an API server that knows the namespace `jobs`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn snapshot(mode: Option<Mode>) -> Snapshot {
     }
 }
 
-/// Answers for the namespace `jobs`, and panics about `fault`, as an internal error would.
+/// Answers for the namespace `jobs`, and panics for `fault`, as an internal error would.
 async fn answer(request: Request<kube::client::Body>) -> http::Response<Body> {
     let path = request.uri().path();
     assert!(!path.ends_with("/namespaces/fault"), "a fault");
