@@ -239,7 +239,8 @@ impl SourceArgs {
             return Err(Failure::Usage(why.to_owned()));
         }
         if self.files.now.is_some() && self.cluster.live {
-            let why = "--live reads the scheduler's current configuration: omit it to evaluate at another time";
+            let why =
+                "--live reads the scheduler's current configuration: omit it to evaluate at another time";
             return Err(Failure::Usage(why.to_owned()));
         }
         Ok(Source::Cluster(Box::new(Cluster::connect(server)?)))
