@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::helm::RELEASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{TestCluster, eventually, operator, yunikorn};
 use serde_json::json;
@@ -143,6 +144,8 @@ async fn a_node_that_hangs_costs_a_minute() -> Result<()> {
 async fn renewed_certificates_cost_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let short = "webhooks.certificateArgs={--tls-certificate-lifetime=15s,--tls-authority-lifetime=45s}";
+        // The certificate of other tests is good for days. It goes with its installation.
+        run("helm", &["uninstall", RELEASE, "--namespace", operator::NAMESPACE, "--wait"]).await?;
         let load = strict_with(cluster, &[short]).await?;
         let text = r#"go-template={{index .data "tls.crt"}} {{index .data "ca.crt"}}"#;
         let seen = RefCell::new((BTreeSet::new(), BTreeSet::new()));
