@@ -101,7 +101,7 @@ impl Route {
     }
 }
 
-/// Returns the first response, and the route by which it came.
+/// Returns the first response and its route.
 async fn first(
     path: &str,
     client: &Client,

@@ -30,7 +30,7 @@ pub fn verb(text: &str) -> Result<Right, String> {
     })
 }
 
-/// Asks whether a similar verb was meant, or says that the verb comes before the queue.
+/// Suggests a similar verb, or explains that the verb comes before the queue.
 fn verb_hint(others: impl IntoIterator<Item = &'static str>, text: &str) -> String {
     if QueuePath::parse(text).is_ok() {
         return format!("; write the verb first, as in `submit {text}`");

@@ -115,7 +115,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         "docs/operations.md",
         "YuniKornConfig   Ready, Enforce",
         "e2e/tests/installation.rs",
-        &["runs what is written"],
+        &["runs the written configuration"],
     ),
 ];
 

@@ -214,7 +214,10 @@ async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
     let text = helm.template(&["--namespace", "warden", "--values", &values("elsewhere")]).await?;
     for object in objects(&text)? {
         let label = object.pointer("/spec/template/metadata/labels/app");
-        ensure!(object.pointer("/spec/template").is_none() || label == Some(&json!("yunikorn")), "{object:#}");
+        ensure!(
+            object.pointer("/spec/template").is_none() || label == Some(&json!("yunikorn")),
+            "{object:#}"
+        );
         let text = object.to_string().replace("\"app\":\"yunikorn\"", "");
         ensure!(
             !text.contains("queuewarden-system") && !text.contains("\"yunikorn\"") || is_crd(&object),
@@ -276,7 +279,9 @@ async fn chart_and_manifests_name_another_namespace_of_yunikorn() -> Result<()> 
     let chart = by_identity(objects(&helm.template(&args).await?)?)?;
     let kustomized = by_identity(kustomized("e2e/tests/chart/elsewhere").await?)?;
     let config = kustomized.get("YuniKornConfig /default").context("no YuniKornConfig")?;
-    ensure!(config.pointer("/spec/schedulerUrl") == Some(&json!("http://yunikorn-service.scheduling.svc:9080")));
+    ensure!(
+        config.pointer("/spec/schedulerUrl") == Some(&json!("http://yunikorn-service.scheduling.svc:9080"))
+    );
     let mut compared = 0;
     for (name, object) in &kustomized {
         let text = object.to_string();

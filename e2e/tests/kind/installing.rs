@@ -92,8 +92,11 @@ async fn restricted(cluster: &TestCluster) -> Result<()> {
 async fn pods_run_as_the_user_that_they_are_given() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let user = "podSecurityContext.runAsUser=1000680000";
-        helm(cluster, &["webhooks.enabled=true", "webhooks.validating=true", "yunikornConfig.enabled=true", user])
-            .await?;
+        helm(
+            cluster,
+            &["webhooks.enabled=true", "webhooks.validating=true", "yunikornConfig.enabled=true", user],
+        )
+        .await?;
         cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
         grant(cluster, "prod", json!({"users": ["alice"]})).await?;
         let users = "jsonpath={.items[*].spec.securityContext.runAsUser}";

@@ -104,7 +104,11 @@ async fn a_replica_that_hangs_costs_one_write() -> Result<()> {
             async move { cluster.kubectl_with_input(&["apply", "-f", "-"], &object).await }
         };
         eventually("the webhook to be asked", PATIENCE, || async {
-            Ok(cluster.kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], WRONG).await.err().map(drop))
+            Ok(cluster
+                .kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], WRONG)
+                .await
+                .err()
+                .map(drop))
         })
         .await?;
         write("sue").await?;

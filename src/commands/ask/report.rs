@@ -113,9 +113,9 @@ impl Output {
     fn format(&self, format: Option<Format>) -> Result<Format, Failure> {
         match (self, format) {
             (Self::Stdout(format), None) => Ok(*format),
-            (Self::Stdout(_), Some(_)) => Err(Failure::Usage(
-                "--format conflicts with -o, which already selects the format".to_owned(),
-            )),
+            (Self::Stdout(_), Some(_)) => {
+                Err(Failure::Usage("--format conflicts with -o, which already selects the format".to_owned()))
+            }
             (Self::File(_), Some(format)) => Ok(format),
             (Self::File(path), None) => by_ending(path).ok_or_else(|| {
                 let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();

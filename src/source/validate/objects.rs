@@ -147,12 +147,12 @@ fn field_of_condition(kind: ResourceKind, condition: &Condition) -> &'static str
     }
 }
 
-/// Returns all findings on an object, including parts that do not do what they seem to say.
+/// Returns all findings on an object, including settings that do not work as they appear to.
 pub fn check(inputs: &Inputs, object: &Object, kind: ResourceKind) -> Vec<Diagnostic> {
     let mut found = schema::check(object);
     let dynamic = DynamicObject::deserialize(&object.document.value).ok();
     let converted = dynamic.map(|dynamic| converted(inputs, object, kind, &dynamic)).transpose();
-    // The conversion stops at problems for which the schema has the better message.
+    // The conversion stops at problems that the schema reports with a better message.
     let readable = found.is_empty();
     let refused = converted.as_ref().err().into_iter().flatten();
     found.extend(refused.filter(|refusal| readable || refusal.code != convert::UNREADABLE).map(|refusal| {

@@ -1,4 +1,4 @@
-//! Checks trees of queues as a whole, and whom the admission settings let submit as others.
+//! Checks whole queue trees, and the users who can submit as others by the admission settings.
 
 use std::collections::HashMap;
 

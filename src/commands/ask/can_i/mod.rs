@@ -172,7 +172,9 @@ impl RequestArgs {
         let answer = Cluster::connect(&cluster.server)?.own_access(right, &self.target, partition);
         let Some((allowed, reason)) = answer else { return Err(failure) };
         if show == Show::Line {
-            console.note("answered by queuewarden in the cluster, because you have no permission to read the ACLs");
+            console.note(
+                "answered by queuewarden in the cluster, because you have no permission to read the ACLs",
+            );
             console.out(&line(allowed, &reason, console.look_out()))?;
         }
         Ok(Exit::yes(allowed))

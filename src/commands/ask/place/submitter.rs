@@ -193,7 +193,7 @@ impl Question<'_> {
                 Ok(of_pod)
             }
             Outcome::Unknown(key) => {
-                Err(Failure::Undecided(format!("{key} decides, and what it holds is not known")))
+                Err(Failure::Undecided(format!("{key} decides, and its value is not known")))
             }
             Outcome::Denied(message) => {
                 let own = SubmitterCheck::from(requester);

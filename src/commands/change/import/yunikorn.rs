@@ -81,7 +81,7 @@ pub(super) fn run(args: &ImportYunikornArgs, console: Console) -> Result<Exit, F
     for text in [before.text(), &base] {
         if let Some(why) = differs(before, &with(text, &queue_acls)?) {
             return Err(Failure::Undecided(format!(
-                "the QueueAcls would not mean what the queues.yaml says: {why}"
+                "the QueueAcls would differ from the queues.yaml: {why}"
             )));
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn run(args: &ImportYunikornArgs, console: Console) -> Result<Exit, F
         messages.err(&steps.steps);
     }
     messages.err(&format!(
-        "compared: nobody may do more or less with {} than by what is written now\n",
+        "compared: with {}, nobody may do more or less than now\n",
         plural(queue_acls.len(), "QueueAcl")
     ));
     let objects = std::iter::once(steps.config).chain(policy(&merged)).chain(queue_acls);
@@ -233,7 +233,7 @@ fn policy(merged: &Flattened) -> Option<Value> {
     (spec != json!({})).then(|| object(ResourceKind::AdmissionPolicy, SINGLETON, &spec))
 }
 
-/// Returns the access that the text itself grants, without that of existing objects: each right that it sets.
+/// Returns each right that the text itself sets, without the grants of existing objects.
 fn inline(tree: &Tree) -> Vec<Granted> {
     let written = |grants: &Grants| {
         let own = grants.parts.iter().filter(|(origin, _)| matches!(origin, Origin::Text(_)));
