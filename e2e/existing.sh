@@ -30,4 +30,4 @@ tell() {
     done
 }
 
-cargo test --offline --workspace --locked --test e2e -- --test-threads 1 "$@" | tell
+cargo test --offline --workspace --locked --test all --test e2e -- --test-threads 1 "$@" | tell

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The end-to-end tests on a kind cluster (e2e/kind/cluster.sh) with YuniKorn and queuewarden installed by Helm, queuewarden from an image by the
-# project's Dockerfile. `e2e/kind.sh FILTER` runs some of those that need nodes.
+# project's Dockerfile. `e2e/kind.sh FILTER…` runs some of those that need nodes.
 #
 # KEEP leaves the cluster. QUEUEWARDEN_E2E_OPERATOR is a program that is built already: the image then gets that, and so it does where
 # no published image with Rust can be had.
@@ -54,14 +54,15 @@ image() {
             cargo build --locked --package queuewarden --bin queuewarden
             program=target/debug/queuewarden
         fi
-        local folder base=()
+        local folder
         folder=$(mktemp -d)
         # What cargo builds for tests is ten times as large with what a debugger reads.
         strip -o "$folder/queuewarden" "$program"
         printf 'FROM scratch\nCOPY queuewarden /src/target/release/queuewarden\n' | on docker build --quiet --tag queuewarden-program --file - "$folder"
         rm -r "$folder"
-        published || base=(--build-arg "BASE=$(e2e/kind/cluster.sh image base)")
-        on docker build --tag "$image" --target given --build-arg PROGRAM=queuewarden-program "${base[@]}" .
+        # It was linked to the C library of this machine.
+        on docker build --tag "$image" --target given --build-arg PROGRAM=queuewarden-program \
+            --build-arg "BASE=$(e2e/kind/cluster.sh image base)" .
     fi
     load "$image"
 }
@@ -71,6 +72,8 @@ install() {
     on kubectl apply --server-side --filename manifests/namespace.yaml
     on helm upgrade --install queuewarden charts/queuewarden --namespace queuewarden-system \
         --values charts/queuewarden/ci/kind-values.yaml --wait --timeout 3m
+    # The image has the name of the one before.
+    on kubectl --namespace queuewarden-system rollout restart deployment/queuewarden
     on kubectl --namespace queuewarden-system rollout status deployment/queuewarden --timeout=2m
 }
 
@@ -80,8 +83,10 @@ image
 install
 on kubectl get pods --all-namespaces --output wide
 # All is built here, where there are registries. Then the tests that need nodes, and the others as far as they can run there.
-cargo test --workspace --locked --test e2e --no-run
-QUEUEWARDEN_E2E=existing on cargo test --offline --workspace --locked --test e2e -- --test-threads 1 --ignored "kind::${1:-}"
+cargo test --workspace --locked --test all --test e2e --no-run
+filters=("${@/#/kind::}")
+[ $# -gt 0 ] || filters=(kind::)
+QUEUEWARDEN_E2E=existing on cargo test --offline --workspace --locked --test all --test e2e -- --test-threads 1 --ignored "${filters[@]}"
 if [ $# -eq 0 ]; then
     install
     on e2e/existing.sh smoke:: operator:: admission::

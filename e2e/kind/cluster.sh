@@ -2,10 +2,12 @@
 # A kind cluster for the end-to-end tests. Where Docker runs and kind is installed, it is an ordinary one with published images. Elsewhere, on
 # Debian as root, everything is made from Debian's packages and Go modules, and nothing of the cluster can leave a network namespace of its own.
 #
+#   cluster.sh check            fails, and says why, where no container can run
+#   cluster.sh make             makes all that the cluster needs, without starting it
 #   cluster.sh up               makes what is missing and starts the cluster
 #   cluster.sh run COMMAND…     runs a command that reaches it: docker, kind, kubectl and helm are in PATH, KUBECONFIG is set
 #   cluster.sh kind             says whether images are published ones, or made here
-#   cluster.sh image NAME       makes one of the images base, yunikorn-scheduler and yunikorn-admission (not for published ones)
+#   cluster.sh image NAME       makes one of the images base, yunikorn-scheduler and yunikorn-admission
 #   cluster.sh down             deletes it and stops what was started; what was built stays
 #   cluster.sh clean            deletes that, too
 #
@@ -19,12 +21,19 @@ namespace=queuewarden-kind
 # Sockets are here, because their paths have to be short.
 run=/run/$namespace
 export KUBECONFIG=$state/kubeconfig
+# The API server's configuration of authorizers, for tests.
+authorization=$state/authorization
+export KIND_AUTHORIZATION=$authorization
 
 main() {
     local command=${1:-}
     shift || true
     case $command in
-        up | down | clean) "$command" ;;
+        check) check ;;
+        make) make ;;
+        up) up ;;
+        down) down ;;
+        clean) clean ;;
         run) inside "$@" ;;
         kind) if published; then echo published; else echo made; fi ;;
         image) image "$@" ;;
@@ -37,27 +46,48 @@ published() {
     [ ! -e "$run/docker.sock" ] && command -v kind kubectl helm > /dev/null && docker info > /dev/null 2>&1
 }
 
-up() {
-    if published; then
-        if ! clusters | grep -qx "$cluster"; then
-            stage cluster kind create cluster --name "$cluster" --config "$here/cluster.yaml" --wait 3m
-        fi
-        return
-    fi
+# Not every root may make namespaces and cgroups.
+check() {
+    ! published || return 0
+    packages
+    go_install "$here" -s ./runc-reduced
+    compile_pause
+    start_docker
+    have localhost/check:node || program localhost/check:node pause
+    local why
+    why=$(inside docker run --rm --privileged localhost/check:node -v 2>&1 > /dev/null) ||
+        { echo "kind: no container runs here: ${why%%$'\n'*}" >&2; return 1; }
+}
+
+make() {
+    ! published || return 0
     stage packages packages
     stage programs build
     stage docker start_docker
-    local node
+    local node name
     node=$(tag node)
     if ! have "$node"; then
         remove_older node
         stage "node image" node "$node"
     fi
-    if ! clusters | grep -qx "$cluster"; then
-        stage cluster inside kind create cluster --name "$cluster" --image "$node" --config "$here/cluster.yaml" --wait 3m
-        restore_sysctls
-        stage DNS inside kubectl --namespace kube-system rollout status deployment/coredns --timeout=2m
-    fi
+    for name in base yunikorn-scheduler yunikorn-admission; do
+        image "$name" > /dev/null
+    done
+}
+
+up() {
+    make
+    ! clusters | grep -qx "$cluster" || return 0
+    local image=()
+    published || image=(--image "$(tag node)")
+    # What kubeadm would have by itself. Tests add queuewarden.
+    mkdir -p "$authorization"
+    printf '%s\n' "apiVersion: apiserver.config.k8s.io/v1" "kind: AuthorizationConfiguration" \
+        "authorizers: [{type: Node, name: node}, {type: RBAC, name: rbac}]" > "$authorization/authorization.yaml"
+    sed "s#AUTHORIZATION#$authorization#" "$here/cluster.yaml" > "$state/cluster.yaml"
+    stage cluster inside kind create cluster --name "$cluster" "${image[@]}" --config "$state/cluster.yaml" --wait 3m
+    published || restore_sysctls
+    stage DNS inside kubectl --namespace kube-system rollout status deployment/coredns --timeout=2m
 }
 
 clusters() {
@@ -108,18 +138,19 @@ packages() {
 
 start_docker() {
     ! inside docker info > /dev/null 2>&1 || return 0
+    [ -e "/run/netns/$namespace" ] || ip netns add "$namespace"
     mkdir -p "$run" "$state/docker"
     # Kubelets change these for the whole machine, at each start.
     [ -e "$run/sysctls" ] || sysctl vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops kernel.keys.root_maxkeys kernel.keys.root_maxbytes |
         sed 's/ = /=/' > "$run/sysctls"
     # kind mounts it, so Docker makes it.
     [ -e /lib/modules ] || touch "$run/made-modules"
-    [ -e "/run/netns/$namespace" ] || ip netns add "$namespace"
     ip -n "$namespace" link set lo up
     # A packet for elsewhere is refused at once; without a route its sender would wait.
     ip -n "$namespace" route replace unreachable default
     setsid nsenter --net="/run/netns/$namespace" -- dockerd --data-root "$state/docker" --exec-root "$run/exec" \
         --pidfile "$run/docker.pid" --host "unix://$run/docker.sock" --storage-driver overlay2 \
+        --containerd-namespace "$namespace" --containerd-plugins-namespace "$namespace-plugins" \
         --add-runtime reduced="$programs/runc-reduced" --default-runtime reduced > "$state/docker.log" 2>&1 < /dev/null &
     local tries
     for ((tries = 0; tries < 150; tries++)); do
@@ -127,6 +158,7 @@ start_docker() {
         sleep 0.2
     done
     tail -n 20 "$state/docker.log" >&2
+    echo "kind: Docker does not start here: $(tail -n 1 "$state/docker.log")" >&2
     return 1
 }
 
@@ -147,6 +179,8 @@ down() {
         pid=$(< "$run/docker.pid")
         kill "$pid"
         while [ -e "/proc/$pid" ]; do sleep 0.1; done
+        # A Docker that was killed before has left mounts.
+        awk -v below="$run/" 'index($2, below) == 1 {print $2}' /proc/mounts | sort -r | xargs --no-run-if-empty umount
     fi
     [ ! -e "$run/sysctls" ] || restore_sysctls
     [ ! -e "$run/made-modules" ] || rmdir /lib/modules 2> /dev/null || true
@@ -160,4 +194,5 @@ clean() {
     rm -rf "$state"
 }
 
-main "$@"
+# Read as one line: bash would go on reading a file that was changed meanwhile.
+main "$@"; exit

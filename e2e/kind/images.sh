@@ -20,6 +20,11 @@ build() {
     go_install "$here" "$stamps" tool ./network ./runc-reduced
     go_install "$here/coredns" "-s -w" .
     go_install "$e2e/helm/4" -s tool
+    compile_pause
+}
+
+# What keeps the namespaces of a pod.
+compile_pause() {
     cc -Os -static -o "$programs/pause" "-DVERSION=$kubernetes" "$(module k8s.io/kubernetes)/build/pause/linux/pause.c"
 }
 
@@ -41,8 +46,8 @@ have() {
 # The name of an image, with a hash over all that decides what is in it.
 tag() {
     local hash
-    hash=$(cd "$e2e" && cat kind/images.sh kind/{go.mod,go.sum,storage.yaml} kind/*/*.go kind/coredns/go.* kind/network/*.yaml \
-        servers/go.* servers/yunikorn-* | sha256sum)
+    hash=$(cd "$e2e" && ldd --version | cat - kind/images.sh kind/{go.mod,go.sum,storage.yaml} kind/*/*.go kind/coredns/go.* \
+        kind/network/*.yaml servers/go.* servers/yunikorn-* | sha256sum)
     echo "localhost/$1:${hash:0:12}"
 }
 
@@ -54,7 +59,6 @@ remove_older() {
 # Makes an image for a program and prints its name.
 image() {
     local name
-    published && { echo "kind: published images are used here" >&2; return 1; }
     name=$(tag "$1")
     if ! have "$name"; then
         remove_older "$1"
@@ -63,11 +67,18 @@ image() {
     echo "$name"
 }
 
-# Has what a program needs that is linked to the C library: it stands in for the published distroless image.
+# Has the C library of this machine, for programs that were built here: it stands in for the published distroless image.
 image_base() {
-    debian extract libc6,libgcc-s1,ca-certificates
-    (cd "$root" && cat usr/share/ca-certificates/mozilla/*.crt > etc/ssl/certs/ca-certificates.crt &&
-        rm -rf usr/bin usr/sbin usr/share usr/lib/ssl usr/lib/*/gconv usr/lib/*/audit usr/lib/locale var/lib/dpkg var/log var/cache etc/apt etc/dpkg etc/debconf.conf dev)
+    local name
+    root=$state/root
+    rm -rf "$root"
+    mkdir -p "$root/etc/ssl/certs" "$root/lib"
+    for name in libc.so.6 libgcc_s.so.1 libm.so.6 libresolv.so.2; do
+        cp -L "$(cc "-print-file-name=$name")" "$root/lib/"
+    done
+    # The loader is named by every program.
+    cp -L --parents "$(ldd "$(command -v cc)" | grep -o '/lib[^ ]*/ld-linux[^ ]*')" "$root"
+    cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
     echo "nonroot:x:65532:65532:nonroot:/:/sbin/nologin" > "$root/etc/passwd"
     echo "nonroot:x:65532:" > "$root/etc/group"
     import "$1" "USER 65532"
@@ -83,14 +94,17 @@ image_yunikorn-admission() {
 
 # The servers of the test cluster, in an image like YuniKorn's own.
 yunikorn() {
-    local file=go.mod release core=github.com/apache/yunikorn-core base
+    local file=go.mod release core=github.com/apache/yunikorn-core base folder
     [ "${QUEUEWARDEN_E2E_YUNIKORN:-1.8}" = 1.8 ] || file=yunikorn-$QUEUEWARDEN_E2E_YUNIKORN.mod
     release=$(sed -n "s#^\s*$core v\([^ ]*\).*#\1#p" "$e2e/servers/$file")
     (cd "$e2e/servers" && GOBIN=$programs GOWORK=off go install -mod=readonly "-modfile=$file" \
         -ldflags "-s -X github.com/apache/yunikorn-k8shim/pkg/conf.buildVersion=$release" "github.com/apache/yunikorn-k8shim/pkg/cmd/$2")
     base=$(image base)
+    folder=$(mktemp -d)
+    cp "$programs/$2" "$folder"
     printf 'FROM %s\nCOPY %s /\nUSER 4444:4444\nENTRYPOINT ["/%s"]\n' "$base" "$2" "$2" |
-        inside docker build --quiet --tag "$1" --file - "$programs"
+        inside docker build --quiet --tag "$1" --file - "$folder"
+    rm -r "$folder"
 }
 
 # Unpacks Debian's packages into the folder $root. bookworm has the last systemd that starts with cgroups of version 1.

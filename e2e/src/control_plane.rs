@@ -127,8 +127,8 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
     fs::write(&authorization, authorization::RBAC)?;
     let tokens = directory.join("tokens.csv");
     fs::write(&tokens, format!("{token},admin,admin,\"system:masters\"\n"))?;
-    // The key of the generated serving certificate signs service account tokens as well: one key less to
-    // create.
+    // The key of the generated serving certificate also signs service account tokens, which saves creating
+    // another key.
     let key = pki.join("apiserver.key");
     Ok(Process::new("kube-apiserver", &servers.apiserver(), directory)
         .args([
@@ -177,8 +177,8 @@ pub(crate) fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
     [flag]
 }
 
-/// Returns a free port. It is below the range that the kernel uses for ports of outgoing connections, so that
-/// none of those takes it before the server does.
+/// Returns a port that is not in use. It is below the range that the kernel uses for outgoing connections, so
+/// that none of those takes it before the server does.
 pub(crate) fn free_port() -> Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     (0..8000)

@@ -1,4 +1,4 @@
-//! Prints the state of the test cluster when a test has failed, before the cluster is reset.
+//! Prints information for debugging a failed test before the test cluster is reset.
 
 use std::fmt::Write as _;
 use std::time::Duration;

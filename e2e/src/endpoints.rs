@@ -89,7 +89,7 @@ impl Endpoints {
     /// Returns the same client with a client certificate.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// When one of the files cannot be read.
     pub fn client_with(&self, own: &front_proxy::Client) -> Result<reqwest::Client> {
         let identity = format!("{}{}", own.certificate, own.key);
         Ok(self.trusting()?.identity(reqwest::Identity::from_pem(identity.as_bytes())?).build()?)

@@ -52,7 +52,7 @@ impl Call {
         format!("{verb} {}", self.path)
     }
 
-    /// Returns whether the call is for this resource, such as `leases`.
+    /// Returns whether the call is to this resource, such as `leases`.
     #[must_use]
     pub fn is_about(&self, resource: &str) -> bool {
         self.path.split('/').any(|part| part == resource)
@@ -103,7 +103,7 @@ pub struct FaultProxy {
 struct Shared {
     client: Client,
     state: Mutex<Rules>,
-    /// Number of the last call that was answered, with any answer.
+    /// Number of the last completed call, including failed ones.
     done: watch::Sender<usize>,
     disturbances: broadcast::Sender<Disturbance>,
 }
@@ -217,7 +217,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the call, and returns the fault to apply to it.
+    /// Records the call, and returns the fault to inject, if any.
     fn decided(&self, request: &Request) -> (Call, Option<Fault>) {
         let query = request.uri().query().unwrap_or_default();
         let mut rules = self.rules();
@@ -240,7 +240,7 @@ impl Shared {
         value.to_string().into()
     }
 
-    /// Returns the API server's answer. An API server that is down looks the same through a load balancer.
+    /// Returns the API server's response. A stopped API server looks the same as behind a load balancer.
     async fn pass_on(&self, call: &Call, request: Request) -> Response {
         let (mut parts, body) = request.into_parts();
         let Ok(bytes) = body::to_bytes(body, MAX_REQUEST).await else {
@@ -300,7 +300,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     }
 }
 
-/// Returns a client of `config` without credentials and retries. The caller adds both.
+/// Returns a client of `config` that adds no credentials and no retries, because those are up to the caller.
 fn unauthenticated(config: &Config) -> Result<Client> {
     let mut config = config.clone();
     config.auth_info = kube::config::AuthInfo::default();

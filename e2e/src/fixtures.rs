@@ -26,8 +26,7 @@ use crate::yunikorn;
 pub(crate) const FIELD_MANAGER: &str = "queuewarden-e2e";
 
 impl TestCluster {
-    /// Creates what a cluster has before anybody uses it: a node, namespaces, the admission controller's
-    /// Service.
+    /// Creates the initial content of a cluster: a node, namespaces, the admission controller's Service.
     pub(crate) async fn create_fixtures(&self) -> Result<()> {
         self.create_namespace(yunikorn::NAMESPACE).await?;
         self.create_namespace(NAMESPACE).await?;
@@ -81,8 +80,8 @@ impl TestCluster {
     }
 
     /// Lets every authenticated user handle pods in [`NAMESPACE`], so that the queue's ACL decides:
-    /// Kubernetes' RBAC is not under test. It uses a custom role, because the built-in `edit` is filled by
-    /// kube-controller-manager, which may not run.
+    /// Kubernetes' RBAC is not under test. It uses a custom role, because kube-controller-manager, which may
+    /// not run, fills the built-in `edit`.
     pub(crate) async fn let_everyone_submit(&self) -> Result<()> {
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": FIELD_MANAGER},
@@ -102,12 +101,12 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Restores the initial state: all servers run, no object of ours, no test pod, [`BASE`] in
-    /// `yunikorn-defaults`, no `yunikorn-configs`, the admission controller off, the scheduler restarted with
-    /// nothing in its memory.
+    /// Restores the initial state: all servers run, there are no objects of ours and no test pods,
+    /// `yunikorn-defaults` holds [`BASE`], `yunikorn-configs` does not exist, the admission controller is
+    /// off, and the scheduler was restarted with an empty memory.
     ///
     /// # Errors
-    /// When the cluster does not get there.
+    /// When the cluster does not reach this state.
     pub async fn reset(&self) -> Result<()> {
         *self.since_reset() = SinceReset::default();
         if self.operator_is_deployed() {
@@ -139,7 +138,7 @@ impl TestCluster {
         self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
     }
 
-    /// Deletes objects that would block or check writes after their test.
+    /// Deletes objects that would block or validate everyone's writes after their test.
     async fn delete_gates(&self) -> Result<()> {
         self.remove_webhooks().await?;
         // The policy for names refuses every pod when the kind of its parameters has been removed.
@@ -148,8 +147,8 @@ impl TestCluster {
 
     /// Deletes everything that tests, and the operator, have left.
     async fn delete_objects(&self) -> Result<()> {
-        // Webhooks are deleted first, because the API server is slow to delete while it calls one that is
-        // gone any more.
+        // These come first, because an API server is slow to delete objects while it calls an extension
+        // server that no longer exists.
         let services: Api<APIService> = Api::all(self.client()?);
         for service in services.list(&ListParams::default()).await? {
             let name = service.name_any();

@@ -1,7 +1,7 @@
-//! Provides certificates for the API server as a proxy before other API servers: it names the user for whom
-//! it makes a request.
+//! Provides certificates with which the API server acts as a proxy for other API servers, naming the user of
+//! each request.
 //!
-//! kubeadm sets the same flags.
+//! The flags are the same as kubeadm sets.
 
 use std::ffi::OsString;
 use std::fs;

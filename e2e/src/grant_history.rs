@@ -3,10 +3,11 @@
 //!
 //! The versions are read afterwards: see [`crate::history`].
 //!
-//! A version is explained by a state of the grants when it gives exactly what that state grants, by the
-//! evaluator of `queuewarden diff`, and the state is not younger than the version. It is also explained when
-//! it gives exactly what the withdrawals leave of the version before, because new grants may have to wait.
-//! States explain versions in their order: a revoked grant does not come back, whoever the writer is.
+//! A state of the grants explains a version if the version, according to the evaluator of `queuewarden diff`,
+//! gives exactly what the state grants, and the state is not newer than the version. A version is also
+//! explained if it gives exactly the previous version's access minus the withdrawals, because new grants may
+//! have to wait. States explain versions in order: a revoked grant must not come back, no matter who the
+//! writer is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -46,7 +47,7 @@ struct State {
     tree: Tree,
 }
 
-/// The grants of one test, and the last revision whose output was compared with them.
+/// The grants of one test, and the revision up to which the output was checked against them.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct GrantHistory<'cluster> {
     cluster: &'cluster TestCluster,
@@ -97,7 +98,7 @@ impl<'cluster> GrantHistory<'cluster> {
     /// Deletes a `QueueAcl`.
     ///
     /// # Errors
-    /// When there is none, or the API server refuses.
+    /// When it does not exist, or the API server refuses.
     pub async fn revoke(&mut self, name: &str) -> Result<()> {
         // The answer to a deletion does not contain its revision; it was after this one.
         let since = revision(&self.client).await?;
@@ -123,7 +124,7 @@ impl<'cluster> GrantHistory<'cluster> {
         revision(&self.client).await
     }
 
-    /// Registers a text that another program writes. It needs no grants.
+    /// Registers a text written by another client, which needs no grants to explain it.
     pub fn expect_foreign(&mut self, text: &str) {
         self.foreign.insert(text.to_owned());
     }
@@ -137,8 +138,8 @@ impl<'cluster> GrantHistory<'cluster> {
         let wanted = self.states.last().context("no state")?;
         let scheduler = self.cluster.yunikorn()?;
         eventually("what is granted to be live, and to run", timeout, || async {
-            // It is read each time, because a text that the scheduler does not take in time is written anew,
-            // with another revision.
+            // The text is read each time, because a text that the scheduler does not load in time is written
+            // again with a new revision.
             let text = self.cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree")?;
             ensure!(difference(&wanted.tree, &tree(&text)?).is_empty(), "live is: {text}");
             let runs = scheduler.config_checksum().await?;
@@ -230,7 +231,7 @@ fn difference(old: &Tree, new: &Tree) -> Vec<PartitionDiff> {
     between(std::slice::from_ref(old), std::slice::from_ref(new))
 }
 
-/// Returns the grants without the users whom the wanted ones do not let in, at the queue or above it.
+/// Returns the grants without the users that the wanted grants do not let in, at the queue or above it.
 fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
     let stays = |queue: &str, user: &String| {
         let mut others = wanted.values().filter(|other| other.users.contains(user));

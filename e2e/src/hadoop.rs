@@ -61,7 +61,7 @@ pub struct ApplicationQuestion {
     pub modify: Option<String>,
     /// All queues there are.
     pub queues: Vec<YarnQueue>,
-    /// The queue it is in, one of the queues above.
+    /// The queue it is in, which is one of the queues above.
     pub queue: String,
     /// The queue to move it to.
     pub target: String,
@@ -98,7 +98,8 @@ pub struct ApplicationAnswer {
 /// A Spark application, and the subjects that want to act on it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SparkQuestion {
-    /// The settings as in spark-defaults.conf. A switch other than true or false has no answer.
+    /// The settings as in spark-defaults.conf. The behavior of a switch that is not true or false is
+    /// undefined.
     pub configuration: BTreeMap<String, String>,
     /// The text of a spark-defaults.conf, which is read before.
     pub file: Option<String>,
@@ -186,7 +187,7 @@ pub enum QueuesAnswer {
 pub struct DeclaredQueue {
     /// The full path.
     pub path: String,
-    /// `getAclString` of the queue's own submit ACL.
+    /// `getAclString` of its own submit ACL.
     pub submit: String,
     /// The same for administering.
     pub admin: String,

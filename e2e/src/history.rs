@@ -1,9 +1,9 @@
 //! Reads every version of the output `ConfigMap` that ever existed.
 //!
-//! A watch would miss versions while the API server is stopped, and tests stop it. So the versions are read
-//! afterwards, one by one, from etcd's history: `resourceVersionMatch=Exact` requests the state at a
-//! revision. Revisions are the same for all kinds, so "granted at that moment" is a comparison of numbers.
-//! The API server discards revisions older than five minutes.
+//! A watch would miss versions while the API server is stopped, and tests do stop it. The versions are
+//! therefore read afterwards, one by one, from etcd's history: `resourceVersionMatch=Exact` requests the
+//! state at a revision. Revisions are the same for all kinds, so "granted at that moment" is a comparison of
+//! numbers. The API server discards history older than five minutes.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Returns the queue trees by key: `queues.yaml` and the keys of other policy groups.
+    /// Returns its queue trees by key: `queues.yaml`, and the keys of other policy groups.
     pub fn trees(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.data.iter().map(|(key, text)| (key.as_str(), text.as_str()));
         all.filter(|(key, _)| key.strip_suffix(".yaml").is_some())

@@ -146,7 +146,7 @@ impl TestCluster {
     /// `http://127.0.0.1:PORT`.
     ///
     /// # Errors
-    /// When the API server gives no token.
+    /// When the API server issues no token.
     pub(crate) async fn sa_kubeconfig_at(
         &self,
         server: &str,

@@ -85,7 +85,7 @@ impl Pipes {
 
 impl Drop for LineProgram {
     fn drop(&mut self) {
-        // It may have ended already, and the exit status adds nothing.
+        // The program may have exited already, and its exit status adds no information.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

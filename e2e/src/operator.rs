@@ -1,7 +1,7 @@
-//! Runs the operator under test with the rights of its `ServiceAccount` only.
+//! Runs the operator under test, with only the permissions of its own `ServiceAccount`.
 //!
-//! In a test cluster it is a child process with a token of the shipped `ServiceAccount`. On an existing
-//! cluster that has the shipped Deployment it is that Deployment, which tests scale between none and one
+//! In a test cluster of our own it is a child process with a token of the shipped `ServiceAccount`. On an
+//! existing cluster with the shipped Deployment it is that Deployment, which tests scale between zero and one
 //! replica.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -170,7 +170,7 @@ impl<'cluster> Operator<'cluster> {
     /// Returns the replica's name, which is its identity in the Lease.
     ///
     /// # Errors
-    /// When the operator is a Deployment, which chooses the names of its pods.
+    /// When it is a Deployment, whose pods have generated names.
     pub fn name(&self) -> Result<&str> {
         match &self.replica {
             Replica::Process { name, .. } => Ok(name),

@@ -108,8 +108,8 @@ pub const DEADLOCK: &str = "deadlock";
 pub struct AccessQuestion {
     /// The `queues.yaml` text the scheduler starts with.
     pub text: String,
-    /// The queries, answered in order, each by a scheduler that has not resolved anybody yet. An application
-    /// that is placed stays.
+    /// The queries, answered in order, each by a scheduler that has not resolved any users yet. Applications
+    /// that were placed stay.
     pub queries: Vec<AccessQuery>,
 }
 
@@ -157,7 +157,7 @@ pub struct Decision {
     pub submit: bool,
     /// `CheckAdminAccess` of the nearest queue.
     pub admin: bool,
-    /// The queue where an application that requests this queue is placed; empty if refused.
+    /// The queue of an application that requests this queue; empty if it was refused.
     pub placed: String,
     /// The reason for a refusal.
     pub placed_error: String,
@@ -204,14 +204,14 @@ pub struct PatternQuestion {
 pub struct PatternAnswer {
     /// Go's message.
     pub error: String,
-    /// One per subject; empty after an error.
+    /// One result per subject; empty after an error.
     #[serde(rename = "match", deserialize_with = "null_is_empty")]
     pub matches: Vec<bool>,
     /// Go panicked; everything else is meaningless.
     pub panic: String,
 }
 
-/// The two `ConfigMap`s; `None` if it does not exist.
+/// The two `ConfigMap`s; `None` if one does not exist.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ConfigMaps {
     /// `yunikorn-defaults`.
@@ -236,7 +236,7 @@ pub struct AdmissionQuestion {
     /// The `ConfigMap`s with the `admissionController.accessControl.*` keys.
     #[serde(flatten)]
     pub maps: ConfigMaps,
-    /// The subjects that set another user's name.
+    /// The subjects that try to set another user's name.
     pub subjects: Vec<Subject>,
 }
 
@@ -309,10 +309,10 @@ impl Oracle {
         Self::of(Version::V1_8)
     }
 
-    /// Returns the oracle with the core of this version, built and started at the first call.
+    /// Returns the oracle for the core of this version, which is built and started on the first call.
     ///
     /// # Errors
-    /// When it cannot be built or started, or there is none of this version.
+    /// When it cannot be built or started, or does not exist for this version.
     pub fn of(version: Version) -> Result<&'static Self> {
         static OLD: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();
         static NEW: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();

@@ -51,7 +51,7 @@ impl Outcome {
     }
 }
 
-/// One pod as a separate application.
+/// One pod, which is an application by itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Submission<'a> {
     pub(crate) namespace: &'a str,
@@ -139,8 +139,8 @@ impl TestCluster {
         submission.run(self.as_user(user, groups)?, self.client()?, &self.yunikorn()?).await
     }
 
-    /// Submits one pod that *claims* (in its annotation) to be of `user` in `groups`, created by somebody
-    /// else.
+    /// Submits a pod whose annotation *claims* that it belongs to `user` in `groups`, although another user
+    /// creates it.
     ///
     /// # Errors
     /// When there is no decision.

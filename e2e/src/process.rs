@@ -20,7 +20,7 @@ use crate::wait::eventually;
 /// process, so the process never runs without being killed with us. `exec` preserves the process ID.
 const GATE: &str = r#"read -r _ && exec "$0" "$@" </dev/null"#;
 
-/// A command line that can be started repeatedly; at most one process of it runs at a time.
+/// A command line that can be started repeatedly, with at most one process at a time.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -52,7 +52,7 @@ impl Process {
         self
     }
 
-    /// Adds an environment variable to the inherited ones.
+    /// Adds an environment variable to the variables of this process.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
@@ -273,7 +273,7 @@ mod tests {
 
     #[tokio::test]
     async fn everything_ends_with_a_killed_test_process() -> Result<()> {
-        // A temporary directory of its own gives the victim a turn of its own.
+        // With a separate temporary directory, the victim does not wait for its turn.
         let temporary = tempfile::tempdir()?;
         let mut victim = Command::new(std::env::current_exe()?)
             .args(["--exact", "process::tests::victim", "--nocapture"])

@@ -153,7 +153,7 @@ impl TestCluster {
         Ok(&self.local()?.plane.etcd)
     }
 
-    /// Compacts the history up to this revision, so that older watches have to list again.
+    /// Discards everything before this revision: an older watch has to read everything again.
     ///
     /// # Errors
     /// When the store is not ours, or does not know the revision.
@@ -162,7 +162,7 @@ impl TestCluster {
         self.ask_store("compaction", &request).await.map(drop)
     }
 
-    /// Returns one of our objects as etcd stores it, in the version it was written in.
+    /// Returns an object of ours as stored: in the version in which it was written.
     ///
     /// # Errors
     /// When the store is not ours, or does not have it.

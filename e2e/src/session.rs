@@ -22,8 +22,8 @@ use anyhow::{Context as _, Result, bail};
 const KEEP: &str = "QUEUEWARDEN_E2E_KEEP";
 
 /// Reads `group N` and `forget N` lines until the end of its input, then cleans up. `$1` is the directory to
-/// remove, empty to keep it. A killed group counts as ended after five seconds even if nobody collects its
-/// exit status.
+/// remove, or empty to keep it. Five seconds after it was killed, a group is considered ended even if no one
+/// collects its exit status.
 const REAPER: &str = r#"
 groups=' '
 while read -r word group; do
@@ -86,7 +86,7 @@ impl Session {
         self.tell(&format!("group {group}\n"))
     }
 
-    /// Forgets `group`, which has ended. The kernel may reuse its number for another process.
+    /// Forgets `group`, which has ended. The kernel may reuse its number for an unrelated process.
     pub(crate) fn forget(&self, group: u32) -> Result<()> {
         self.tell(&format!("forget {group}\n"))
     }

@@ -1,4 +1,4 @@
-//! The test clusters of this process. A cluster serves one test at a time and is reset before each.
+//! The test clusters of this process. Each is given to one test at a time and is reset before each test.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -23,16 +23,16 @@ use crate::yunikorn;
 
 /// `existing`: use the cluster of `KUBECONFIG` instead of starting one.
 pub const MODE: &str = "QUEUEWARDEN_E2E";
-/// Names a file to which the names of tests are appended that this cluster cannot run. Without it they fail:
-/// a test has no other way of saying that it did not run.
+/// The variable with the path of a file that collects the names of tests that this cluster cannot run.
+/// Without it these tests fail, because a test has no other way to report that it did not run.
 pub const NOT_RUN: &str = "QUEUEWARDEN_E2E_NOT_RUN";
 /// The namespace of test pods.
 pub const NAMESPACE: &str = "queuewarden-e2e";
-/// The base at the start of every test: a closed root and a few queues, placement as requested. Without ACLs
-/// nobody may submit.
+/// The initial base of every test: a closed root and a few queues, with placement as requested. Without
+/// further ACLs no one may submit.
 pub const BASE: &str = include_str!("base.yaml");
 
-/// An ability that an existing cluster lacks.
+/// A capability that only a cluster of our own has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Stop and start the scheduler.
@@ -82,7 +82,7 @@ pub(crate) struct Local {
     pub(crate) admission: Process,
     pub(crate) plane: ControlPlane,
     pub(crate) forwarded: std::sync::Mutex<bool>,
-    /// The first cluster uses the process's network.
+    /// The network; the first cluster uses the process's network.
     network: Option<Network>,
 }
 
@@ -237,7 +237,7 @@ impl TestCluster {
         Ok(false)
     }
 
-    /// Returns the processes of this test cluster in starting order.
+    /// Returns the processes of this test cluster in start order.
     pub(crate) fn processes(&self) -> Vec<&Process> {
         match &self.cluster {
             Cluster::Local(local) => {

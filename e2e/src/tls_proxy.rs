@@ -20,7 +20,7 @@ use crate::front_proxy::{Authority, Client};
 use crate::test_cluster::TestCluster;
 use crate::yunikorn::Rest;
 
-/// The proxy. Each connection answers one request, so a change applies to the next request.
+/// The proxy. Each connection serves one request, so a change takes effect with the next request.
 #[derive(Clone)]
 pub struct TlsProxy {
     url: String,
@@ -38,7 +38,7 @@ struct Settings {
     tls: Arc<ServerConfig>,
     /// The value of the `Authorization` header that is let through; `None`: any.
     authorization: Option<String>,
-    /// True if whoever is let through may not read.
+    /// True if authenticated clients may not read.
     forbidden: bool,
 }
 
@@ -80,7 +80,7 @@ impl TlsProxy {
         self.change(|settings| settings.authorization = authorization.map(str::to_owned));
     }
 
-    /// Rejects all readers, or accepts everyone whom the server accepts.
+    /// Allows or forbids all authenticated clients to read.
     pub fn forbid(&self, forbidden: bool) {
         self.change(|settings| settings.forbidden = forbidden);
     }

@@ -1,4 +1,4 @@
-//! Measures the resources that a process uses, from `/proc` (`proc(5)`).
+//! Measures the resource usage of a process, from `/proc` (`proc(5)`).
 
 use std::fs;
 use std::time::Duration;

@@ -37,10 +37,10 @@ pub(crate) const ADMISSION_WEBHOOKS: [(&str, &str); 2] = [
     ("mutatingwebhookconfigurations", "yunikorn-admission-controller-mutations"),
 ];
 
-/// Returns the line of `YuniKorn` releases that the test cluster has.
+/// Returns the line of `YuniKorn` releases that the test cluster runs.
 ///
 /// # Errors
-/// When queuewarden was not compared with the release in [`VERSION`].
+/// When [`VERSION`] names a release that queuewarden was not compared with.
 pub fn version() -> Result<Version> {
     let Some(name) = std::env::var_os(VERSION) else { return Ok(Version::V1_8) };
     let version = Version::PROVEN.into_iter().find(|version| name == version.as_str());
@@ -116,7 +116,7 @@ pub struct LiveQueue {
     pub path: String,
     /// `Active`, `Draining`, …
     pub status: String,
-    /// True for a queue in the configuration, false for a queue created by a placement rule.
+    /// True for a queue in the configuration, false for a queue that a placement rule created.
     pub managed: bool,
     /// True when it takes applications.
     pub leaf: bool,
@@ -208,7 +208,7 @@ impl Rest {
         Ok(serde_json::from_value(self.get("/ws/v1/partition/default/applications/rejected").await?)?)
     }
 
-    /// Runs the validator of `YuniKorn`'s admission webhook. `Err` holds its reason.
+    /// Runs the validator that `YuniKorn`'s admission webhook uses: `Err` is its reason.
     ///
     /// # Errors
     /// The outer one when the scheduler does not answer.

@@ -40,7 +40,7 @@ async fn kubectl(cluster: &TestCluster, command: &str, input: &str) -> Result<En
     Ended::of(output)
 }
 
-/// Returns an operator that serves its endpoints behind the API server, with these grants in force.
+/// Returns an operator with these grants in force that serves its endpoints behind the API server.
 async fn serving(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
     cluster.install().await?;
     let url = cluster.scheduler_url();
@@ -158,7 +158,8 @@ async fn dynamic_queues_are_shown() -> Result<()> {
     .await
 }
 
-/// Endpoints and statuses report what the scheduler lets through, not the text that was written for it.
+/// Endpoints and statuses follow the configuration that the scheduler enforces, not the text that was written
+/// for it.
 #[tokio::test]
 async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
@@ -232,7 +233,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
             (
                 "--as Sue --as-group readers",
                 false,
-                ["message: it names the user `sue`; case matters", "kind: Grant"],
+                ["message: it names the user `sue`; names are case-sensitive", "kind: Grant"],
             ),
             ("--as eve --as-group readers", false, ["text: sue devs", "name: prod"]),
             ("--as eve --as-group ops", true, ["(QueueAcl/root)", "text: sue devs"]),
@@ -271,7 +272,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
                 "reason: user lead may administer root.team (QueueAcl/team)",
             ),
             ("--as eve --as-group qa", "eve", "root.prod", "allowed: false"),
-            ("--as eve", "lead", "root.team", "only an administrator of the queue may ask"),
+            ("--as eve", "lead", "root.team", "only administrators of the queue"),
             ("", "lead", "root.team.new", "`root.team.new` is not configured, and root.team decides"),
         ] {
             let ended = kubectl(cluster, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;
@@ -320,7 +321,7 @@ async fn slips_are_reported() -> Result<()> {
         let long = format!("{}{}", body, " ".repeat(70_000));
         let long = kubectl(cluster, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", &long);
         let long = long.await?;
-        ensure!(long.code == Some(1) && long.err.contains("at most 65536 bytes are read"), "{long}");
+        ensure!(long.code == Some(1) && long.err.contains("the limit is 65536 bytes"), "{long}");
         Ok(())
     })
     .await

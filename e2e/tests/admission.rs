@@ -339,7 +339,7 @@ fn object(case: &Case) -> Value {
 const OLD_POD: &str = "{apiVersion: v1, kind: Pod, metadata: {name: old, namespace: queuewarden-e2e, labels: {applicationId: app-1}},
     spec: {containers: [{name: c, image: i}]}}";
 
-/// More namespaces, in all of which everyone may do what they may do in the usual one.
+/// Additional namespaces, where everyone has the same permissions as in the usual one.
 const FIXTURES: &str = r#"
 {apiVersion: v1, kind: Namespace, metadata: {name: queuewarden-e2e-ignored, annotations: {yunikorn.apache.org/namespace.enableYuniKorn: "false"}}}
 ---

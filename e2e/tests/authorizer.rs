@@ -61,7 +61,7 @@ async fn can_i_answers_in_every_spelling() -> Result<()> {
         written_down(&operator).await?;
         ensure!(cluster.can_i("sue", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
         ensure!(!cluster.can_i("bob", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
-        // A query about all queues: only the root's grants count.
+        // For a query about all queues, only the root's grants matter.
         ensure!(!cluster.can_i("sue", "x", &["submit", "queues.queuewarden.dev"]).await?.yes);
         // A role with every verb does not make the scheduler accept anything.
         cluster
@@ -180,10 +180,10 @@ async fn callers_in_the_cluster_ask_directly() -> Result<()> {
     .await
 }
 
-/// A namespace in which only administrators have rights by RBAC.
+/// A namespace where only administrators have permissions by RBAC.
 const ELSEWHERE: &str = "default";
 
-/// Returns a pod of sue's in root.prod: a Spark driver, as far as can be seen from here.
+/// Returns a pod of sue's in root.prod that looks like a Spark driver.
 fn driver() -> String {
     serde_json::json!({
         "apiVersion": "v1", "kind": "Pod",

@@ -25,7 +25,7 @@ fn change(user: &str, group: &str) -> String {
 const PEOPLE: [(&str, &str); 4] = [("alice", "qa"), ("bob", "qa"), ("carol", "qa"), ("dave", "devs")];
 const QUEUES: [&str; 2] = ["root.team.batch", "root.team.adhoc"];
 
-/// Returns who may submit to which queue of the running scheduler.
+/// Returns who may submit to which queue, according to the running scheduler.
 async fn really(cluster: &TestCluster) -> Result<Vec<bool>> {
     let mut allowed = Vec::new();
     for (user, group) in PEOPLE {
@@ -36,7 +36,7 @@ async fn really(cluster: &TestCluster) -> Result<Vec<bool>> {
     Ok(allowed)
 }
 
-/// Returns the rows of the difference between the cluster's objects and those in the file.
+/// Returns the rows of the difference between the cluster's objects and the file's.
 async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec<String>> {
     let ended = ask(kubeconfig, &format!("diff -f {} -o csv --no-headers", file.display())).await?;
     ensure!(ended.code == Some(expected), "{ended}");

@@ -131,7 +131,7 @@ async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
     .await
 }
 
-/// `grant` and `revoke` apply what they print, with the rights of the caller.
+/// `grant` and `revoke` apply what they print, with the caller's permissions.
 #[tokio::test]
 async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -185,7 +185,7 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
     .await
 }
 
-/// A user is taken out of every object, whether it is in force or not; what is left is named.
+/// A user is removed from every object, in force or not, and the remaining places are listed.
 #[tokio::test]
 async fn a_person_who_leaves_is_taken_out_everywhere() -> Result<()> {
     const OBJECTS: &str = "\
@@ -269,8 +269,8 @@ spec: {externalUsers: ['^bob$', '^airflow$']}
     .await
 }
 
-/// `whoami` needs no right from our roles. `describe` shows an object with its events to those who have the
-/// role that is shipped for readers.
+/// `whoami` needs none of our roles. `describe` shows an object with its events to users with the role
+/// shipped for readers.
 #[tokio::test]
 async fn a_caller_and_an_object_are_shown() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -364,7 +364,7 @@ async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
     .await
 }
 
-/// `lint --until` looks ahead with the objects of the cluster, and places what it finds in the base.
+/// `lint --until` looks ahead with the cluster's objects, and locates its findings in the base.
 #[tokio::test]
 async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -402,7 +402,7 @@ async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<
     .await
 }
 
-/// `history` shows what was written to people who have Kubernetes' role `view` in `YuniKorn`'s namespace, and
+/// `history` shows written revisions to people with Kubernetes' role `view` in `YuniKorn`'s namespace, and
 /// which objects queuewarden cannot have recorded.
 #[tokio::test]
 async fn what_was_written_is_shown_and_compared() -> Result<()> {
@@ -550,7 +550,7 @@ async fn origins(kubeconfig: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the text of a tree in which only `user` may submit to root.
+/// Returns the text of a tree where only `user` may submit to root.
 fn only(user: &str) -> String {
     format!("partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: '{user}'\n")
 }
@@ -565,7 +565,7 @@ async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
         cluster.yunikorn()?.wait_for_text(&only("alice"), PATIENCE).await?;
         let ended = ask(&kubeconfig, &format!("can-i submit root.a --as alice {live}")).await?;
         ensure!(!ended.expect(0, "yes\n")?.err.contains("another configuration"), "{ended}");
-        // Two spaces: the validator lets it through, and the scheduler keeps what it has.
+        // Two spaces: the validator accepts the text, but the scheduler keeps its current configuration.
         cluster.set_configs(&only("alice  x")).await?;
         let refused = ask(&kubeconfig, "can-i submit root.a --as alice").await?;
         refused.expect(3, "")?;
@@ -577,7 +577,7 @@ async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
             ask(&kubeconfig, "can-i submit root.a --as alice --live --scheduler-url http://127.0.0.1:1")
                 .await?;
         ended.expect(3, "")?;
-        ensure!(ended.err.contains("no connection to http://127.0.0.1:1/"), "{ended}");
+        ensure!(ended.err.contains("cannot connect to http://127.0.0.1:1/"), "{ended}");
         Ok(())
     })
     .await

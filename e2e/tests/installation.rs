@@ -16,8 +16,8 @@ use crate::operator::{configure, grant};
 /// The level of each check.
 type Levels = BTreeMap<String, String>;
 
-/// Starts the operator with its endpoints served and a webhook of its own kinds, and a Deployment that claims
-/// to run.
+/// Starts the operator with its endpoints and a webhook for its own kinds, and a Deployment that claims to
+/// run.
 pub(crate) async fn installed(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
     cluster.install().await?;
     configure(cluster, "").await?;
@@ -144,7 +144,7 @@ async fn what_is_broken_is_named() -> Result<()> {
         let admin = cluster.kubeconfig();
         objects_and_maps(cluster, admin).await?;
         rights(cluster, admin).await?;
-        // The one that writes goes, and gives its Lease up.
+        // The writing replica stops and releases its Lease.
         operator.process()?.terminate()?;
         operator.process()?.exited(Duration::from_secs(30)).await?;
         let text = until(admin, "leader", "fail").await?;

@@ -51,7 +51,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Adds those of another turn.
+    /// Adds the figures of another turn.
     fn add(&mut self, turn: Self) {
         self.took += turn.took;
         self.latencies.extend(turn.latencies);
@@ -125,7 +125,7 @@ async fn evaluator(cluster: &TestCluster) -> Result<Duration> {
     Ok(begin.elapsed() / ROUNDS)
 }
 
-/// The same request, again and again.
+/// The same request, sent repeatedly.
 #[derive(Debug, Clone, Copy)]
 struct Load<'a> {
     endpoints: &'a Endpoints,
@@ -200,7 +200,7 @@ async fn decisions_per_second() -> Result<()> {
                 least.add(empty.figures(at_once).await?);
                 figures.add(authorizer.figures(at_once).await?);
             }
-            // The clients share the processors with the server: this is what it alone needs.
+            // The clients share the processors with the server, so this counts only the server's own time.
             let each = operator.usage()?.cpu.saturating_sub(before) / u32::try_from(figures.latencies.len())?;
             let share = 100.0 * figures.per_second() / least.per_second();
             println!("an empty handler,    {at_once:>2} at once: {least}");

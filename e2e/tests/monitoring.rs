@@ -82,7 +82,7 @@ async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
         reported("the level to change", "\"message\":\"Changed the log level\",\"level\":\"debug\"").await?;
         reported("a line of that level", "\"level\":\"DEBUG\"").await?;
         annotate("=kube=trace").await?;
-        reported("a word that is no level to be reported", "This is no log level").await?;
+        reported("a word that is no level to be reported", "Not a log level").await?;
         annotate("-").await?;
         reported("the level to change back", "\"level\":\"as started\"").await?;
         // The last change decides: everything logged since then has the old level.

@@ -1,9 +1,9 @@
-//! Compares the queues in which generated pods really land, or their rejections, with the evaluator's
+//! Compares the queues where generated pods are actually placed, or their rejections, with the evaluator's
 //! prediction.
 //!
-//! Pods of different users, with different labels, in namespaces with different annotations, are created one
-//! after the other. Before each, the test reads the scheduler's queues; then it makes the prediction, and
-//! then the scheduler decides.
+//! Pods of different users, with different labels, in namespaces with different annotations, are created in
+//! sequence. For each pod, the test reads the scheduler's queues, makes the prediction, and then lets the
+//! scheduler decide.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -86,7 +86,7 @@ const NAMESPACES: [(&str, &str); 5] = [
     ("place-absent", "root.not.there"),
 ];
 
-/// The way in which a pod states its user.
+/// How a pod states its user.
 #[derive(Debug, Clone)]
 enum Person {
     /// In the annotation, with groups.
@@ -112,7 +112,7 @@ struct Drawn {
 #[tokio::test]
 async fn generated_pods_land_where_the_evaluator_says() -> Result<()> {
     TestCluster::with(async |cluster| {
-        // The scheduler remembers what it has heard about users before.
+        // The scheduler caches users that it has seen earlier.
         if !cluster.can_run(&[Capability::SchedulerProcess])? {
             return Ok(());
         }
@@ -243,7 +243,7 @@ async fn reported(
     }
 }
 
-/// Returns the queue of the application, or the reason of its rejection; `None` when neither is known yet.
+/// Returns the queue of the application, or why it was rejected; `None` if it is undecided.
 async fn decision(rest: &Rest, id: &str) -> Result<Option<std::result::Result<String, String>>> {
     let active = rest.get("/ws/v1/partition/default/applications/active").await?;
     let of = |application: &Value| application["applicationID"] == id;

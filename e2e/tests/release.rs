@@ -1,5 +1,4 @@
-//! Tests what a release has besides the image: the same bytes on every build, and a plugin that krew
-//! installs.
+//! Tests the parts of a release apart from the image: reproducible builds, and a plugin that krew installs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -241,7 +241,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/install.md");
 const CI: &str = include_str!("../../.ci/run");
 /// Runs some tests on each pair.
 const SCRIPT: &str = include_str!("../versions.sh");
-/// The head of the page's table of what is run.
+/// The header of the page's table of test runs.
 const HEAD: &str = "| YuniKorn | Kubernetes | test cluster | tests on it |\n|---|---|---|---|\n";
 
 /// Returns the row of the page's table for a line of `YuniKorn` and one of Kubernetes.

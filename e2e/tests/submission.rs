@@ -92,7 +92,7 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
             for part in [
                 "submission.queuewarden.dev",
                 &format!("YuniKorn would reject this {kind} of user `bob`"),
-                "no ACL on the way from root.prod up to root names user bob",
+                "no ACL from root.prod up to root names user bob",
             ] {
                 ensure!(error.contains(part), "{kind}: no {part:?} in {error}");
             }

@@ -144,7 +144,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Types commands, and returns what they print.
+/// Runs commands, and returns their output.
 async fn typed(cluster: &TestCluster, folder: &Path, commands: &[&str]) -> Result<String> {
     let mut printed = String::new();
     for command in commands {

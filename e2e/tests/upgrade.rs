@@ -198,7 +198,7 @@ async fn bring_back(cluster: &TestCluster, left: &Left) -> Result<()> {
     Ok(())
 }
 
-/// `just record-upgrade VERSION`: records what the version that is built now leaves.
+/// `just record-upgrade VERSION`: records the state that the current build leaves behind.
 #[tokio::test]
 #[ignore = "writes files, once for each release"]
 async fn record_what_this_version_leaves() -> Result<()> {

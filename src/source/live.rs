@@ -283,7 +283,7 @@ mod tests {
             assert!(failure.contains("is not found"), "{failure}");
             // An explicit URL is used alone.
             let failure = read(&proxy(known), Some(nowhere.clone()), &spec).await.unwrap_err().to_string();
-            assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
+            assert!(failure.contains("cannot connect to http://127.0.0.1:1/ws/v1/config"), "{failure}");
         }
     }
 

@@ -65,7 +65,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         "docs/access-tests.md",
         "Error from server (Forbidden)",
         "crates/queuewarden-plan/src/access_tests.rs",
-        &["does not let this through, in", "if it is meant, change the test first"],
+        &["refuses this change because of", "if the change is intended,", "update the test first"],
     ),
     (
         "docs/validating.md",
@@ -78,7 +78,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         "$ kubectl create -f job.yaml",
         "crates/yunikorn-access/src/submission/tests.rs",
         &[
-            "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root",
+            "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL from root.prod up to root",
         ],
     ),
     ("docs/install.md", "cosign verify-blob", "e2e/tests/release.rs", &["SHA256SUMS"]),

@@ -1,9 +1,9 @@
 //! Compares the speed of queuewarden with the systems whose answers it gives, in one run: `YuniKorn`'s Go and
 //! Hadoop's Java.
 //!
-//! Rounds of all three alternate, so that other load on the machine affects each alike; the fastest round of
-//! every figure counts. Prints a table in Markdown. The inputs are those of the criterion benchmarks
-//! (`benches/inputs/mod.rs`).
+//! Rounds of all three alternate, so that other load on the machine affects each of them equally, and only
+//! the fastest round of each figure is used. Prints a table in Markdown. The inputs are those of the
+//! criterion benchmarks (`benches/inputs/mod.rs`).
 
 #[path = "../../../benches/inputs/mod.rs"]
 mod inputs;

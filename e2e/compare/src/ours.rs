@@ -40,8 +40,8 @@ pub(super) fn figures() -> Result<Figures> {
     Ok(figures)
 }
 
-/// Returns what the authorizer does with a request apart from the network, from the bytes of a
-/// `SubjectAccessReview` to those of its answer.
+/// Returns the authorizer's work on a request without the network, from the bytes of a `SubjectAccessReview`
+/// to the bytes of its answer.
 fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     let (_, queue) = tree.queues().last().context("no queue")?;
     let attributes = json!({"verb": "submit", "group": "queuewarden.dev", "resource": "queues", "name": queue.path.as_str()});
@@ -61,7 +61,7 @@ fn review_of(tree: &Tree) -> Result<impl Fn() -> bool> {
     })
 }
 
-/// Loads the text as all commands read it, into what is needed to answer.
+/// Loads the text as all commands do, ready for queries.
 fn load(text: &str) -> Result<Tree> {
     let config = verdict(text, &[], Version::V1_8).config.context("the configuration is refused")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;

@@ -1,7 +1,7 @@
 //! Builds a Go module, a Maven project or a Node project, once for all test processes.
 //!
-//! A directory is named after a hash of everything that decides its content, so that a changed version is
-//! rebuilt and an unchanged one is not.
+//! A directory is named after a hash of everything that affects its content, so that only changed versions
+//! are built again.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -64,8 +64,8 @@ pub(super) fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Runs a program without input. A failure names the program, or what is wanted if there is none, and has
-/// what it printed: Maven writes its errors to standard output.
+/// Runs a program without input. The error of a failure contains its output (Maven writes errors to standard
+/// output) and the program's name, or what to install if it does not exist.
 fn run(command: &mut Command, wanted: &str) -> Result<()> {
     let program = command.get_program().display().to_string();
     match command.stdin(Stdio::null()).output() {
@@ -132,8 +132,7 @@ fn fingerprint(sources: &Path, args: &[&str]) -> Result<String> {
     Ok(checksum(&content).to_lowercase().chars().take(16).collect())
 }
 
-/// Returns the files of one module or project in order: not those of another one inside it, nor what was
-/// built there.
+/// Returns the files of one module or project in order, excluding nested modules and build output.
 fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -8,7 +8,7 @@ use super::{Oracle, Subject};
 /// Requests to one scheduler, in order.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct IdentityQuestion {
-    /// The resolver as in `usergroupresolver.type`: `test` or `os`. Any other value means no resolver.
+    /// The resolver as in `usergroupresolver.type`: `test` or `os`; any other value means no resolver.
     pub resolver: String,
     /// The requests.
     pub claims: Vec<ClaimQuestion>,
@@ -36,7 +36,7 @@ pub struct IdentityAnswer {
 }
 
 impl Oracle {
-    /// Resolves identities, and returns one list of answers per list of requests.
+    /// Resolves identities: returns one list of answers for each list of requests.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn identity(&self, questions: &[IdentityQuestion]) -> Result<Vec<Vec<IdentityAnswer>>> {
         self.ask("identity", questions)

@@ -78,8 +78,8 @@ pub struct MutateAnswer {
     pub panic: String,
 }
 
-/// Returns a message without its wording when it is about an unreadable `user.info`, because our wording is
-/// not Go's.
+/// Returns a message without its wording if it reports an unreadable `user.info`, because our wording differs
+/// from Go's.
 pub fn without_wording(message: String) -> String {
     let begins = [
         "yunikorn.apache.org/user.info cannot be read: ",

@@ -1,8 +1,8 @@
-//! Compares access to queues: the queue that a path leads to, and the users who may submit to it and
-//! administer it.
+//! Compares access to queues: which queue a path resolves to, and which users may submit to it and administer
+//! it.
 //!
-//! Each input is a tree of queues with questions about it. There are no placement rules, so the applications
-//! that the oracle submits beside its answers create no queues.
+//! Each input is a queue tree with questions about it. There are no placement rules, so the applications that
+//! the oracle submits for some answers create no queues.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
     Ok(())
 }
 
-/// `tests/vectors/yunikorn-access.jsonl`, on which the unit tests rely.
+/// `tests/vectors/yunikorn-access.jsonl`, used by the unit tests.
 #[test]
 fn access_to_drawn_queues() -> Result<()> {
     let questions = recorded()?;

@@ -124,7 +124,7 @@ fn read(acl: &Acl) -> InForce {
 }
 
 fn in_force(answer: &AclAnswer) -> InForce {
-    // With the wildcard, the sets `YuniKorn` is left with do not matter: nothing reads them.
+    // With the wildcard, `YuniKorn` never reads its sets of names, so they do not matter.
     let names = |names: &[String]| {
         if answer.all_allowed { BTreeSet::new() } else { names.iter().cloned().collect() }
     };

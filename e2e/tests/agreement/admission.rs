@@ -1,5 +1,5 @@
-//! Compares the `accessControl` keys: the values that the admission controller uses, and the users whom it
-//! lets set another's name.
+//! Compares the `accessControl` keys: the values that the admission controller uses, and the users that it
+//! lets set another user's name.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use yunikorn::admission::{self, Access, AccessControl, KEYS, PatternList};
 
 use super::agree_in_each;
 
-/// Values of keys, each of which is a boolean, a list, or neither.
+/// Values of keys: booleans, lists, and others.
 const VALUES: [&str; 26] = [
     "true",
     "false",

@@ -1,5 +1,5 @@
-//! Compares access by names that only an alias can grant: the model decides about the names themselves, and
-//! `YuniKorn` about what the user-info webhook writes for them.
+//! Compares access through names that only an alias can grant: the model evaluates the names themselves, and
+//! `YuniKorn` evaluates the aliases that the user-info webhook writes for them.
 
 use std::collections::{BTreeMap, HashSet};
 

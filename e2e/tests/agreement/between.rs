@@ -1,5 +1,5 @@
-//! Compares two versions of `YuniKorn`'s core with each other, without the model: what a new release changes.
-//! `just yunikorn-diff OLD NEW` runs it.
+//! Compares two versions of `YuniKorn`'s core with each other, without the model, to see what a new release
+//! changes. Run it with `just yunikorn-diff OLD NEW`.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

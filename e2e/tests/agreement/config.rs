@@ -14,10 +14,10 @@ use yunikorn::version::Version;
 use super::samples::texts;
 use super::{agree_in_each, fixture, oracles};
 
-/// The partitions of the configuration from which the oracle reloads, `YuniKorn`'s built-in one.
+/// The partitions of the oracle's configuration before the reload, which is `YuniKorn`'s built-in one.
 const ACTIVE: &[&str] = &["default"];
-/// The number of answers of which one has to be the model's, where the first is not: `YuniKorn` reads maps in
-/// Go's random order, and stops at the first quantity that is wrong.
+/// How many times to ask again if the first answer is not the model's; one of the answers has to match.
+/// `YuniKorn` reads maps in Go's random order, and stops at the first invalid quantity.
 const AGAIN: usize = 200;
 
 #[test]
@@ -244,7 +244,7 @@ fn queues() -> BoxedStrategy<String> {
                 .map(|(name, lines, below)| format!("          - name: {name}\n{lines}{below}"));
             format!("{head}{}", children.collect::<String>())
         });
-    // A second queue beside the root makes both children of a root that `YuniKorn` inserts.
+    // With a second top-level queue, `YuniKorn` inserts a root and makes both its children.
     let beside = (queue_name(), properties(8, true))
         .prop_map(|(name, lines)| format!("      - name: {name}\n{lines}"));
     (root, properties(8, false), below, once_in(12, beside))

@@ -1,5 +1,5 @@
-//! Maintains fixtures of the unit tests that are drawn here and answered by the oracle. `UPDATE=1` writes
-//! them anew.
+//! Maintains unit test fixtures that are generated here and answered by the oracle. `UPDATE=1` writes them
+//! again.
 
 use std::fs;
 

@@ -60,7 +60,7 @@ fn answers(question: &IdentityQuestion, version: Version) -> Vec<IdentityAnswer>
         .collect()
 }
 
-/// Cuts the time of a failure off its message: that of 1.9 is the real one.
+/// Removes the time of a failure from its message, because 1.9 reports the actual time.
 pub(super) fn timeless(mut answers: Vec<IdentityAnswer>) -> Vec<IdentityAnswer> {
     for answer in &mut answers {
         if let Some((message, _)) = answer.error.split_once("cached data returned: ") {

@@ -64,8 +64,8 @@ impl Draw {
     }
 }
 
-/// Draws `usual` inputs (or as many as the environment sets) and lets `compare` find those in which model and
-/// oracle differ: it returns the difference for each input.
+/// Generates `usual` inputs (or as many as the environment sets) and uses `compare` to find inputs for which
+/// the model and the oracle differ; it returns the difference for each input.
 fn agree<S>(
     usual: usize,
     inputs: &S,

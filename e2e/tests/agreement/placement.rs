@@ -1,7 +1,7 @@
-//! Compares placement: the queue in which an application lands, or the words of its rejection.
+//! Compares placement: the queue of an application, or the message of its rejection.
 //!
-//! Each input is a configuration and a few applications that are submitted one after the other, so later ones
-//! meet the queues that earlier ones created.
+//! Each input is a configuration and a few applications that are submitted in sequence, so later ones find
+//! the queues that earlier ones created.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ use super::samples::texts;
 
 const GRANTED: &str = "sue devs";
 
-/// Samples that `YuniKorn` accepts and in which queuewarden refuses to set the ACL of a queue, with the
+/// Samples that `YuniKorn` accepts, but in which queuewarden refuses to set the ACL of a queue, with the
 /// diagnostic's code.
 const REFUSED: [(&str, &str, &str); 2] = [
     // The value to set is an anchor's, so it is the value of other queues, too.

@@ -53,7 +53,7 @@ fn the_model_decides_the_samples_as_yunikorn_does() -> Result<()> {
     Ok(())
 }
 
-/// `tests/vectors/yunikorn-samples.jsonl`, on which the unit tests rely: the verdict on every sample, and its
+/// `tests/vectors/yunikorn-samples.jsonl`, used by the unit tests: the verdict on every sample, and its
 /// checksum.
 #[test]
 fn the_verdicts_on_the_samples_are_recorded() -> Result<()> {

@@ -1,5 +1,4 @@
-//! Checks that the fixtures in `tests/vectors`, on which the unit tests rely, still have `YuniKorn`'s
-//! answers.
+//! Checks that the fixtures in `tests/vectors`, which the unit tests use, still have `YuniKorn`'s answers.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::oracle::{
@@ -114,7 +113,7 @@ fn answers(answer: &ConfigAnswer) -> [String; 3] {
     [&answer.validate_error, &answer.start_error, &answer.reload_error].map(Clone::clone)
 }
 
-/// Translates the oracle's word for a reload that never ends to that of the fixtures.
+/// Translates the oracle's term for a reload that never ends to the fixtures' term.
 fn hang(error: &str) -> String {
     if error == "HANG" || error.starts_with("!!! DEADLOCK") { DEADLOCK.to_owned() } else { error.to_owned() }
 }

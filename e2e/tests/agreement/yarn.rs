@@ -111,7 +111,7 @@ fn the_model_reads_acls_as_hadoop_does() -> Result<()> {
 
 const QUEUES: [&str; 4] = ["root", "root.a", "root.a.b", "root.c"];
 
-/// Generates ACLs that YARN and `YuniKorn` read alike, because the model's queues are `YuniKorn`'s.
+/// Generates ACLs that YARN and `YuniKorn` parse the same way, because the model's queues are `YuniKorn`'s.
 fn queue_acls() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(" ".to_owned()), 4 => "[a-d]", 4 => " [f-h]", 2 => "[a-d],[a-d] [f-h],[f-h]", 1 => Just("*".to_owned())]
 }
@@ -268,8 +268,8 @@ fn tree_of(text: &str) -> Result<Tree> {
     Ok(Tree::new(config.partition("default").context("no partition")?)?)
 }
 
-/// `tests/vectors/yarn-acl.json`, on which the unit tests rely, has Hadoop's answers. `UPDATE=1` writes it
-/// anew, with the texts that are in it.
+/// `tests/vectors/yarn-acl.json`, used by the unit tests, has Hadoop's answers. `UPDATE=1` writes the answers
+/// for its texts again.
 #[test]
 fn vectors() -> Result<()> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/yarn-acl.json");

@@ -28,7 +28,7 @@ const GROUPS: [&str; 3] = ["devs", "ops", "data eng"];
 /// Codes of texts that the importer refuses, but Hadoop does not.
 const UNREADABLE: [Code; 3] = [codes::ROOT_MISSPELT, codes::UNBOUND, codes::QUEUE_NAME];
 
-/// Returns users without groups, and members of one group whom nobody names.
+/// Returns users without groups, and members of one group who are not named themselves.
 fn subjects() -> Vec<Subject> {
     let users = USERS.iter().map(|user| Subject { user: (*user).to_owned(), groups: Vec::new() });
     let members = GROUPS
@@ -167,8 +167,8 @@ const ACL_KEYS: [&str; 12] = [
 fn capacity_files() -> impl Strategy<Value = QueuesQuestion> {
     let lists = prop::sample::select(&["a,b", " a , A,,c\n", "c,a", "a,a", "a b,c"][..]);
     let below = prop::sample::select(&["", "b", "b, d", "b,b.c"][..]);
-    // Hadoop's class in use knows queues only; everyone administers the cluster unless the file names
-    // somebody.
+    // The Hadoop class in use only knows queues; everyone administers the cluster unless the file names an
+    // administrator.
     let nobody = "<property><name>yarn.admin.acl</name><value> </value></property>";
     let definitions = "<property><name>z</name><value>ops${z}</value></property>";
     (lists, below, vec(property(&ACL_KEYS), 0..8), vec(property(&ACL_KEYS), 0..3)).prop_map(move |(list, below, properties, site)| {

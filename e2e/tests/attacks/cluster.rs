@@ -393,7 +393,8 @@ fn keepers() -> Vec<Attack> {
     ]
 }
 
-/// Returns attacks with rights that every authenticated user might get from what is installed.
+/// Returns attacks that use permissions which every authenticated user might get from the installed
+/// manifests.
 fn tenants() -> Vec<Attack> {
     let own = |name, method, path: &str, body: Value, words| {
         forbidden(name, Who::Tenant, method, path, &body, words)
@@ -460,7 +461,7 @@ fn tenants() -> Vec<Attack> {
             "POST",
             "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews",
             review,
-            &["only an administrator of the queue may ask"],
+            &["only administrators of the queue"],
         ),
         own(
             "about ann by Kubernetes itself",
@@ -596,7 +597,7 @@ fn delegates() -> Vec<Attack> {
         made(
             "administration for everybody of a queue below",
             json!({"queue": "root.prod.x", "admin": {"everyone": true}}),
-            &["everyone administrator"],
+            &["everyone an administrator"],
         ),
         forbidden(
             "a QueueAccessTest that tells what others may",

@@ -1,5 +1,4 @@
-//! Attacks on HTTP itself, at the HTTPS port: one request that is read as two, paths that lead elsewhere,
-//! headers that end early.
+//! Attacks on HTTP itself, at the HTTPS port: request smuggling, path traversal, headers that end early.
 
 use super::Expected::Refused;
 use super::{Attack, Expected, Given, To, Who, raw};

@@ -1,12 +1,12 @@
 //! Runs attacks, each with an attacker, a request, circumstances and an expected outcome.
 //!
-//! A row ([`Attack`]) is one attack, and each module has the rows of one endpoint. After each attack an
-//! honest request is answered. After all rows, the running queues are unchanged, and the log has only
-//! queuewarden's own lines. `delegation` has a table of its own: `validating::delegation`.
+//! A row ([`Attack`]) is one attack, and each module has the rows of one endpoint. After each attack, an
+//! honest request must be answered. After all rows, the running queues must be unchanged, and the log must
+//! contain only lines by queuewarden. `delegation` has a separate table: `validating::delegation`.
 //!
-//! To add one, add a row. Its words must be those of the refusal, so that it fails when the request is
-//! refused for another reason. A row that needs other circumstances needs another [`Given`], which starts an
-//! operator for all of its rows.
+//! To add an attack, add a row. Use the words of the expected refusal, so that the row fails if the request
+//! is refused for another reason. A row that needs different circumstances needs another [`Given`], which
+//! starts an operator for all of its rows.
 
 mod access;
 mod authorize;
@@ -66,9 +66,9 @@ pub(super) enum Who {
     Operator,
     /// The token of the process that maintains the certificate.
     Keeper,
-    /// The certificate with which the API server acts for others.
+    /// The API server's certificate for acting on behalf of others.
     FrontProxy,
-    /// The same name, certified by somebody else.
+    /// The same name in a certificate by another authority.
     Foreign,
     /// A certificate of the API server as a client of webhooks.
     WebhookClient,
@@ -112,7 +112,7 @@ pub(super) enum To {
 pub(super) struct Step {
     to: To,
     method: &'static str,
-    /// The path; a request in bytes has none.
+    /// The path; empty for a request in bytes.
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Body,
@@ -184,8 +184,8 @@ fn review((group, kind, resource): (&str, &str, &str), object: &Value) -> Value 
     }})
 }
 
-/// Returns the text of a review with its fields in the order in which API servers send them: the objects,
-/// which may be large, at the end.
+/// Returns the text of a review with its fields in the order in which API servers send them, with the
+/// objects, which may be large, at the end.
 fn as_sent(review: &Value) -> String {
     let request = review.get("request").and_then(Value::as_object).cloned().unwrap_or_default();
     let (objects, fields): (Vec<_>, Vec<_>) =

@@ -45,7 +45,7 @@ const GONE: &str = "attacks-gone";
 /// The audience of tokens, if one is required.
 const AUDIENCE: &str = "queuewarden";
 
-/// The time without data after which the answer counts as complete.
+/// How long no data must arrive before a response is considered complete.
 const SILENCE: Duration = Duration::from_millis(400);
 
 pub(super) struct Stage<'cluster> {
@@ -292,7 +292,7 @@ impl<'cluster> Stage<'cluster> {
         Ok(())
     }
 
-    /// Checks the log: no name has written a line of its own, and no request has caused an internal error.
+    /// Checks the log: no name has injected a line, and no request has caused an internal error.
     pub(super) async fn has_logged_nothing_odd(&self) -> Result<()> {
         let log = self.operator.log().await?;
         for line in log.lines().filter(|line| !line.is_empty()) {
@@ -320,7 +320,7 @@ impl<'cluster> Stage<'cluster> {
     }
 }
 
-/// Returns a review of a `QueueAcl` that lets somebody submit to root.prod.
+/// Returns a review of a `QueueAcl` that lets `user` submit to root.prod.
 pub(super) fn acl(user: &str) -> Value {
     let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "x"},
         "spec": {"queue": "root.prod", "baseAcl": "Extend", "submit": {"users": [user]}}});
@@ -329,7 +329,7 @@ pub(super) fn acl(user: &str) -> Value {
     with(review, &json!({"namespace": null, "kind": version, "resource": version}))
 }
 
-/// Installs rights, policies and objects; no operator runs yet.
+/// Installs permissions, policies and objects; no operator runs yet.
 async fn installed(cluster: &TestCluster) -> Result<()> {
     cluster.install().await?;
     cluster.install_https().await?;
@@ -387,8 +387,8 @@ fn forged(claims: &str, signature: &str) -> Result<String> {
     Ok(format!("{claims}.{signature}"))
 }
 
-/// Sends bytes, and reads until the other side has closed, or is silent for a while. More than one answer
-/// counts as none.
+/// Sends bytes, and reads until the other side has closed or has been silent for a while. More than one
+/// response is treated as no response.
 async fn exchanged(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> Result<Got> {
     // A write error is ignored, because the other side may have closed before.
     let _ = stream.write_all(bytes).await;

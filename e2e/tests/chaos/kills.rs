@@ -18,7 +18,7 @@ use super::{Chaos, end, full, last};
 /// events.
 const FEWEST: usize = 20;
 
-/// Counts the calls of one run. A Lease is renewed endlessly: only its first renewal is counted.
+/// Counts the calls of one run. Lease renewals never end, so only the first one is counted.
 #[derive(Default)]
 struct Counter {
     calls: usize,

@@ -1,8 +1,10 @@
-//! Tests faults of the API server and its store, the network between, the operator itself, the scheduler, and
-//! other writers. After each fault the grants are live, and every version of the output gave what was granted
-//! at some moment before it: nothing was lost, and access was never wider (see [`GrantHistory`]).
+//! Tests faults of the API server and its store, the network between them, the operator itself, the
+//! scheduler, and other writers. After each fault the grants are live, and every version of the output
+//! matched the grants at some earlier moment: nothing was lost, and access was never wider (see
+//! [`GrantHistory`]).
 //!
-//! The ordinary run has each fault in a short form; `just chaos` runs all of them in full length and number.
+//! The ordinary run includes each fault in a short form; `just chaos` runs all of them in full length and
+//! number.
 
 mod answers;
 mod api_server;
@@ -68,7 +70,7 @@ impl<'cluster> Chaos<'cluster> {
         .await
     }
 
-    /// Starts an operator behind the proxy, without waiting.
+    /// Starts an operator behind the proxy without waiting until it is ready.
     async fn launch(&self) -> Result<Operator<'cluster>> {
         self.launch_behind(&self.proxy).await
     }

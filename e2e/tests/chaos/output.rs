@@ -1,5 +1,5 @@
-//! Tests an output that is deleted, shadowed, filled up by others, and overwritten by somebody who does not
-//! give up.
+//! Tests an output that is deleted, shadowed, filled up by others, or persistently overwritten by another
+//! writer.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{Chaos, full};
 use crate::operator::{config_is, live, open_base, output_writes};
 
-/// Merges this into the output, as somebody else.
+/// Merges this into the output, as another client.
 async fn merge(cluster: &TestCluster, change: &Value) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client()?, yunikorn::NAMESPACE);
     let params = PatchParams { field_manager: Some("other-writer".into()), ..PatchParams::default() };
@@ -135,7 +135,7 @@ async fn another_writer_opens_the_text_ten_times_a_second() -> Result<()> {
     .await
 }
 
-/// The time for which others open the text.
+/// How long others keep opening the text.
 const HOSTILE: Duration = Duration::from_mins(10);
 /// The time between two of their changes.
 const GAP: Duration = Duration::from_secs(5);

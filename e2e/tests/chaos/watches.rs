@@ -48,8 +48,8 @@ async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
     .await
 }
 
-/// Only one thing distinguishes such a connection from one on which nothing happens: the API server ends each
-/// watch after a minute.
+/// Such a connection differs from an idle one in only one respect: the API server ends each watch after a
+/// minute.
 #[tokio::test]
 #[ignore = "more than a minute"]
 async fn watches_that_fall_silent_are_begun_anew() -> Result<()> {

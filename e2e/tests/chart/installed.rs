@@ -224,7 +224,7 @@ async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version,
     cluster.apply_text(GRANT, "somebody").await?;
     let into = ["--namespace", NAMESPACE];
 
-    // From kubectl to Helm, as docs/install.md says.
+    // Migrates from kubectl to Helm, following docs/install.md.
     cluster.helm(helm, &[&["install", RELEASE, CHART, "--take-ownership"], &into[..]].concat()).await?;
     let deployment =
         ["get", "deployment", "queuewarden", "-n", NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
@@ -234,8 +234,8 @@ async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version,
     let endpoints = values("https");
     let upgrade =
         [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &endpoints], &into[..]].concat();
-    // kubectl still owns what it has written, together with Helm: server-side apply has to insist on fields
-    // that change.
+    // kubectl still owns the fields that it wrote, together with Helm, so server-side apply has to force
+    // conflicts on fields that change.
     let insist: &[&str] = if version == Version::Four { &["--force-conflicts"] } else { &[] };
     cluster.helm(helm, &[&upgrade, insist].concat()).await?;
     let authority = rcgen::generate_simple_self_signed(["authority".to_owned()])?.cert.pem();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{NAMESPACE, Objects, by_identity, values};
 
-/// The folder of expected output, written anew when `UPDATE` is set.
+/// The directory of expected output, which is written again when `UPDATE` is set.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/golden");
 /// Labels and annotations about the release, which `manifests/` does not have.
 const OF_THE_RELEASE: [&str; 4] = [
@@ -106,7 +106,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/rbac-mirror",
         "manifests/submission-policy-deny",
     ];
-    // The chart knows what is installed; a kustomization names it by a component for each endpoint.
+    // The chart knows which endpoints are installed; a kustomization has a component for each endpoint.
     let more = ["--endpoints=access,authorize,configmaps,submission,user-info,validate", "--applications=on"];
     let more_strict = ["--endpoints=user-info,validate"];
     for (case, folders, more) in [
@@ -120,7 +120,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         }
         // With Helm, --create-namespace creates it.
         expected.remove("Namespace /queuewarden-system").context("manifests/ has no namespace")?;
-        // Flags that each of these tells users to add, or that it adds itself if it is a component.
+        // Flags that each of these asks users to add, or adds itself if it is a component.
         let deployment = "Deployment queuewarden-system/queuewarden";
         let deployment = expected.get_mut(deployment).context("no Deployment")?;
         let args =

@@ -16,13 +16,13 @@ use queuewarden_e2e::{Capability, TestCluster, eventually, kubeconfig, operator,
 
 use super::{NAMESPACE, clean, values};
 
-/// The folder of expected rights, written anew when `UPDATE` is set.
+/// The directory of expected permissions, which is written again when `UPDATE` is set.
 const RIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/rights");
-/// An account without rights of its own.
+/// An account without any permissions.
 const NOBODY: &str = "nobody";
-/// A namespace that no role is about: rights here are rights everywhere.
+/// A namespace that no role refers to: permissions here are permissions everywhere.
 const ANYWHERE: &str = "queuewarden-e2e";
-/// Namespaces in which something is granted, or must not be.
+/// Namespaces where something is granted, or must not be.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", NAMESPACE, "yunikorn"];
 
 #[tokio::test]
@@ -158,7 +158,8 @@ async fn refused(cluster: &TestCluster, account: &Path, request: &[&str], input:
         Ok(said) => anyhow::bail!("it may {request:?}: {said}"),
         Err(error) => format!("{error:#}"),
     };
-    // Forbidden by RBAC, or by the rule against granting more than one has; not because an object is missing.
+    // The request must be forbidden by RBAC or by the rule against privilege escalation, not fail because an
+    // object is missing.
     ensure!(said.contains("(Forbidden)") || said.contains("forbidden:"), "{request:?}: {said}");
     ensure!(said.contains(operator::USER) || said.contains(GUARD), "{request:?}: {said}");
     Ok(())
@@ -195,8 +196,8 @@ metadata: {name: default}
 spec: {mode: Observe}
 ";
 
-/// Requests that are refused whatever is installed. They may name objects that do not exist, because RBAC
-/// refuses before that is checked.
+/// Requests that are always refused. They may name objects that do not exist, because RBAC refuses them
+/// before that is checked.
 const REFUSED: &Requests = &[
     // YuniKorn's configuration, except the output; and no other ConfigMap.
     (&["patch", "configmap", "yunikorn-defaults", "-n", "yunikorn", "-p", "{}"], ""),
@@ -266,7 +267,8 @@ const REFUSED_BY_WEBHOOKS: &Requests = &[
     (&["delete", "apiservice", "v1alpha1.access.queuewarden.dev"], ""),
     (&["patch", "apiservice", "v1.apps", "-p", "{}"], ""),
     (&["patch", "apiservice", "v1alpha1.access.queuewarden.dev", "-p", "{}"], ""),
-    // It may read this one, so `kubectl patch` would get as far as that the test has none.
+    // The account may read this object, so `kubectl patch` would get as far as reporting that it does not
+    // exist.
     (&["replace", "--raw", USER_INFO, "-f", "-"], "{}"),
     (&["patch", "validatingwebhookconfiguration", "queuewarden", "-p", "{}"], ""),
     (&["delete", "mutatingwebhookconfiguration", "yunikorn-admission-controller-mutations"], ""),

@@ -68,7 +68,7 @@ fn base(skeleton: &str) -> String {
     )
 }
 
-/// Submits as everyone whom the file names, and as the others, into every queue that takes applications.
+/// Submits as every user named in the file, and as others, to every queue that takes applications.
 async fn decisions(cluster: &TestCluster) -> Result<()> {
     let source = source()?;
     let holders = Holders::new(&source);
@@ -128,7 +128,7 @@ fn source() -> Result<Source> {
     Source::fair(wanted, &mut findings).with_context(|| format!("{findings:?}"))
 }
 
-/// Submits as a user in a group that nothing names, or as a member of the group whom nothing names.
+/// Submits as a user, in a group that is not named anywhere, or as an unnamed member of a group.
 async fn submit(cluster: &TestCluster, subject: &Subject, queue: &str) -> Result<Outcome> {
     match subject {
         Subject::User(user) => cluster.submit(user, &["unnamed"], queue).await,

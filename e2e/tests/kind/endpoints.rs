@@ -1,8 +1,8 @@
-//! The webhooks and served resources, by which the API server calls pods through a Service.
+//! The webhooks and served resources, called by the API server through a Service.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::test_cluster::NAMESPACE;
-use queuewarden_e2e::{TestCluster, eventually, wait::PATIENCE, yunikorn};
+use queuewarden_e2e::{TestCluster, eventually, wait::LONG, wait::PATIENCE, yunikorn};
 use serde_json::json;
 
 use super::{create_as, grant, helm, pod, switch_on};
@@ -57,9 +57,12 @@ async fn every_endpoint_answers_through_the_service() -> Result<()> {
             Ok(refused.filter(|refused| refused.contains("submission.queuewarden.dev")))
         })
         .await?;
-        // The served resources.
-        let queues = cluster.kubectl(&["get", "queues.access.queuewarden.dev"]).await?;
-        ensure!(queues.contains("root.prod"), "{queues}");
+        // The served resources, which the API server finds after some seconds, and kubectl after that.
+        eventually("the queues", LONG, || async {
+            let queues = cluster.kubectl(&["get", "queues.access.queuewarden.dev"]).await?;
+            Ok(queues.contains("root.prod").then_some(()))
+        })
+        .await?;
         // Asks each of them itself.
         let checked = ask(cluster.kubeconfig(), "check --wait 60s").await?;
         ensure!(checked.code == Some(0), "{checked}");

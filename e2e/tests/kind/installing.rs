@@ -1,4 +1,4 @@
-//! Installing, upgrading and removing, as the documentation says.
+//! Installing, upgrading and uninstalling, following the documentation.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -46,7 +46,7 @@ async fn the_page_installs_it() -> Result<()> {
         rolled_out(cluster).await?;
         cluster.shell(Path::new(REPOSITORY), lines("Switching on")?).await?;
 
-        // A first ACL, a pod that runs, and one that does not.
+        // A first ACL, a pod that runs, and a pod that does not.
         grant(cluster, "prod", json!({"users": ["alice"]})).await?;
         ensure!(cluster.submit("alice", &[], "root.prod").await?.is_allowed());
         ensure!(cluster.submit("eve", &[], "root.prod").await?.is_rejected());
@@ -74,7 +74,7 @@ async fn plugin(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// New replicas run under Pod Security `restricted`, which refuses what is not.
+/// The replicas run under Pod Security `restricted`, which refuses noncompliant pods.
 async fn restricted(cluster: &TestCluster) -> Result<()> {
     let level = "pod-security.kubernetes.io/enforce=restricted";
     cluster.kubectl(&["label", "--overwrite", "namespace", operator::NAMESPACE, level]).await?;

@@ -11,12 +11,12 @@ use queuewarden_e2e::test_cluster::NAMESPACE;
 use queuewarden_e2e::{Kind, TestCluster};
 use serde_json::json;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{REQUEST, pod};
 
-/// A client that again and again writes a QueueAcl, which the validating webhook sees, and creates a pod as a
-/// dry run, which every webhook for pods sees.
+/// A client that repeatedly writes a QueueAcl, which goes through the validating webhook, and creates a pod
+/// as a dry run, which goes through every webhook for pods.
 pub(super) struct Load {
     ends: Arc<AtomicBool>,
     client: JoinHandle<(usize, usize, Vec<String>)>,
@@ -32,6 +32,7 @@ impl Load {
         let application: Pod = serde_json::from_value(pod(&queue, "load", true))?;
         let dry = PostParams { dry_run: true, field_manager: None };
         let client = tokio::spawn(async move {
+            let begin = Instant::now();
             let (mut requests, mut last, mut failures) = (0, 0, Vec::new());
             while !end.load(Ordering::Relaxed) {
                 let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
@@ -39,11 +40,11 @@ impl Load {
                     "spec": {"queue": format!("root.{queue}"), "submit": {"users": [format!("user{requests}")]}}});
                 let apply = PatchParams::apply("load").force();
                 let written = timeout(REQUEST, acls.patch(&queue, &apply, &Patch::Apply(&acl))).await;
-                if note(&mut failures, "QueueAcl", written.map(|written| written.map(drop))) {
+                if note(&mut failures, begin, "QueueAcl", written.map(|written| written.map(drop))) {
                     last = requests;
                 }
                 let made = timeout(REQUEST, pods.create(&dry, &application)).await;
-                note(&mut failures, "pod", made.map(|made| made.map(drop)));
+                note(&mut failures, begin, "pod", made.map(|made| made.map(drop)));
                 requests += 2;
                 sleep(Duration::from_millis(200)).await;
             }
@@ -72,13 +73,15 @@ impl Load {
 /// Returns whether the request has succeeded.
 fn note(
     failures: &mut Vec<String>,
+    begin: Instant,
     what: &str,
     outcome: std::result::Result<kube::Result<()>, tokio::time::error::Elapsed>,
 ) -> bool {
-    match outcome {
+    let error = match outcome {
         Ok(Ok(())) => return true,
-        Ok(Err(error)) => failures.push(format!("{what}: {error}")),
-        Err(_) => failures.push(format!("{what}: no answer within {REQUEST:?}")),
-    }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {REQUEST:?}"),
+    };
+    failures.push(format!("{:.1} s: {what}: {error}", begin.elapsed().as_secs_f32()));
     false
 }

@@ -1,6 +1,7 @@
-//! Tests what needs nodes: pods that run, the network of Services, drained and restarted nodes. They run on
-//! the cluster of `e2e/kind.sh`, where Helm has installed queuewarden, one after the other: `just kind`.
+//! Tests that need nodes: running pods, the network of Services, drained and restarted nodes. They run on the
+//! cluster of `e2e/kind.sh`, where Helm has installed queuewarden, in sequence: `just kind`.
 
+mod api_server;
 mod endpoints;
 mod installing;
 mod load;
@@ -25,7 +26,7 @@ const IMAGE: &str = "queuewarden:e2e";
 const LABEL: &str = "app.kubernetes.io/name=queuewarden";
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Returns what a program prints that `e2e/kind/cluster.sh run` has in `PATH`: docker, helm or kind.
+/// Returns the output of a program that `e2e/kind/cluster.sh run` has in its `PATH`: docker, helm or kind.
 async fn run(program: &str, args: &[&str]) -> Result<String> {
     let mut command = Command::new(program);
     command.args(args).current_dir(REPOSITORY).stdin(Stdio::null()).kill_on_drop(true);
@@ -35,14 +36,15 @@ async fn run(program: &str, args: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Installs the chart, or upgrades to exactly these values beside those for the image, and waits until all of
-/// it is ready.
+/// Installs the chart, or upgrades it to exactly these values and the values for the image, and waits until
+/// everything is ready.
 async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     let image = format!("{CHART}/ci/kind-values.yaml");
     let set = values.join(",");
     let mut args = vec!["upgrade", "--install", RELEASE, CHART, "--namespace", operator::NAMESPACE];
     args.extend(["--reset-values", "--values", &image, "--wait", "--timeout", "3m", "--set", &set]);
     run("helm", &args).await?;
+    replaced(cluster).await?;
     // The API server trusts no webhook before that: a replica fills it in.
     eventually("caBundle of each webhook", PATIENCE, || async {
         let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
@@ -56,7 +58,7 @@ async fn helm(cluster: &TestCluster, values: &[&str]) -> Result<()> {
     .await
 }
 
-/// Switches queuewarden on, as docs/install.md says, and waits until it runs what it has written.
+/// Enables queuewarden, following docs/install.md, and waits until the scheduler runs its text.
 async fn switch_on(cluster: &TestCluster) -> Result<()> {
     cluster.apply_kustomization("manifests/config").await?;
     cluster.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await.map(drop)
@@ -115,10 +117,41 @@ async fn phase(cluster: &TestCluster, selector: &str, phase: &str, count: usize)
     .await
 }
 
+/// Waits until the replicas are gone that a rollout has replaced: they answer as they were configured.
+async fn replaced(cluster: &TestCluster) -> Result<()> {
+    eventually("the end of replicas that were replaced", LONG, || async {
+        let phases = "jsonpath={.items[*].metadata.deletionTimestamp}";
+        let ending = ["get", "pods", "-n", operator::NAMESPACE, "-l", LABEL, "-o", phases];
+        Ok(cluster.kubectl(&ending).await?.trim().is_empty().then_some(()))
+    })
+    .await
+}
+
 /// Waits until all replicas of queuewarden are ready.
 async fn rolled_out(cluster: &TestCluster) -> Result<()> {
     let args = ["rollout", "status", "deployment/queuewarden", "-n", operator::NAMESPACE, "--timeout=3m"];
     cluster.kubectl(&args).await.map(drop)
+}
+
+/// Replaces all replicas of queuewarden by new ones, and waits until they are ready.
+async fn roll_out_again(cluster: &TestCluster) -> Result<()> {
+    cluster.kubectl(&["rollout", "restart", "deployment/queuewarden", "-n", operator::NAMESPACE]).await?;
+    rolled_out(cluster).await
+}
+
+/// Fails unless each replica of queuewarden is on a node of its own.
+async fn apart(cluster: &TestCluster) -> Result<()> {
+    let running = ["get", "pods", "-n", operator::NAMESPACE, "-o", "json", "-l"];
+    let list = cluster.kubectl(&[&running[..], &[LABEL]].concat()).await?;
+    let list: Value = serde_json::from_str(&list)?;
+    let pods = list.get("items").and_then(Value::as_array).context("no list")?;
+    // Those that a rollout has replaced may still be there.
+    let stays = |pod: &&Value| pod.pointer("/metadata/deletionTimestamp").is_none();
+    let nodes = pods.iter().filter(stays).filter_map(|pod| pod.pointer("/spec/nodeName")?.as_str());
+    let mut nodes: Vec<&str> = nodes.collect();
+    nodes.sort_unstable();
+    ensure!(nodes.len() == 2 && nodes.first() != nodes.last(), "on nodes {nodes:?}");
+    Ok(())
 }
 
 /// Returns the name of the node, and the ID, of the pod that holds the Lease.

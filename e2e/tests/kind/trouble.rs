@@ -1,25 +1,33 @@
 //! What happens to pods and nodes, under load, with two replicas and each webhook that can stop a cluster.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::wait::LONG;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{TestCluster, eventually, operator, yunikorn};
 use serde_json::json;
 
 use super::load::Load;
-use super::{LABEL, grant, helm, leader, rolled_out, run, switch_on};
+use super::{LABEL, apart, grant, helm, leader, roll_out_again, rolled_out, run, switch_on};
 
 /// The endpoints without which nobody writes a QueueAcl, nor creates pods.
 const STRICT: [&str; 3] = ["webhooks.enabled=true", "webhooks.validating=true", "webhooks.userInfo=strict"];
 
 async fn strict(cluster: &TestCluster) -> Result<Load> {
-    helm(cluster, &["webhooks.enabled=true"]).await?;
-    helm(cluster, &STRICT).await?;
+    strict_with(cluster, &[]).await
+}
+
+async fn strict_with(cluster: &TestCluster, values: &[&str]) -> Result<Load> {
+    helm(cluster, &[&["webhooks.enabled=true"], values].concat()).await?;
+    helm(cluster, &[&STRICT, values].concat()).await?;
     switch_on(cluster).await?;
     grant(cluster, "prod", json!({"users": ["alice"]})).await?;
     Load::start(cluster, "dev")
 }
 
-/// The text of the last write is what the scheduler runs at the end, so no change was lost.
+/// The scheduler finally runs the text of the last write, so no change was lost.
 async fn settled(cluster: &TestCluster, load: Load) -> Result<()> {
     in_force(cluster, &load.without_failure().await?).await
 }
@@ -32,8 +40,8 @@ async fn in_force(cluster: &TestCluster, user: &str) -> Result<()> {
     .await
 }
 
-/// Waits until a container of queuewarden has been started again. Its pod may be ready before, as long as the
-/// kubelet does not say otherwise.
+/// Waits until a container of queuewarden was restarted. Its pod may still be reported as ready before that,
+/// until the kubelet notices.
 async fn restarted(cluster: &TestCluster) -> Result<()> {
     let counts = "jsonpath={.items[*].status.containerStatuses[0].restartCount}";
     eventually("a restart", LONG, || async {
@@ -49,10 +57,8 @@ async fn rolling_updates_cost_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         for _ in 0..2 {
-            cluster
-                .kubectl(&["rollout", "restart", "deployment/queuewarden", "-n", operator::NAMESPACE])
-                .await?;
-            rolled_out(cluster).await?;
+            roll_out_again(cluster).await?;
+            apart(cluster).await?;
         }
         settled(cluster, load).await
     })
@@ -76,6 +82,69 @@ async fn a_leader_that_is_killed_costs_a_second() -> Result<()> {
         restarted(cluster).await?;
         rolled_out(cluster).await?;
         in_force(cluster, &load.with_failures(3).await?).await
+    })
+    .await
+}
+
+/// A node that hangs neither answers nor refuses. The API server has one connection to the webhook, and stays
+/// with it until its own pings have failed for 45 seconds, or the Service leads elsewhere because the node is
+/// not ready any more. Then the other replica answers, while the node still hangs.
+#[tokio::test]
+#[ignore = "needs nodes: just kind"]
+async fn a_node_that_hangs_costs_a_minute() -> Result<()> {
+    TestCluster::with_installed(async |cluster| {
+        let load = strict(cluster).await?;
+        roll_out_again(cluster).await?;
+        apart(cluster).await?;
+        let worker = worker(cluster).await?;
+        run("docker", &["pause", &worker]).await?;
+        let begin = Instant::now();
+        let answers = async {
+            let unready = ["wait", "--for=condition=Ready=Unknown", "--timeout=2m", "node", &worker];
+            cluster.kubectl(&unready).await?;
+            println!("not ready after {:?}", begin.elapsed());
+            eventually("the other replica to answer", PATIENCE, || async {
+                let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
+                    "metadata": {"name": "prod"}, "spec": {"queue": "root.prod", "submit": {"users": ["bob"]}}});
+                let apply = ["apply", "--server-side", "-f", "-"];
+                cluster.kubectl_with_input(&apply, &acl.to_string()).await.map(Some)
+            })
+            .await?;
+            println!("answers after {:?}", begin.elapsed());
+            anyhow::Ok(())
+        }
+        .await;
+        run("docker", &["unpause", &worker]).await?;
+        answers?;
+        cluster.kubectl(&["wait", "--for=condition=Ready", "--timeout=2m", "node", &worker]).await?;
+        rolled_out(cluster).await?;
+        scheduler_rolled_out(cluster).await?;
+        // A request waits for its webhook for 3 or 10 seconds.
+        in_force(cluster, &load.with_failures(20).await?).await
+    })
+    .await
+}
+
+/// Certificates and their authority are renewed while the API server calls.
+#[tokio::test]
+#[ignore = "needs nodes: just kind"]
+async fn renewed_certificates_cost_no_request() -> Result<()> {
+    TestCluster::with_installed(async |cluster| {
+        let short = "webhooks.certificateArgs={--tls-certificate-lifetime=15s,--tls-authority-lifetime=45s}";
+        let load = strict_with(cluster, &[short]).await?;
+        let text = r#"go-template={{index .data "tls.crt"}} {{index .data "ca.crt"}}"#;
+        let seen = RefCell::new((BTreeSet::new(), BTreeSet::new()));
+        let secret = ["get", "secret", "queuewarden-tls", "-n", operator::NAMESPACE, "-o", text];
+        eventually("each to be renewed twice", Duration::from_mins(4), || async {
+            let both = cluster.kubectl(&secret).await?;
+            let (certificate, authority) = both.split_once(' ').context("no certificate")?;
+            let mut seen = seen.borrow_mut();
+            seen.0.insert(certificate.to_owned());
+            seen.1.insert(authority.to_owned());
+            Ok((seen.0.len() > 2 && seen.1.len() > 2).then_some(()))
+        })
+        .await?;
+        settled(cluster, load).await
     })
     .await
 }
@@ -108,13 +177,13 @@ async fn a_drained_node_costs_no_request() -> Result<()> {
 async fn a_restarted_node_costs_what_it_was_answering() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
-        let nodes = cluster.kubectl(&["get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"]).await?;
-        let worker = nodes.split(' ').find(|node| node.contains("worker")).context("no worker")?;
-        run("docker", &["restart", worker]).await?;
+        // The drain of another test leaves both on one node.
+        roll_out_again(cluster).await?;
+        apart(cluster).await?;
+        run("docker", &["restart", &worker(cluster).await?]).await?;
         restarted(cluster).await?;
         rolled_out(cluster).await?;
-        let scheduler = ["rollout", "status", "deployment/yunikorn-scheduler", "-n", yunikorn::NAMESPACE];
-        cluster.kubectl(&[&scheduler[..], &["--timeout=2m"]].concat()).await?;
+        scheduler_rolled_out(cluster).await?;
         in_force(cluster, &load.with_failures(3).await?).await
     })
     .await

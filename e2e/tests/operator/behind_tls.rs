@@ -20,7 +20,7 @@ use crate::cli::ask;
 /// The namespace of the scheduler, and the Secret that `manifests/scheduler-secret` lets queuewarden read.
 const NAMESPACE: &str = "yunikorn";
 const SECRET: &str = "queuewarden-scheduler";
-/// A year in which certificates are valid, and one in which they were.
+/// A year when certificates are valid, and a year when they have expired.
 const VALID: i32 = 2099;
 const OVER: i32 = 2019;
 
@@ -29,7 +29,7 @@ pub(super) fn status(reason: &str) -> &'static str {
     if reason == "Loaded" { "True" } else { "Unknown" }
 }
 
-/// A scheduler behind TLS that the `YuniKornConfig` names.
+/// A scheduler behind TLS, as configured in the `YuniKornConfig`.
 pub(super) struct BehindTls<'cluster> {
     cluster: &'cluster TestCluster,
     authority: Authority,
@@ -140,7 +140,7 @@ async fn a_scheduler_behind_tls_is_read_with_each_kind_of_credentials() -> Resul
         let clients = Authority::new()?;
         behind.proxy.show(&behind.identity, Some(&clients))?;
         loaded("SchedulerUnauthorized").await?;
-        // cert-manager writes the authority beside a client certificate.
+        // cert-manager stores the authority in the same Secret as a client certificate.
         let client = clients.client("queuewarden")?;
         let authority = behind.authority.pem();
         let values = [

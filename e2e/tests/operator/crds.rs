@@ -6,7 +6,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{TestCluster, eventually};
 use serde_json::{Value, json};
 
-/// The files of `e2e/tests/cases/crds`, and the kind that each is about.
+/// The files of `e2e/tests/cases/crds`, and the kind of each.
 const CASES: [(&str, &str, &str); 4] = [
     ("QueueAcl", "queueacls", include_str!("../cases/crds/queueacls.yaml")),
     ("AdmissionPolicy", "admissionpolicies", include_str!("../cases/crds/admissionpolicies.yaml")),

@@ -1,5 +1,5 @@
-//! Tests the output of `kubectl events`: each change once, as a warning when somebody has to act, and nothing
-//! again after a restart.
+//! Tests the output of `kubectl events`: each change is reported once, as a warning if someone has to act,
+//! and is not repeated after a restart.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
@@ -78,7 +78,7 @@ async fn each_change_is_reported_once() -> Result<()> {
     .await
 }
 
-/// A restart repeats nothing, because the status says that it was reported.
+/// A restart does not repeat it, because the status records that it was reported.
 #[tokio::test]
 async fn an_end_is_reported_an_hour_before() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -256,7 +256,7 @@ async fn access_is_managed_without_the_definition_of_tests() -> Result<()> {
     .await
 }
 
-/// Checks events that hang, a last base that may not be stored, and statuses that somebody else overwrites or
+/// Checks events that hang, a last base that cannot be stored, and statuses that another client overwrites or
 /// that cannot be written.
 #[tokio::test]
 async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
@@ -279,8 +279,8 @@ async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
         });
         let operator = start_behind(cluster, &proxy).await?;
         config_is(cluster, is_true("Ready"), PATIENCE).await?;
-        // Nothing is written for it, and a label is no cause for a plan: only the refusal itself brings the
-        // status about.
+        // It causes no write, and a label does not trigger a plan, so only the refusal itself leads to the
+        // status.
         let spec = "submit: {users: [bob]}, baseAcl: Extend, notBefore: '2100-01-01T00:00:00Z'";
         apply(cluster, &acl("later", "root.prod", spec)).await?;
         tokio::time::timeout(PATIENCE, sent.notified()).await?;
@@ -290,8 +290,8 @@ async fn what_is_written_beside_the_output_may_fail() -> Result<()> {
         ensure!(operator.metric("queuewarden_status_patch_total", stale).await? > 0.0);
         ensure!(operator.log().await?.contains("The last good base cannot be kept"));
 
-        // The scheduler skips a text that it knows: no revision is used twice, although the status cannot
-        // remember it.
+        // The scheduler skips a text that it knows, so no revision may be used twice, although the status
+        // cannot store it.
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         config_is(cluster, is_true("Ready"), PATIENCE).await?;
         proxy.inject(|call| {

@@ -7,7 +7,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Kind, TestCluster, eventually};
 use serde_json::{Map, Value, json};
 
-/// Returns each form in which `admin` can be written; `None` is the right left out.
+/// Returns each way to write `admin`; `None` leaves the right out.
 fn forms() -> Vec<(&'static str, Option<Value>)> {
     vec![
         ("absent", None),

@@ -1,4 +1,4 @@
-//! Tests the history: each text that is written becomes a revision, and none of that delays a write.
+//! Tests the history: each written text becomes a revision, and recording it never delays a write.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::ControllerRevision;

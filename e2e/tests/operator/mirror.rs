@@ -52,7 +52,7 @@ async fn unfinished(cluster: &TestCluster, why: &str) -> Result<()> {
     .await
 }
 
-/// Returns whether the API server lets somebody do this with a queue.
+/// Returns whether the API server allows a user to do this with a queue.
 async fn can_i(
     cluster: &TestCluster,
     (user, groups): Person<'_>,
@@ -250,7 +250,7 @@ async fn refused_and_stale_writes_are_reported_and_made_later() -> Result<()> {
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
         may(cluster, ("alice", &[]), "submit", "root.prod", true).await?;
         for (name, method, resource, code, why) in [
-            ("dev", http::Method::POST, "clusterroles", 403, "may not be written"),
+            ("dev", http::Method::POST, "clusterroles", 403, "is not allowed to write the mirror"),
             ("prod", http::Method::PUT, "clusterrolebindings", 409, "other writers were faster"),
         ] {
             let fails = move |call: &Call| call.method == method && call.is_about(resource);
@@ -443,7 +443,7 @@ async fn it_goes_with_the_configuration() -> Result<()> {
     .await
 }
 
-/// Returns a queue tree in which every queue below the root has an ACL of its own.
+/// Returns a queue tree where every queue below the root has an ACL.
 fn many(queues: usize) -> String {
     let queue = |number| format!("          - {{name: q{number:04}, submitacl: 'user{number:04} devs'}}\n");
     let queues: String = (0..queues).map(queue).collect();

@@ -35,7 +35,7 @@ use queuewarden_e2e::{FaultProxy, Kind, Operator, Outcome, TestCluster, eventual
 /// The key with the queue tree.
 pub(crate) const KEY: &str = "queues.yaml";
 
-/// Returns the base with a root on which everyone may submit everywhere.
+/// Returns the base with a root where everyone may submit.
 pub(crate) fn open_base() -> String {
     BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")
 }
@@ -133,7 +133,7 @@ async fn submits(
     .await
 }
 
-/// Returns the queue tree in the output; an error when there is none.
+/// Returns the queue tree in the output; an error if there is none.
 pub(crate) async fn live(cluster: &TestCluster) -> Result<String> {
     cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
 }

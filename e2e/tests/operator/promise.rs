@@ -1,5 +1,5 @@
-//! Tests that status stays true and that access ends while something is broken: one test for each sequence
-//! that once broke that promise.
+//! Tests that statuses stay true and that access ends while something is broken. There is one test for each
+//! sequence that once broke this promise.
 
 use std::time::{Duration, Instant};
 
@@ -20,18 +20,18 @@ use super::{
     KEY, acl, apply, config_is, configure, delete, grant, gzip, live, refresh_no_more, running, start_behind,
 };
 
-/// The time within which a withdrawal reaches the scheduler, whatever is broken.
+/// The time within which a withdrawal must reach the scheduler, whatever is broken.
 const WITHDRAWAL: Duration = Duration::from_secs(5);
-/// The time within which a status has followed a change by somebody else.
+/// The time within which a status must reflect another client's change.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// Makes the base one that YuniKorn does not activate, and waits until the operator reports it.
+/// Breaks the base so that YuniKorn does not activate it, and waits until the operator reports it.
 async fn break_base(cluster: &TestCluster) -> Result<()> {
     cluster.set_base(&BASE.replace("name: dev", "name: dev\n            submitacl: 'a  b'")).await?;
     config_is(cluster, is_false("BaseResolved", "BaseInvalid"), PATIENCE).await.map(drop)
 }
 
-/// Changes a `ConfigMap` as somebody else.
+/// Changes a `ConfigMap` as another client.
 pub(super) async fn merge(cluster: &TestCluster, change: &Value) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client()?, yunikorn::NAMESPACE);
     let params = PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() };
@@ -50,7 +50,7 @@ async fn claims(cluster: &TestCluster, kind: Kind, name: &str) -> Result<Option<
     Ok(ready.map(|it| format!("Ready={} {}: {}", it.status, it.reason, it.message)))
 }
 
-/// Returns true if the configuration that the scheduler runs names somebody.
+/// Returns true if the configuration that the scheduler runs names the user.
 async fn runs(cluster: &TestCluster, user: &str) -> Result<bool> {
     Ok(cluster.yunikorn()?.config_json().await?.to_string().contains(user))
 }
@@ -263,7 +263,7 @@ async fn an_admission_policy_behind_packed_data_of_somebody_else_is_not_ready() 
     .await
 }
 
-/// Returns true if everyone may submit to root by what the scheduler runs.
+/// Returns true if everyone may submit to root in the configuration that the scheduler runs.
 async fn open(cluster: &TestCluster) -> Result<bool> {
     let config = cluster.yunikorn()?.config_json().await?;
     let root = config.pointer("/Partitions/0/Queues/0").context("no root queue")?;

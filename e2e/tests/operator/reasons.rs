@@ -206,7 +206,8 @@ async fn policies(seen: &mut Seen<'_>) -> Result<()> {
     apply(seen.cluster, &policy("second", "bypassAuth: true")).await?;
     let why = seen.wait(Kind::AdmissionPolicy, "second", "Accepted", "False", "Conflicted").await?;
     ensure!(why.contains("AdmissionPolicy `first` is in force"), "{why}");
-    // Created anew, the first is the younger one. The second counts only while it is alone, or named.
+    // After it was recreated, the first is the newer one. The second is in effect only while it is the only
+    // one, or named.
     configure(seen.cluster, "  admissionPolicy: first\n").await?;
     delete(seen.cluster, "admissionpolicy", "first").await?;
     seen.config("Applied", "False", "AdmissionPolicyMissing").await?;
@@ -235,7 +236,7 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     cluster.set_base(&BASE.replace("name: prod", "name: prod\n            submitacl: 'a  b'")).await?;
     let message = seen.config("BaseResolved", "False", "BaseInvalid").await?;
     ensure!(message.contains("QW"), "{message}");
-    // As large as a ConfigMap may be, so that there is no room for what is added.
+    // The ConfigMap has its maximum size, so nothing can be added.
     let needed: usize = cluster.needed_defaults().values().map(String::len).sum();
     let padding = "x".repeat(1024 * 1024 - needed - BASE.len() - "# \n".len());
     cluster.set_base(&format!("{BASE}# {padding}\n")).await?;
@@ -268,7 +269,7 @@ async fn another_policy_group(seen: &mut Seen<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Objects that close a queue are all deleted at once: nobody gains access before somebody confirms it.
+/// All objects that close a queue are deleted at once: no one gains access before the removal is confirmed.
 async fn most_objects_gone(seen: &mut Seen<'_>) -> Result<()> {
     let cluster = seen.cluster;
     for name in (0..4).map(|n| format!("closing-{n}")) {
@@ -311,7 +312,7 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
     seen.queue_acl("good", "Programmed", "False", "ShadowedByBinaryData").await?;
     seen.queue_acl("good", "Ready", "False", "ShadowedByBinaryData").await?;
-    // The same with a tree of somebody else, which the scheduler runs.
+    // The same with another client's tree, which the scheduler runs.
     let theirs = BASE.replace("name: prod", "name: prod\n            submitacl: mallory");
     put("queues.yaml.gz", Some(ByteString(gzip(&theirs)?))).await?;
     cluster.yunikorn()?.wait_for_text(&theirs, PATIENCE).await?;
@@ -324,7 +325,7 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A packed key overrides the one that a policy sets, and then anyone may be anyone.
+/// A packed key overrides the one that a policy sets, so that anyone could act as any user.
 async fn a_policy_that_is_hidden(seen: &mut Seen<'_>) -> Result<()> {
     let cluster = seen.cluster;
     let text = "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: closed}\nspec: {bypassAuth: false}\n";
@@ -407,7 +408,7 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Ready", "True", "Ready").await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
 
-    // YuniKorn's own webhook, when its scheduler says no. A scheduler of this version never refuses our text;
+    // YuniKorn's own webhook, when its scheduler refuses. A scheduler of this version never refuses our text;
     // one of another version might.
     let refusing = Refusing::start().await?;
     let mut defaults = cluster.needed_defaults();

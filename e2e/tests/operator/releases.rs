@@ -1,4 +1,4 @@
-//! Tests that the checksum of a scheduler counts only where queuewarden was compared with its release.
+//! Tests that a scheduler's checksum is trusted only if queuewarden was compared with its release.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
         let expected = json!({"version": "1.10", "source": "Scheduler", "reported": "1.10.0"});
         ensure!(version(cluster).await? == expected, "{}", version(cluster).await?);
 
-        // An upgrade to one that it was compared with, and back.
+        // An upgrade to a release that queuewarden was compared with, and back.
         for (release, wanted) in [("1.9.0", is_true("Loaded")), ("1.10.0", UNPROVEN), ("1.9.1", is_true("Loaded"))] {
             made_up.report(release);
             let begin = Instant::now();
@@ -89,7 +89,7 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
         apply(cluster, &format!("{config}  version: \"1.9\"\n")).await?;
         config_is(cluster, is_true("Loaded"), PATIENCE).await?;
         ensure!(version(cluster).await? == json!({"version": "1.9", "source": "Spec"}));
-        // ... and it does not for one that says otherwise.
+        // ... but not a scheduler that reports a different one.
         made_up.report("1.8.0");
         config_is(cluster, UNPROVEN, NOTICE).await?;
         let expected = json!({"version": "unknown", "source": "None", "reported": "1.8.0"});

@@ -1,5 +1,5 @@
-//! Tests the main function: a `QueueAcl` decides what the scheduler accepts, as long as it exists and is
-//! valid.
+//! Tests the main function: a `QueueAcl` decides which applications the scheduler accepts, as long as it
+//! exists and is valid.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ async fn a_queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
         let _operator = running(cluster).await?;
         ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        // Ready means that the scheduler runs it: no waiting here.
+        // Ready means that the scheduler runs it, so there is nothing to wait for.
         ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_allowed());
         ensure!(cluster.submit("bob", &["devs"], "root.prod").await?.is_rejected());
         let (written, loaded) = hashes(cluster).await?;

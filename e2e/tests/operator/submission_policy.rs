@@ -33,7 +33,7 @@ fn workload(kind: &str, name: &str, labels: &str) -> String {
     format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n")
 }
 
-/// Returns the API server's answer to this request, which is not stored; a warning counts as an error.
+/// Returns the API server's response to this request, which is not stored. A warning is treated as an error.
 async fn says(cluster: &TestCluster, who: &[&str], namespace: &str, input: &str) -> Result<(), String> {
     let args = ["create", "--dry-run=server", "--warnings-as-errors", "-n", namespace, "-f", "-"];
     let done = cluster.kubectl_with_input(&[&args, who].concat(), input).await;
@@ -165,8 +165,7 @@ async fn it_warns_first_and_says_nothing_without_the_mirror() -> Result<()> {
     .await
 }
 
-/// kube-controller-manager reads the expressions with the types of each kind, and records those that are
-/// invalid.
+/// kube-controller-manager type-checks the expressions for each kind, and records invalid ones.
 #[tokio::test]
 async fn kubernetes_finds_nothing_wrong_with_the_expressions() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -59,7 +59,7 @@ async fn story(cluster: &TestCluster) -> Result<()> {
     );
     all_is_rewritten(cluster).await?;
 
-    // N+2: nothing speaks the old version any more.
+    // N+2: the old version is no longer served.
     operator.kill().await?;
     let count = objects(cluster).await?.len();
     define(cluster, &[NEW], NEW).await?;
@@ -112,7 +112,7 @@ async fn define(cluster: &TestCluster, versions: &[&str], storage: &str) -> Resu
         *definition.pointer_mut("/spec/versions").context("no versions")? = json!(made);
     }
     let list = json!({"apiVersion": "v1", "kind": "List", "items": all});
-    // An additional field of a QueueAcl has to be added to the rule that counts them, too.
+    // An additional field of a QueueAcl must also be added to the rule that counts the fields.
     let list = list.to_string().replace("[has(self.partition)", "[has(self.note), has(self.partition)");
     cluster.apply_text(&list, "queuewarden-e2e").await
 }
@@ -160,7 +160,7 @@ async fn both_are_served(cluster: &TestCluster) -> Result<()> {
     is_kept(cluster).await
 }
 
-/// Checks that the additional field is stored, with everything that was written beside it.
+/// Checks that the additional field is stored, together with the other fields.
 async fn is_kept(cluster: &TestCluster) -> Result<()> {
     let noted = read(cluster, NEW, "queueacls/noted").await?;
     let spec = json!({

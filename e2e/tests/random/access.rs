@@ -78,7 +78,7 @@ impl Access {
         }
     }
 
-    /// Adds subjects; beside everyone the others have no effect.
+    /// Adds subjects. If everyone is among them, the others have no effect.
     pub(super) fn add(&mut self, queue: &str, right: Right, subjects: impl IntoIterator<Item = String>) {
         let entry = |subject| Entry { queue: queue.to_owned(), right, subject };
         self.0.extend(subjects.into_iter().map(entry));

@@ -1,15 +1,15 @@
 //! Makes random changes and faults on a real cluster, and compares it with a model that shares no code with
 //! queuewarden.
 //!
-//! * [`schedule`]: the steps, made from a seed.
+//! * [`schedule`]: the steps, generated from a seed.
 //! * [`model`]: the access that the objects give at each moment.
 //! * [`access`]: the access that a text, or the scheduler, gives.
 //! * [`steps`]: applies a step to the cluster and to the model.
-//! * [`watch`]: compares them all the time.
+//! * [`watch`]: compares them continuously.
 //!
-//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same
-//! schedule again; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, some of which may be
-//! removed. `just random SECONDS` runs seed after seed.
+//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` reproduces a
+//! schedule; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, some of which may be removed.
+//! `just random SECONDS` runs one seed after another.
 
 mod access;
 mod model;
@@ -107,7 +107,7 @@ async fn follow(world: &World<'_>, schedule: &[Step], done: &mut usize) -> Resul
     Ok(())
 }
 
-/// Returns the seed and the steps so far, in the form in which they are read back.
+/// Returns the seed and the steps so far, in the form in which they can be read back.
 fn history(seed: u64, schedule: &[Step], done: usize) -> String {
     let mut text = format!("{SEED}={seed}, step {done} of these, which {SCHEDULE} reads from a file:\n");
     for step in schedule.iter().take(done) {

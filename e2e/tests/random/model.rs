@@ -85,7 +85,7 @@ impl Object {
 /// The access that one state of the objects gives.
 #[derive(Debug, Clone)]
 struct State {
-    /// The revision from which on it was so, or an earlier one.
+    /// The revision at which this state began, or an earlier one.
     since: u64,
     /// The access from valid objects and the base.
     granted: Access,
@@ -109,11 +109,11 @@ pub(super) struct Model {
     others: BTreeMap<String, String>,
     /// The object whose last change took the entry away.
     taken_by: BTreeMap<Entry, String>,
-    /// The moment up to which states have been made.
+    /// The time up to which states have been generated.
     until: f64,
     /// A revision that is not younger than any future state.
     pub(super) revision: u64,
-    /// Revisions of the output that somebody else wrote.
+    /// Revisions of the output that another client wrote.
     pub(super) foreign: BTreeSet<u64>,
 }
 
@@ -368,7 +368,7 @@ impl Model {
         known.into_iter().find(|(_, state)| holds(state)).map(|(index, _)| index)
     }
 
-    /// Returns the states, each with the entries that it adds to the one before, and those that it removes.
+    /// Returns the states, each with the entries that it adds and removes compared with the previous one.
     fn listed(&self) -> String {
         let nothing = Access::default();
         let before = std::iter::once(&nothing).chain(self.states.iter().map(|state| &state.kept));

@@ -33,11 +33,11 @@ pub(super) enum Fault {
     Api,
     /// The scheduler is killed.
     Scheduler,
-    /// The output is edited by somebody else.
+    /// Another client edits the output.
     Edit,
     /// The output is deleted.
     Delete,
-    /// `binaryData` hides the output behind nothing.
+    /// `binaryData` hides the output with an empty value.
     Shadow,
     /// Edits and deletions are not limited to three.
     Often,
@@ -45,7 +45,7 @@ pub(super) enum Fault {
     Slip,
     /// The scheduler is stopped and answers nothing.
     Slow,
-    /// `binaryData` hides the output behind another tree.
+    /// `binaryData` hides the output with another tree.
     Packed,
     /// The base is not valid.
     Base,
@@ -101,16 +101,16 @@ impl Fault {
         Ok(faults)
     }
 
-    /// Returns true if it is about a `ConfigMap` and lasts until it is repaired.
+    /// Returns true if it changes a `ConfigMap` and lasts until it is repaired.
     fn lasts(self) -> bool {
         self == Self::Shadow || self > Self::Slow
     }
 }
 
-/// An edit of the output by somebody else.
+/// An edit of the output by another client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Edit {
-    /// The base, in which everyone may submit.
+    /// The base, where everyone may submit.
     Open,
     /// The text without its first line.
     Header,
@@ -123,7 +123,7 @@ pub(super) enum Edit {
 pub(super) enum Base {
     /// The root lets everyone submit.
     Open,
-    /// Some queues have ACLs of their own.
+    /// Some queues have ACLs.
     Closed,
 }
 
@@ -131,7 +131,7 @@ pub(super) enum Base {
 pub(super) enum Step {
     /// Creates or changes a `QueueAcl`.
     Put(String, Draft),
-    /// Changes the `QueueAcl` to one that the API server accepts and nothing else does.
+    /// Changes the `QueueAcl` to a version that the API server accepts but queuewarden and `YuniKorn` do not.
     Typo(String),
     /// Deletes the `QueueAcl`.
     Delete(String),
@@ -155,7 +155,7 @@ pub(super) enum Step {
     Begin(Fault),
     /// Ends this fault.
     End(Fault),
-    /// Waits until nothing that was withdrawn is in the output, if somebody can write it.
+    /// Waits until the output contains nothing that was withdrawn, if an operator can write it.
     Settle,
     /// Ends all faults and waits until everything is as it should be and nobody writes any more.
     Rest,
@@ -459,7 +459,7 @@ impl Maker {
     }
 }
 
-/// Reads the steps that a failure has printed: one step of JSON per line.
+/// Reads the steps that a failure has printed: a step of JSON per line.
 pub(super) fn read(lines: &str) -> Result<Vec<Step>> {
     let steps = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     steps.map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()

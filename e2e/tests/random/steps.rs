@@ -28,7 +28,7 @@ use crate::operator::{configure, gzip, open_base};
 const TAKEOVER: f64 = 20.0;
 /// Seconds until watches are restored after the API server has stopped.
 const RECONNECT: f64 = 35.0;
-/// Seconds within which a status has followed a change by somebody else.
+/// Seconds within which a status must reflect another client's change.
 const NOTICE: f64 = 6.0;
 /// Number of checks in a row without a write.
 const QUIET: usize = 12;
@@ -61,7 +61,7 @@ struct State {
     policy: Option<Vec<String>>,
 }
 
-/// Returns a base with ACLs of its own.
+/// Returns a base with ACLs.
 fn text(base: Base) -> String {
     match base {
         Base::Open => {
@@ -218,7 +218,7 @@ impl<'cluster> World<'cluster> {
 
     async fn mistype(&self, name: &str) -> Result<()> {
         let last = self.common.lock().model.objects.get(name).and_then(|it| it.specs.last().cloned());
-        // A schedule from which steps were removed may have none.
+        // A schedule from which steps were removed may be empty here.
         let Some(last) = last else { return Ok(()) };
         let user = last.draft.submit.iter().flatten().find(|name| !name.starts_with(['@', '*']));
         let acl = format!("{},oidc:ann", user.map_or("sue", String::as_str));
@@ -321,7 +321,7 @@ impl<'cluster> World<'cluster> {
         Ok(())
     }
 
-    /// Changes a `ConfigMap` as somebody else; the output's next revision is theirs.
+    /// Changes a `ConfigMap` as another client; the output's next revision is attributed to it.
     async fn merge(&self, name: &str, change: &Value) -> Result<()> {
         self.common.begin();
         let params = PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() };

@@ -17,7 +17,8 @@ use super::access::{Access, Entry};
 use super::model::{KEY, Model};
 use super::now;
 
-/// Seconds within which a withdrawal reaches the output, and then the scheduler, while somebody can write it.
+/// Seconds within which a withdrawal must reach the output, and then the scheduler, while an operator can
+/// write it.
 const BOUND: f64 = 5.0;
 /// Time between two observations.
 const PERIOD: Duration = Duration::from_millis(120);
@@ -32,7 +33,7 @@ pub(super) struct Shared {
     pub(super) model: Model,
     /// The number of changes; odd while a step changes something that the model does not have yet.
     changes: u64,
-    /// The time since which an operator can write and has had time to take over; `None` while there is none.
+    /// Since when an operator can write and has had time to take over; `None` while no operator can.
     pub(super) writes_from: Option<f64>,
     /// The time since which the scheduler runs the output's text; `None` while it does not.
     pub(super) runs_from: Option<f64>,
@@ -132,7 +133,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reads the objects before and after the rest; those that changed meanwhile are left out.
+    /// Reads the objects before and after everything else; objects that changed in between are ignored.
     async fn look(&self) -> Result<Look> {
         let before = self.objects.list(&ListParams::default()).await?;
         let output = self.maps.get_opt(CONFIGS).await?;
@@ -229,8 +230,8 @@ fn status(
             word("message")
         )
     };
-    // At the moment of its end a status is about the time before. The scheduler's answer shows that the
-    // access does not stay.
+    // At the moment of its end, a status still describes the time before. The scheduler's answer shows that
+    // the access does not stay.
     let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
     let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
     let taken = shared.model.taken_by(name);
@@ -250,7 +251,7 @@ fn status(
     Ok(())
 }
 
-/// Returns true if the status is about the object's present spec.
+/// Returns true if the status describes the object's current spec.
 fn is_current(object: &DynamicObject) -> bool {
     let observed = condition(object, "Ready").and_then(|it| it.get("observedGeneration"));
     object.metadata.generation.is_some() && observed.and_then(Value::as_i64) == object.metadata.generation
@@ -266,7 +267,7 @@ fn in_force(look: &Look) -> Result<Access> {
     }
 }
 
-/// Records entries that should not exist; returns those that have existed for too long, and since when.
+/// Records entries that should not exist; returns entries that have existed for too long, and since when.
 fn note(
     noted: &mut BTreeMap<Entry, f64>,
     excess: &Access,

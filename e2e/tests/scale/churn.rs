@@ -12,7 +12,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::size::Size;
 
-/// The user of all grants in the end.
+/// The user that all grants name after the last change.
 pub(super) const LAST: &str = "last";
 /// The time between two changes.
 const PACE: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ pub(super) struct Churn {
     grants: BTreeMap<usize, Option<&'static str>>,
     /// The number of changes so far.
     pub(super) changes: usize,
-    /// The number of changes that may affect what is in force.
+    /// The number of changes that may affect the access in force.
     pub(super) effective: usize,
     /// The number of invalid changes.
     invalid: usize,

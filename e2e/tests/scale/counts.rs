@@ -1,5 +1,5 @@
-//! Counts requests, with as many objects as the ordinary run has time for: many objects at once are few
-//! writes, one change is a few requests, and there are none while nothing changes.
+//! Counts requests, with as many objects as the ordinary run has time for: many objects at once cause few
+//! writes, one change causes a few requests, and nothing is sent while nothing changes.
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::conditions::is_true;

@@ -151,7 +151,7 @@ async fn idle(cluster: &TestCluster, operator: &Operator<'_>, table: &mut Table)
     })
     .await?;
     let (mark, before, begin) = (cluster.audit()?.mark()?, operator.usage()?, Instant::now());
-    // The measurement is about a time in which nothing happens.
+    // The measurement is of a period without changes.
     tokio::time::sleep(IDLE).await;
     let cpu = operator.usage()?.cpu.saturating_sub(before.cpu);
     let percent = 100.0 * cpu.as_secs_f64() / begin.elapsed().as_secs_f64();

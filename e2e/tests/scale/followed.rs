@@ -22,7 +22,7 @@ pub(super) struct Seen {
     pub(super) ready: bool,
     /// The part of it that is in force for submit.
     pub(super) submit: String,
-    /// True when the last version has a status, with whatever result.
+    /// True if the last version has a status, no matter which.
     pub(super) decided: bool,
 }
 
@@ -97,7 +97,7 @@ impl Followed {
         Ok(Self { objects, changed, task })
     }
 
-    /// Returns what was seen so far.
+    /// Returns the observations so far.
     pub(super) fn now(&self) -> MutexGuard<'_, Objects> {
         lock(&self.objects)
     }

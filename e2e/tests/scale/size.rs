@@ -32,7 +32,7 @@ impl Size {
         self.teams * self.queues
     }
 
-    /// Returns the base, in which no one may submit anywhere.
+    /// Returns the base, where no one may submit.
     pub(super) fn base(self) -> String {
         closed::text(self.teams, self.queues)
     }

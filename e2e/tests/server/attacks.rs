@@ -48,9 +48,12 @@ impl Target {
 type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
 
 /// Attacks on memory, and on others' turns: these must leave honest clients their time.
-const ON_MEMORY: [(&str, Attack); 8] = [
+const ON_MEMORY: [(&str, Attack); 9] = [
     ("packed ConfigMaps", |target| Box::pin(posted(target, "/configmaps", packed_config_map, 8))),
-    ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers()))),
+    ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers(900)))),
+    ("headers by reference that are refused", |target| {
+        Box::pin(streams(target, 60, 99, referring_headers(1850)))
+    }),
     ("lists of numbers", |target| Box::pin(posted(target, "/user-info", || Ok(list_of_numbers()), 4))),
     ("unfinished headers on the health port", |target| Box::pin(unfinished_headers(target, 700))),
     ("an ACL of 4.7 MB", |target| Box::pin(posted(target, "/validate", || Ok(long_acl()), 4))),
@@ -136,8 +139,8 @@ async fn sent_slowly(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str
     Ok(())
 }
 
-/// Sends 200 reviews of the largest size at once, each on a connection of its own, as API servers do. Each
-/// must have a verdict before an API server gives up.
+/// Sends 200 reviews of the largest size at once, each on a separate connection, as API servers do. Each must
+/// have a verdict before an API server gives up.
 async fn two_hundred(target: Target) -> Result<()> {
     const AT_ONCE: usize = 200;
     // As Go writes it: the uid first, the object last, and each of its characters as six.
@@ -240,10 +243,12 @@ fn silent_headers() -> Vec<u8> {
 }
 
 /// Returns the same with as many headers as one byte each can name.
-fn referring_headers() -> Vec<u8> {
+///
+/// queuewarden accepts 900 of these headers, which take 34 bytes each of its limit.
+fn referring_headers(count: usize) -> Vec<u8> {
     let mut block = silent_headers();
     block.extend_from_slice(&[0x40, 1, b'x', 1, b'y']);
-    block.extend_from_slice(&[0xbe; 1850]);
+    block.extend(vec![0xbe; count]);
     block
 }
 

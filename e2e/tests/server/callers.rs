@@ -72,9 +72,9 @@ async fn strangers_read_what_is_wrong() -> Result<()> {
         let (sue, stranger) = (client(&ours, "sue")?, client(&authority()?, "sue")?);
 
         let refused = [
-            (ask(&endpoints, None, None).await?, "show who you are"),
-            (ask(&endpoints, None, Some("guess")).await?, "the token does not count here"),
-            (ask(&endpoints, Some(&stranger), None).await?, "the client certificate does not count here"),
+            (ask(&endpoints, None, None).await?, "authenticate with a client certificate"),
+            (ask(&endpoints, None, Some("guess")).await?, "the token is not accepted here"),
+            (ask(&endpoints, Some(&stranger), None).await?, "the client certificate is not accepted here"),
         ];
         for ((status, text), why) in refused {
             ensure!(status == 401 && text.contains(why), "{status}: {text}");

@@ -1,5 +1,5 @@
-//! Tests what the HTTPS endpoints withstand: bodies without end, slow senders, countless connections,
-//! certificates of strangers.
+//! Tests that the HTTPS endpoints withstand endless bodies, slow senders, countless connections and unknown
+//! certificates.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
         let client = client(&endpoints.authority)?;
         let answer = client.post(endpoints.url("/authorize")).body(bytes(10 * 1024 * 1024)).send().await?;
         let (status, text) = (answer.status(), answer.text().await?);
-        let why = "the body has 10485760 bytes; at most 262144 bytes are read";
+        let why = "the body has 10485760 bytes; the limit is 262144 bytes";
         ensure!(status == 413 && text.contains(why), "{status}: {text}");
         // A review of any size gets an answer, and a body that is no review gets none.
         let review = |object: &str| {

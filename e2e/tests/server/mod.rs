@@ -23,7 +23,7 @@ async fn prepared(cluster: &TestCluster) -> Result<bool> {
     Ok(true)
 }
 
-/// Returns a client with one connection of its own that trusts these authorities, PEM, and no others.
+/// Returns a client with one connection that trusts only these authorities (PEM).
 fn client(authorities: &str) -> Result<reqwest::Client> {
     let authorities = reqwest::Certificate::from_pem_bundle(authorities.as_bytes())?;
     let client = reqwest::Client::builder().tls_certs_only(authorities).tls_info(true).no_proxy();

@@ -1,5 +1,5 @@
-//! Attacks by objects that are stored before the operator starts: whoever may create pods, or administers a
-//! queue, decides how large they are.
+//! Attacks with objects that are stored before the operator starts: anyone who may create pods, or who
+//! administers a queue, controls how large they are.
 
 use std::net::TcpListener;
 use std::time::Instant;
@@ -84,8 +84,8 @@ fn delegated(number: usize) -> Value {
             "notBefore": from}})
 }
 
-/// Starts the operator beside what is stored, and returns the most memory it has had when it has read the
-/// pods, in KiB.
+/// Starts the operator with the stored objects, and returns its peak memory when it has read the pods, in
+/// KiB.
 async fn started(cluster: &TestCluster, last_pod: Option<usize>) -> Result<u64> {
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
     let _keeper = cluster.start_keeper(&[], &[]).await?;

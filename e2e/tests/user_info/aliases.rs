@@ -1,5 +1,5 @@
-//! Tests aliases, the groups by which ACLs name what they cannot hold: the webhook writes those of the names
-//! in an annotation, and nobody gets one that is not theirs.
+//! Tests aliases, the groups that stand for names which ACLs cannot hold: the webhook writes the aliases of
+//! the names in an annotation, and no one gets an alias of another user.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -17,7 +17,7 @@ use super::{
     application, ask, controller, create, guard, info, kubectl, merged, nobody_asked, pod, refused, strict,
 };
 
-/// The account whose alias everybody is after.
+/// The account whose alias the attackers try to get.
 const BOSS: &str = "system:serviceaccount:spark:boss";
 /// A user that the policy lets name others.
 const AIRFLOW: &str = "airflow";
@@ -42,12 +42,12 @@ fn forged() -> Value {
     names("mallory", &["people", "system:authenticated", &boss()])
 }
 
-/// Returns an annotation with this text, in which `ALIAS` is the alias of boss.
+/// Returns an annotation with this text, replacing `ALIAS` with the alias of boss.
 fn text(text: &str) -> Value {
     json!({USER_INFO: text.replace("ALIAS", &boss())})
 }
 
-/// A request that would give somebody the alias of boss.
+/// A request that would give someone the alias of boss.
 struct Attempt {
     user: &'static str,
     /// Groups that the requester claims to be authenticated with.
@@ -168,7 +168,7 @@ fn created() -> Vec<Attempt> {
         all.push(new("mallory", pod_in(NAMESPACE, &text(&spelled))));
         all.push(new("mallory", controller("Deployment", "o", &text(&spelled))));
     }
-    // A group of that name, by which the requester is authenticated.
+    // An actual group of that name, with which the requester is authenticated.
     for annotations in [json!({}), forged()] {
         for object in kinds(&annotations) {
             all.push(Attempt { groups: vec![boss()], ..new("mallory", object) });
@@ -181,7 +181,7 @@ fn created() -> Vec<Attempt> {
         all.push(new(REPLICA_SETS, pod_in(namespace, &forged())));
         all.push(Attempt { groups: vec![boss()], ..new("mallory", pod_in(namespace, &forged())) });
     }
-    // Those who may name others, and those who copy templates from before.
+    // Users who may name others, and controllers that copy older templates.
     for annotations in [
         forged(),
         names("alice", &[&boss()]),
@@ -220,7 +220,7 @@ fn changed() -> Vec<Attempt> {
     all
 }
 
-/// Binds the pod `hers` with these annotations; whoever does it.
+/// Binds the pod `hers` with these annotations, as any user.
 async fn binds(cluster: &TestCluster, annotations: &Value) -> Result<()> {
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node"},
         "metadata": {"name": "hers", "annotations": annotations}});
@@ -265,7 +265,7 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
         all_fail(cluster, &changed, "changed").await?;
         binds(cluster, &forged()).await?;
 
-        // The pods of the Deployment from before get what is theirs.
+        // The pods of an older Deployment get only aliases of their own user.
         let copied = pod_in(NAMESPACE, &forged());
         let dry = ["create", "--dry-run=server", "-o", "json"];
         let stored: Value = serde_json::from_str(&kubectl(cluster, REPLICA_SETS, &dry, &copied).await?)?;
@@ -314,7 +314,7 @@ async fn an_account_gets_its_aliases_beside_yunikorns_controller() -> Result<()>
         let scheduled = application(cluster, "direct").await?;
         ensure!((scheduled.user.as_str(), &scheduled.groups) == (DRIVER, &expected), "{scheduled:?}");
 
-        // Also what a controller makes of a template that has none.
+        // The same applies to pods that a controller creates from a template without the annotation.
         submit(controller("Deployment", "of-template", &json!({}))).await?;
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         let made = eventually("a pod of the Deployment", PATIENCE, || async {

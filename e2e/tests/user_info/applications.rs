@@ -184,7 +184,7 @@ async fn an_operator_that_has_just_started_asks_the_scheduler_whose_an_applicati
         cluster.scheduler()?.kill()?;
         refused(
             kubectl(cluster, "mallory", &dry, &named("unheard-of")).await,
-            &["application `unheard-of`, and whether another user runs it is not known"],
+            &["application `unheard-of`, and it is unknown whether another user runs it"],
         )?;
         let unnamed = json!({"metadata": {"labels": {"applicationId": null}}});
         let unnamed = merged(pod("p", NAMESPACE, &json!({})), &unnamed);
@@ -267,8 +267,8 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
             &["it names user `alice`"],
         )?;
 
-        // While nobody can determine in whose name the driver runs, it creates no pods in anybody's; people
-        // do as before.
+        // While the driver's user cannot be determined, it creates no pods as any user; people create pods as
+        // before.
         operator.kill().await?;
         for annotations in [&named, &claim("boss")] {
             let answer = make(&executor("exec-6", &uid, annotations)).await;

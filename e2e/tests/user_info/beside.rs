@@ -1,5 +1,5 @@
-//! Tests the user-info webhook beside `YuniKorn`'s own controller: the order of installation does not matter,
-//! and neither undoes the other's changes.
+//! Tests the user-info webhook together with `YuniKorn`'s own controller: the order of installation does not
+//! matter, and they do not undo each other's changes.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ async fn outcomes(cluster: &TestCluster) -> Result<Vec<Result<Value, String>>> {
     Ok(outcomes)
 }
 
-/// Checks that alice's Deployment rolls out once: nobody writes its template again and again.
+/// Checks that alice's Deployment rolls out once, because its template is not written repeatedly.
 async fn rolls_out_once(cluster: &TestCluster, name: &str) -> Result<()> {
     create(cluster, "alice", &controller("Deployment", name, &json!({}))).await?;
     pods_say(cluster, name, NAMESPACE, "alice").await?;
@@ -102,7 +102,7 @@ fn policy() -> Value {
     merged(strict(), &json!({"externalUsers": [format!("^{AIRFLOW}$")]}))
 }
 
-/// Waits until both have read whom the policy trusts.
+/// Waits until both have read which users the policy trusts.
 async fn airflow_is_trusted(cluster: &TestCluster) -> Result<()> {
     eventually("airflow to be trusted", PATIENCE, || async {
         kubectl(cluster, AIRFLOW, &["create", "--dry-run=server"], &pod("asked", NAMESPACE, &claim("boss")))

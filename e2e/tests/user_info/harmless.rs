@@ -1,5 +1,5 @@
 //! Tests the limits of the user-info webhook: it does not block a cluster while it is down or hangs, ignores
-//! namespaces in which a cluster repairs itself, and refuses nothing in audit mode.
+//! namespaces that a cluster needs for its own repair, and refuses nothing in audit mode.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() 
         for namespace in LEFT_ALONE {
             ensure!(administrator(cluster, "asked", namespace).await?.is_none());
         }
-        // The scheduler binds, kubelets report, and anybody can delete it.
+        // The scheduler can bind it, kubelets can report its status, and anyone can delete it.
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
         let binding = json!({"target": {"kind": "Node", "name": "node"}, "metadata": {"name": "before"}});
         pods.create_subresource::<Value, Value>("binding", "before", &PostParams::default(), &binding)

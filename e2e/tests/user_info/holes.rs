@@ -1,5 +1,6 @@
-//! Tests the gaps of `YuniKorn`'s own admission controller: mallory uses each to submit as boss, or it loses
-//! alice's name; and the user-info webhook closes each, beside `YuniKorn`'s controller.
+//! Tests the gaps of `YuniKorn`'s own admission controller: mallory uses each gap to submit as boss, or to
+//! make it lose alice's name. The user-info webhook closes each gap, running together with `YuniKorn`'s
+//! controller.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -113,8 +114,7 @@ fn spark_application(name: &str, annotations: &Value) -> Value {
         "spec": {"driver": {"cores": 1, "annotations": annotations}, "executor": {"instances": 1}}})
 }
 
-/// Does what the operator of `SparkApplication`s does with one: creates a driver with the annotations of
-/// `spec.driver`.
+/// Acts like the operator of `SparkApplication`s: creates a driver with the annotations of `spec.driver`.
 async fn drive(cluster: &TestCluster, name: &str) -> Result<()> {
     let text = cluster.kubectl(&["get", "sparkapplication", name, "-n", NAMESPACE, "-o", "json"]).await?;
     let found: Value = serde_json::from_str(&text)?;

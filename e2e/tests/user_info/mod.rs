@@ -32,21 +32,21 @@ use serde_json::{Value, json};
 use yunikorn::admission::UserInfo;
 use yunikorn::admission::request::USER_INFO;
 
-/// A configuration in which everybody may submit to every queue, with the queue from the label or from the
+/// A configuration where everyone may submit to every queue, with the queue from the label or from the
 /// namespace.
 const OPEN: &str = "partitions: [{name: default, placementrules: [{name: provided, create: true}, {name: tag, value: namespace, create: true}], \
      queues: [{name: root, submitacl: '*'}]}]\n";
-/// A namespace whose pods get no application of their own.
+/// A namespace whose pods get no application ID.
 const UNLABELLED: &str = "queuewarden-e2e-no-label";
 
 /// A namespace that `YuniKorn` ignores.
 const BYPASSED: &str = "queuewarden-e2e-bypassed";
 
-/// Additional rights of users, and the namespaces in which they have them.
+/// Additional permissions of users, and the namespaces where they have them.
 pub(crate) const FIXTURES: &str = include_str!("fixtures.yaml");
 
-/// Installs `YuniKorn` as its Helm chart does, with Kubernetes' controllers; everybody may submit. `false` if
-/// the cluster cannot do that.
+/// Installs `YuniKorn` as its Helm chart does, with Kubernetes' controllers; everyone may submit. Returns
+/// `false` if the cluster cannot do that.
 async fn yunikorn_alone(cluster: &TestCluster) -> Result<bool> {
     if !nobody_asked(cluster).await? {
         return Ok(false);
@@ -56,8 +56,8 @@ async fn yunikorn_alone(cluster: &TestCluster) -> Result<bool> {
     Ok(true)
 }
 
-/// Prepares the scheduler, and an API server without webhooks; everybody may submit. `false` if the cluster
-/// cannot do that.
+/// Prepares the scheduler, and an API server without webhooks; everyone may submit. Returns `false` if the
+/// cluster cannot do that.
 async fn nobody_asked(cluster: &TestCluster) -> Result<bool> {
     let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
     if !cluster.can_run(&needed)? {
@@ -85,7 +85,7 @@ pub(crate) fn strict() -> Value {
     json!({"userInfo": {"mode": "Enforce", "profile": "strict", "templates": templates}})
 }
 
-/// Starts queuewarden with this policy beside the scheduler; nobody calls it yet.
+/// Starts queuewarden with this policy and the scheduler; no webhook calls it yet.
 pub(crate) async fn guard<'cluster>(
     cluster: &'cluster TestCluster,
     policy: &Value,
@@ -139,7 +139,7 @@ async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<Str
     kubectl(cluster, user, &["create"], object).await
 }
 
-/// Returns the annotation by which a workload claims this user.
+/// Returns the annotation with which a workload claims this user.
 pub(crate) fn claim(user: &str) -> Value {
     json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
 }
@@ -175,7 +175,7 @@ fn pod(name: &str, namespace: &str, annotations: &Value) -> Value {
     merged(template, &head)
 }
 
-/// Returns an object with these fields instead of its own; `null` removes one.
+/// Merges these fields into an object; `null` removes a field.
 pub(crate) fn merged(mut object: Value, fields: &Value) -> Value {
     match (&mut object, fields) {
         (Value::Object(into), Value::Object(from)) => {

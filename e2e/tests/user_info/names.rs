@@ -11,9 +11,9 @@ const OF_NAMESPACE: &str = "system:serviceaccounts:";
 /// The longest name of a namespace, and of a service account.
 const NAMESPACE: usize = 63;
 const ACCOUNT: usize = 253;
-/// The longest name in the lists of a `QueueAcl`; longer ones are those of service accounts.
+/// The longest name in the lists of a `QueueAcl`. Names of service accounts may be longer.
 const LISTED: usize = 256;
-/// Namespaces in which several accounts are drawn.
+/// Namespaces with several generated accounts.
 const SHARED: [&str; 3] = ["spark", "flink", "0-jobs"];
 /// Names that `YuniKorn`'s expressions just take, or just refuse, and some that look like parts of an ACL or
 /// of an annotation.
@@ -81,7 +81,7 @@ enum Name {
     Group(String),
 }
 
-/// The names that are granted on the queues: what a decision must follow from, without any code of the
+/// The names that are granted on the queues. The expected decision follows from these without any code of the
 /// program.
 #[derive(Debug, Default)]
 pub(super) struct Grants(BTreeSet<(usize, Name)>);
@@ -131,7 +131,7 @@ fn beside(dice: &mut Rng, queue: usize, name: Name, queues: usize) -> (usize, Na
 }
 
 impl Grants {
-    /// Returns whether one of the names of somebody is granted on their queue.
+    /// Returns whether one of a user's names is granted on their queue.
     pub(super) fn has(&self, who: &Identity) -> bool {
         let has = |name: Name| self.0.contains(&(who.queue, name));
         has(Name::User(who.user.clone())) || who.groups.iter().any(|group| has(Name::Group(group.clone())))

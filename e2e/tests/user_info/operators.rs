@@ -169,15 +169,15 @@ const KINDS: [Kind; 19] = [
     ),
 ];
 
-/// Accounts that make pods of what programs say, so that no path can check them: those of Argo Workflows 4.1,
-/// Airflow's `KubernetesExecutor` and Kyuubi 1.12.
+/// Accounts that create pods from programs' input, so that no path can check them: those of Argo Workflows
+/// 4.1, Airflow's `KubernetesExecutor` and Kyuubi 1.12.
 const UNLISTED: [&str; 3] = [
     "system:serviceaccount:argo:argo",
     "system:serviceaccount:airflow:airflow-scheduler",
     "system:serviceaccount:kyuubi:kyuubi",
 ];
 
-/// Builds what a path leads through, from its end: the value of `annotations`, and what is around it.
+/// Builds the objects along a path from its end: the value of `annotations`, and the objects around it.
 fn built(
     path: &str,
     annotations: Value,
@@ -220,7 +220,7 @@ fn at(path: &str, annotations: &Value) -> Value {
 }
 
 impl Kind {
-    /// Returns the definition as far as the paths go.
+    /// Returns the part of the definition that the paths cover.
     fn definition(&self) -> Value {
         let schema = self.paths.iter().fold(Value::Null, |all, path| merged(all, &schema(path)));
         let singular = self.name.to_lowercase();
@@ -270,7 +270,7 @@ impl Kind {
         (account, created)
     }
 
-    /// The name by which kubectl finds the objects.
+    /// The resource name that kubectl uses for the objects.
     fn resource(&self) -> String {
         format!("{}.{}.{}", self.plural, self.version, self.group)
     }
@@ -649,7 +649,7 @@ async fn settings(cluster: &TestCluster) -> Result<()> {
     ] {
         stored(cluster, "alice", &kind.object(&fields)).await.with_context(|| fields.to_string())?;
     }
-    // What was there before the policy may stay while somebody changes something else.
+    // Annotations from before the policy may stay while a user changes something else.
     let resource = spark.resource();
     let label = ["label", &resource, "old", "-n", NAMESPACE, "a=b", "--as=alice", "--as-group=people"];
     cluster.kubectl(&label).await?;

@@ -115,7 +115,7 @@ async fn nobody_takes_another_name_while_queuewarden_is_down() -> Result<()> {
         }
         refused(kubectl(cluster, "mallory", &dry, &pod("p", NAMESPACE, &own("alice"))).await, REFUSED)?;
 
-        // Existing names stay, when anybody changes the rest.
+        // Existing names stay when any user changes the rest.
         create(cluster, "alice", &controller("Deployment", "web", &own("alice"))).await?;
         let patch = async |user: &str, patch: &Value| {
             let (who, text) = (format!("--as={user}"), patch.to_string());

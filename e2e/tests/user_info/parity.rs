@@ -26,13 +26,13 @@ const TOGETHER: usize = 100;
 const AT_ONCE: usize = 8;
 /// Most differences that are printed.
 const SHOWN: usize = 5;
-/// The name of its webhook, which is also that of its certificate.
+/// The name of its webhook, which is also the name in its certificate.
 const SERVICE: &str = "yunikorn-admission-controller-service.yunikorn.svc";
 const CONFIGURATION: &str = "yunikorn-admission-controller-mutations";
 /// Values of the annotations that namespaces may have; `None` for no annotation.
 const FLAGS: [Option<&str>; 4] = [None, Some("true"), Some("false"), Some("True")];
 const CLASSES: [&str; 3] = ["true", "false", "no"];
-/// Namespaces that the webhook ignores, whatever the request.
+/// Namespaces that the webhook always ignores.
 const LEFT_ALONE: [&str; 1] = ["kube-system"];
 
 /// The two webhooks to compare.
@@ -80,7 +80,7 @@ impl Both {
         futures::try_join!(theirs, ours)
     }
 
-    /// Waits until both have read keys under which this user's pod may name a user, or may not.
+    /// Waits until both have read keys that let this user's pod name a user, or not.
     async fn read(&self, user: &str, may: bool) -> Result<()> {
         let pod = PodFacts { annotations: texts(&[(USER_INFO, "{}")]), ..PodFacts::default() };
         let question = MutateQuestion {
@@ -158,8 +158,8 @@ fn object(question: &MutateQuestion, pod: &PodFacts) -> Value {
     json!({"metadata": {"name": "asked", "namespace": question.namespace}, "spec": spec})
 }
 
-/// Returns the request with namespaces and classes as the cluster has them: of the drawn annotations only
-/// those for which it has names.
+/// Returns the request with the cluster's namespaces and classes: of the generated annotations, it keeps only
+/// those that have a counterpart there.
 fn live(mut question: MutateQuestion) -> MutateQuestion {
     if let Some(annotations) = &question.namespace_annotations {
         let flag = |key: &str| {

@@ -1,5 +1,5 @@
-//! Tests docs/service-accounts.md: a service account is granted, its pods are let in, and so are those that
-//! they make; and grants of all sorts of names on the real scheduler.
+//! Tests docs/service-accounts.md: a service account gets a grant, its pods are admitted, and so are the pods
+//! that they create; and grants of all kinds of names on the real scheduler.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::pages::root;
 
 pub(super) const DRIVER: &str = "system:serviceaccount:spark:driver";
 
-/// A tree in which nobody may submit.
+/// A tree where no one may submit.
 pub(super) fn closed(queues: usize) -> String {
     let queues: Vec<Value> = (0..queues).map(|number| json!({"name": format!("q{number}")})).collect();
     let prod = json!({"name": "prod"});

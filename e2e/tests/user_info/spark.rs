@@ -1,8 +1,8 @@
-//! Follows docs/service-accounts.md from `helm install` to a driver with executors, beside `YuniKorn`'s own
-//! admission controller.
+//! Follows docs/service-accounts.md from `helm install` to a driver with executors, together with
+//! `YuniKorn`'s own admission controller.
 //!
-//! There are no kubelets here. The test starts the operator in place of the Deployment, it writes the pods as
-//! `spark-submit` and the driver would, and the status `Running` of those that the scheduler has bound.
+//! There are no kubelets here. The test starts the operator in place of the Deployment, creates the pods as
+//! `spark-submit` and the driver would, and writes the status `Running` of pods that the scheduler has bound.
 
 use std::collections::BTreeMap;
 use std::path::Path;

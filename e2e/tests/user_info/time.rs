@@ -1,5 +1,5 @@
-//! Measures what the user-info webhook costs the creator of a pod; fails only when a pod is not named as it
-//! should be.
+//! Measures the cost of the user-info webhook for the creator of a pod; fails only when a pod is not named as
+//! it should be.
 //!
 //! ```text
 //! cargo build --release && QUEUEWARDEN_E2E_OPERATOR=$PWD/target/release/queuewarden \
@@ -39,7 +39,7 @@ fn at(latencies: &mut [Duration], percent: usize) -> Duration {
     latencies.get(place).copied().unwrap_or_default()
 }
 
-/// Creates pods in both ways; `named` says whether they must name their user.
+/// Creates pods in both ways; `named` tells whether they must name their user.
 async fn measure(cluster: &TestCluster, name: &'static str, named: bool) -> Result<Row> {
     let mut row = Row { name, kubectl: Vec::new(), client: Vec::new() };
     for count in 0..BY_KUBECTL {

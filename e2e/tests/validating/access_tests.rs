@@ -48,7 +48,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
 
         let opens = acl("opens", &json!({"queue": "root.prod", "submit": {"everyone": true}}));
         let refused = |answer: &Answer| {
-            answer.code == 403 && answer.message.contains("QueueAccessTest/closed does not let this through")
+            answer.code == 403 && answer.message.contains("QueueAccessTest/closed refuses this change")
         };
         // The endpoints learn of the test with the reconcile that checks it.
         let answer = eventually("the test to block", PATIENCE, || async {
@@ -62,7 +62,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
         let words = kubectl.err().context("kubectl creates what a test forbids")?.to_string();
         ensure!(words.contains("QueueAccessTest/closed"), "{words}");
         ensure!(cluster.objects(Kind::QueueAcl)?.get_opt("opens").await?.is_none(), "it was stored all the same");
-        // Locking somebody out breaks the test as well, whether by a change or by a deletion.
+        // Locking a user out breaks the test as well, whether by a change or by a deletion.
         let locks = acl("locks", &json!({"queue": "root.prod", "submit": {"users": ["bob"]}}));
         ensure!(refused(&create(&admin, ACLS, &locks).await?));
         let keeps = acl("keeps", &json!({"queue": "root.prod", "submit": {"users": ["pat", "bob"]}}));

@@ -1,8 +1,8 @@
 //! Tests that a queue administrator can change their subtree and nothing else, by trying each way around that
 //! against a real API server.
 //!
-//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone,
-//! where the API server's own policy refuses it, or it is stored and grants nothing.
+//! Each attempt is made twice: with everything in place, where it is refused at once; and without the
+//! webhook, where it is refused by the API server's own policy, or stored without granting anything.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -123,7 +123,7 @@ fn attempts() -> Vec<Attempt> {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "sue"}]});
     let map = format!("/api/v1/namespaces/{}/configmaps/{}", yunikorn::NAMESPACE, yunikorn::CONFIGS);
     vec![
-        new("no mark", x("root.prod", json!({"delegatedBy": null})), "no cluster administrator"),
+        new("no mark", x("root.prod", json!({"delegatedBy": null})), "not a cluster administrator"),
         new("another's name", x("root.test", json!({"delegatedBy": {"user": "boss"}})), "delegatedBy"),
         new(
             "a group of others",
@@ -133,10 +133,10 @@ fn attempts() -> Vec<Attempt> {
         new("a sibling", x("root.test", nothing.clone()), foreign),
         new("a sibling, as its administrator", x("root.test", json!({"admin": {"users": ["sue"]}})), foreign),
         new("a queue whose name begins alike", x("root.production", nothing.clone()), foreign),
-        new("root", x("root", nothing.clone()), "not delegated"),
+        new("root", x("root", nothing.clone()), "cannot be delegated"),
         new("large annotations", annotated, "at most 65536 bytes of annotations"),
         new("bytes that are not in force", later, "more than 131072 bytes"),
-        new("root in capitals", x("ROOT", nothing.clone()), "not delegated"),
+        new("root in capitals", x("ROOT", nothing.clone()), "cannot be delegated"),
         new("another partition", x("root.prod", json!({"partition": "gpu"})), foreign),
         new("another partition's root in disguise", x("root.test", json!({"partition": "DEFAULT"})), foreign),
         new("replacing what the base grants", x("root.prod", json!({"baseAcl": "Replace"})), "Extend"),
@@ -157,7 +157,7 @@ fn attempts() -> Vec<Attempt> {
         new(
             "making everyone administrator",
             x("root.prod", json!({"admin": {"everyone": true}})),
-            "everyone administrator",
+            "everyone an administrator",
         ),
         new("a finalizer", finalized, "finalizers"),
         // The API server takes them from a client, and no schema bounds them.
@@ -216,12 +216,12 @@ fn attempts() -> Vec<Attempt> {
         )),
         webhook(delete("deleting it", "higher", higher)),
         change("moving one's own object out", "mine", json!({"spec": {"queue": "root.test"}}), foreign),
-        change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "not delegated"),
+        change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "cannot be delegated"),
         change(
             "taking one's name off it",
             "mine",
             json!({"spec": {"delegatedBy": null}}),
-            "no cluster administrator",
+            "not a cluster administrator",
         ),
         change(
             "putting another's on it",
@@ -316,8 +316,8 @@ async fn a_burst_of_a_delegate_is_stored_within_the_limits() -> Result<()> {
         }
         let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
         let accepted = answers.iter().filter(|answer| answer.code == 201).count();
-        // A slow machine refuses some because they were not decided in time. Annotations use up the space that
-        // is left for stored objects, and none of the space for ACLs, which has a limit of its own.
+        // A slow machine refuses some because they were not decided in time. Annotations use up the limit for
+        // stored objects without using up the separate limit for ACLs.
         let padded = |name: &str| {
             let mut object = own(name, "root.prod", &json!({"submit": {"users": ["pat"]}}));
             object["metadata"]["annotations"] = json!({"padding": "x".repeat(16 * 1024)});
@@ -494,8 +494,8 @@ async fn what_they_may(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await?;
     ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
     cluster.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
-    // When sue withdraws kim's right, everything that depends on it ends, whatever finalizer a cluster
-    // administrator has set.
+    // When sue withdraws kim's right, everything that depends on it ends, even if a cluster administrator has
+    // set a finalizer.
     let finalizers = json!({"metadata": {"finalizers": ["example.com/stay"]}});
     let answer = super::merge(&cluster.client()?, "theirs", &finalizers).await?;
     ensure!(answer.code == 200, "{answer:?}");
@@ -551,8 +551,8 @@ async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await
 }
 
-/// Checks a cluster without the webhook: the API server's policy refuses most, and what it lets through
-/// grants nothing.
+/// Checks a cluster without the webhook: the API server's policy refuses most attempts, and those that it
+/// lets through grant nothing.
 async fn without_the_webhook(cluster: &TestCluster, sue: &Client, attempts: &[Attempt]) -> Result<()> {
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;

@@ -255,7 +255,7 @@ fn not_unpacked(key: &str) -> Diagnostic {
         "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or \
         holds more than {most} MiB"
     );
-    let help = "write the text into `data`, or pack it with gzip and then base64";
+    let help = "write the text into `data`, or write it with gzip and base64";
     Diagnostic::error(NOT_UNPACKED, message).help(help)
 }
 

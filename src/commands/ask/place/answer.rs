@@ -245,7 +245,7 @@ impl Context<'_> {
                 passes(not_granted.or(access).unwrap_or_default())
             }
             (LandingEnd::NotALeaf, _) => {
-                passes(format!("{queue} is no leaf: applications run in the queues below it"))
+                passes(format!("{queue} is not a leaf; applications run in the queues below it"))
             }
             (LandingEnd::Draining, _) => {
                 passes(format!("{queue} is draining: it is no longer in the configuration"))

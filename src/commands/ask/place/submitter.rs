@@ -193,13 +193,13 @@ impl Question<'_> {
                 Ok(of_pod)
             }
             Outcome::Unknown(key) => {
-                Err(Failure::Undecided(format!("{key} decides, and its value is not known")))
+                Err(Failure::Undecided(format!("{key} decides, but its content is unknown")))
             }
             Outcome::Denied(message) => {
                 let own = SubmitterCheck::from(requester);
                 let mut remedies = evaluation.remedies.into_iter();
                 let words = remedies.next().unwrap_or_else(|| {
-                    format!("leave {USER_INFO} out, so that it becomes the requester's own name")
+                    format!("omit {USER_INFO}, so that it is set to the requester's own name")
                 });
                 let leave_out = Mended { words, named: own.named.clone() };
                 // A correction helps if the refusal is for the text of the annotation, not for its writer.

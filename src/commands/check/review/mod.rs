@@ -269,7 +269,7 @@ impl Evaluator {
             Outcome::Allowed => ("allowed", Some(true), evaluation.steps.join("; ")),
             Outcome::Denied(message) => ("denied", Some(false), message.clone()),
             Outcome::Unknown(key) => {
-                ("undecided", None, format!("{key} decides, and its value is not known"))
+                ("undecided", None, format!("{key} decides, but its content is unknown"))
             }
         };
         let operation = envelope.operation.to_lowercase();

@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(open.level, Level::Warn);
         let all = "ConfigMap/yunikorn-configs: externalUsers: the expression `.*` matches every name; ";
         assert!(open.found.starts_with(all), "{}", open.found);
-        let remedy = "name those that are meant, from `^` to `$`; set it to false";
+        let remedy = "list the intended names, anchored with `^` and `$`; set it to false";
         assert!(open.remedy.as_ref().unwrap().starts_with(remedy), "{open:?}");
     }
 
