@@ -1,5 +1,5 @@
-//! Checks the words, the comments and the width of the project's own text: the field's words, plain phrases, comments that
-//! begin with a verb or a noun, lines that fit.
+//! Checks the words, the comments and the width of the project's own text: the field's words, plain phrases,
+//! comments that begin with a verb or a noun, lines that fit.
 
 use std::path::{Path, PathBuf};
 
