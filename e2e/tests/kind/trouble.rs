@@ -27,7 +27,7 @@ async fn strict_with(cluster: &TestCluster, values: &[&str]) -> Result<Load> {
     Load::start(cluster, "dev")
 }
 
-/// The scheduler finally runs the text of the last write, so no change was lost.
+/// The text of the last write is what the scheduler runs at the end, so no change was lost.
 async fn settled(cluster: &TestCluster, load: Load) -> Result<()> {
     in_force(cluster, &load.without_failure().await?).await
 }
@@ -40,8 +40,20 @@ async fn in_force(cluster: &TestCluster, user: &str) -> Result<()> {
     .await
 }
 
-/// Waits until a container of queuewarden was restarted. Its pod may still be reported as ready before that,
-/// until the kubelet notices.
+/// Returns the name of the node that is no control plane.
+async fn worker(cluster: &TestCluster) -> Result<String> {
+    let nodes = cluster.kubectl(&["get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"]).await?;
+    let worker = nodes.split(' ').find(|node| node.contains("worker")).context("no worker")?;
+    Ok(worker.to_owned())
+}
+
+async fn scheduler_rolled_out(cluster: &TestCluster) -> Result<()> {
+    let scheduler = ["rollout", "status", "deployment/yunikorn-scheduler", "-n", yunikorn::NAMESPACE];
+    cluster.kubectl(&[&scheduler[..], &["--timeout=2m"]].concat()).await.map(drop)
+}
+
+/// Waits until a container of queuewarden has been started again. Its pod may be ready before, as long as the
+/// kubelet does not say otherwise.
 async fn restarted(cluster: &TestCluster) -> Result<()> {
     let counts = "jsonpath={.items[*].status.containerStatuses[0].restartCount}";
     eventually("a restart", LONG, || async {

@@ -1,5 +1,5 @@
-//! Tests certificates of the webhook server: shared, renewed without a failed call, replaced when unusable,
-//! mounted.
+//! Tests certificates of the webhook server: shared, renewed without a failed call, made anew when they are
+//! of no use, mounted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::{client, prepared, shown_certificate};
 
-/// The name that the API server uses to call the Service that leads here.
+/// The name by which the API server calls the Service that leads here.
 const SERVICE: &str = "endpoints.queuewarden-system.svc";
 /// So short that the Secret is read every few seconds, and no certificate expires before the test is over.
 const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime", "5m"];
@@ -33,7 +33,7 @@ const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime"
 /// The group of webhook configurations.
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
-/// Creates a webhook of ours that matches nothing.
+/// Creates a webhook of ours that is about nothing.
 async fn create_webhook(cluster: &TestCluster) -> Result<()> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
@@ -174,7 +174,7 @@ impl Load {
         }
     }
 
-    /// Connects repeatedly, trusting the authorities that the API server trusts at that moment.
+    /// Calls on one connection after the other, and trusts those whom the API server trusts at that moment.
     async fn connect_anew(&self, endpoints: &Endpoints) -> Result<()> {
         while !self.over.load(Ordering::Relaxed) {
             let client = client(&self.trusted())?;
@@ -183,8 +183,8 @@ impl Load {
         Ok(())
     }
 
-    /// Makes the API server call: as a proxy for the served resources, and with a review of a QueueAcl that
-    /// is not stored. It retries neither call.
+    /// Makes the API server call: as a proxy before the served resources, and about a QueueAcl that is not
+    /// stored. It retries neither.
     async fn through_the_api_server(&self, cluster: &TestCluster) -> Result<()> {
         let acls = cluster.objects(Kind::QueueAcl)?;
         let dry = PostParams { dry_run: true, ..PostParams::default() };
@@ -212,8 +212,8 @@ impl Load {
     }
 }
 
-/// Renews everything until an authority is forgotten. Dates in the past make each step due, so nothing
-/// expires on a slow machine.
+/// Renews everything until an authority is forgotten. Dates in the past make each step due: nothing expires,
+/// however slow the machine is.
 async fn renew(cluster: &TestCluster, load: &Load) -> Result<()> {
     let ago = |hours| clock::now().checked_sub(SignedDuration::from_hours(hours));
     let first = load.trusted();
@@ -334,7 +334,13 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
             })
             .await?;
         }
-        // A foreign certificate is not touched, even without the authority that signed it.
+        // It is deleted: the one right to create it is by name.
+        cluster.kubectl(&["delete", "secret", SECRET, "-n", operator::NAMESPACE]).await?;
+        eventually("the Secret to be there again", PATIENCE, || async {
+            Ok((cluster.tls_secret().await?.get("ca.crt") == Some(&endpoints.authority)).then_some(()))
+        })
+        .await?;
+        // A certificate of somebody else is not touched, even without the authority that signed it.
         let foreign = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), endpoints.authority.clone()));
         let data = foreign.clone().map(|(key, value)| (key, ByteString(value.into_bytes())));
         cluster.set_tls_secret(data.into()).await?;
@@ -375,8 +381,8 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
     .await
 }
 
-/// The account of the listening pods cannot change webhook configurations or the Secret; only the account of
-/// the process that does not listen can.
+/// The account of the pods that listen may change neither webhook configurations nor the Secret; only that of
+/// the process that does not listen may.
 #[tokio::test]
 async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -1,5 +1,7 @@
-//! Tests the endpoints behind the shipped Service, without manual configuration: the API server also learns
-//! from queuewarden which authority signs their certificate.
+//! Tests the endpoints behind a Service: as it is shipped, with nothing written by hand, so that the API server
+//! also learns from queuewarden which authority signs their certificate; and with a replica that hangs.
+
+use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
@@ -64,7 +66,7 @@ async fn what_is_shipped_works_as_it_is() -> Result<()> {
         })
         .await?;
 
-        // This verifies the webhook; no request would pass without its answer.
+        // This is the webhook; no request would pass without its answer.
         let create = ["create", "-f", "-"];
         let refused = eventually("the webhook to be asked", PATIENCE, || async {
             let refused =

@@ -88,6 +88,11 @@ impl Health {
         Some(format!("the API server has not answered the watch of {}", silent.resource))
     }
 
+    /// Returns whether the process ends soon.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
     /// Returns why the process is not ready, or `None` if it is.
     pub fn unready(&self) -> Option<&'static str> {
         if self.is_stopping() {

@@ -243,6 +243,7 @@ impl Connection {
         let leave = Instant::now() + LIFETIME.saturating_sub(self.server.limits.idle);
         let service = service_fn(move |mut request: Request<Incoming>| {
             slot.ask();
+            let request_version = request.version();
             // The headers are charged before the response becomes a task, because there may be many tasks and
             // a single byte on the wire can stand for a whole header.
             let answer = arrivals.take(peer.guest, bytes_of(request.headers()), 0).map(|share| {

@@ -70,8 +70,8 @@ impl Follower {
         let valid = shown.filter(|certificate| certificate.validity.holds(now));
         let Some(certificate) = valid else {
             return Err(TlsError(format!(
-                "there is no valid certificate in Secret {name}: queuewarden certificates, which writes it, \
-                 must be running"
+                "Secret {name} {}: queuewarden certificates, which writes it, must be running",
+                if found.is_some() { "has no valid certificate" } else { "is missing" }
             )));
         };
         let until = certificate.validity.until;
