@@ -1,5 +1,6 @@
-//! Tests the endpoints behind a Service: as it is shipped, with nothing written by hand, so that the API server
-//! also learns from queuewarden which authority signs their certificate; and with a replica that hangs.
+//! Tests the endpoints behind a Service: as it is shipped, with nothing written by hand, so that the API
+//! server also learns from queuewarden which authority signs their certificate; and with a replica that
+//! hangs.
 
 use std::net::SocketAddr;
 

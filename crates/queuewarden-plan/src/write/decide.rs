@@ -189,8 +189,8 @@ fn revise(context: &WriteContext<'_>, body: &str, origin: &str) -> OutputText {
 }
 
 /// Returns a write that only changes annotations: the number of objects, if the text is the desired one
-/// (`full`); the version of each object in force, if the text shows it (`known`); and the epoch, which changes
-/// the resource version, while an older write may still be accepted.
+/// (`full`); the version of each object in force, if the text shows it (`known`); and the epoch, which
+/// changes the resource version, while an older write may still be accepted.
 fn touch(context: &WriteContext<'_>, full: bool, known: bool) -> Option<Write> {
     let ReadState { snapshot, spec, .. } = &context.read;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
