@@ -165,7 +165,7 @@ pub struct ValidateAnswer {
     pub diagnostics: Vec<LocatedFinding>,
     /// The findings of later moments that are not found before, with `--until`.
     pub ahead: Ahead<LocatedFinding>,
-    /// The number of findings, and of what was looked at.
+    /// The numbers of findings and of checked items.
     pub summary: Summary,
 }
 
@@ -214,7 +214,7 @@ pub struct Part {
     pub length: usize,
 }
 
-/// The number of findings, and of what was looked at.
+/// The numbers of findings and of checked items.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Summary {
     /// The number of errors.

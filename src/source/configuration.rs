@@ -354,7 +354,7 @@ impl Configuration {
         Ok(Self { notes, ..configuration })
     }
 
-    /// Reads the text as a `YuniKorn` that starts with it, and returns the reason why a running one would
+    /// Reads the text like a `YuniKorn` that starts with it, and returns the reason if a running one would
     /// reject it.
     ///
     /// # Errors
@@ -484,7 +484,7 @@ pub struct Evidence {
     pub base: Option<Text>,
 }
 
-/// Objects that are applied to those that are there, and objects that are deleted.
+/// Objects that are applied to the existing ones, and objects that are deleted.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectChange {
     /// The `QueueAcl`s to apply.
@@ -515,7 +515,7 @@ impl ObjectChange {
         named.filter_map(|(spec, right, _)| Some((spec.target()?.1.to_string(), right)))
     }
 
-    /// Makes the change. An object of the same name is replaced, but keeps its memory of what was in force.
+    /// Makes the change. An object of the same name is replaced, but keeps its record of previous grants.
     ///
     /// # Errors
     /// When there is no object that is to be deleted.

@@ -94,7 +94,7 @@ impl History {
     /// Returns the configuration that was in force at a time in the past, and names its revision.
     ///
     /// # Errors
-    /// When it is not known what was in force then.
+    /// When the configuration in force at that time is not known.
     pub(crate) fn at(&self, at: Timestamp, console: Console) -> Result<Configuration, Failure> {
         let (revision, from, next) =
             in_force(&self.revisions, &self.namespace, at).map_err(Failure::Undecided)?;

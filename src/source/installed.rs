@@ -368,7 +368,7 @@ impl ObservedObject {
     /// Returns the cause if it is not Ready; `None` if it is.
     pub fn attention(&self) -> Option<Attention> {
         let (reason, message) = match (&self.unreadable, self.condition(Type::Ready)) {
-            // What cannot be read may be the condition that says what is wrong.
+            // The unreadable part may be the condition with the cause.
             (Some(why), _) => (UNREADABLE, why.as_str()),
             (None, Some(ready)) if ready.status == Status::True => return None,
             (None, Some(ready)) => (&*ready.reason, ready.message.as_str()),
@@ -395,7 +395,7 @@ impl ObservedObject {
     }
 }
 
-/// Lists all objects of all kinds, by kind and name; none of a kind that is not installed.
+/// Lists all objects of all installed kinds, by kind and name.
 async fn objects(client: &Client) -> Vec<(ResourceKind, Result<Vec<ObservedObject>, CallError>)> {
     let mut all = Vec::new();
     for kind in ResourceKind::ALL {

@@ -112,7 +112,7 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Describes a queue that is not configured: the queue that decides for it, and a similar one that may have
+/// Describes a queue that is not configured: the queue that decides for it, and a similar queue that may have
 /// been meant.
 pub fn unknown(tree: &Tree, queue: &str) -> Option<String> {
     let located = tree.locate(queue);

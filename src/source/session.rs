@@ -215,7 +215,7 @@ pub enum Source {
 }
 
 impl SourceArgs {
-    /// Reads the files, or connects to the cluster if there are none.
+    /// Reads the files, or connects to the cluster if no files are given.
     ///
     /// # Errors
     /// When a file cannot be read, or there is no way to a cluster.

@@ -8,7 +8,7 @@ use crate::output::findings::MAX_FINDINGS;
 use crate::output::text::{Source, SourceDiagnostic};
 use go_compat::diag::{Code, Diagnostic, Severity, Span};
 
-/// The word behind `#` that begins such a comment.
+/// The word after `#` that begins such a comment.
 const MARK: &str = "queuewarden:ignore";
 
 /// The comments of all texts.
@@ -103,7 +103,7 @@ impl Suppressions {
     }
 }
 
-/// Finds the comment in a line: the offset of its `#`, and the words behind the mark.
+/// Finds the comment in a line: the offset of its `#`, and the words after the mark.
 fn comment(line: &str) -> Option<(usize, &str)> {
     let (before, words) = line.split_once(MARK)?;
     let before = before.trim_end().strip_suffix('#')?;

@@ -80,7 +80,7 @@ impl SuspendArgs {
             let invalid = || Failure::Refused(format!("nothing applied: {object} is invalid"));
             change = checked(text, args.files.now, console)?.ok_or_else(invalid)?;
         } else if suspend {
-            console.note("the operator stops writing: all grants stay in force, even after their end");
+            console.note("the operator stops writing, so grants stay in force even after their end");
             return Ok(());
         }
         let before = source.configuration(args, console)?;

@@ -106,7 +106,7 @@ pub struct Compared<'a> {
     pub new: &'a Configuration,
     /// The objects that make the difference, unless the new one is whole.
     pub change: Option<&'a ObjectChange>,
-    /// The user that it is about; `None` for everybody.
+    /// The compared user; `None` for everyone.
     pub who: Option<&'a Identity>,
 }
 

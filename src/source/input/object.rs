@@ -72,7 +72,7 @@ impl Document {
         Self { source, range, value, node, inside: None, large: OnceLock::new() }
     }
 
-    /// Creates a document of a part of this one, or of what was made of it.
+    /// Creates a document from a part of this one, or from a derived value.
     #[must_use]
     pub fn part(&self, value: Value, node: Option<Node>) -> Self {
         Self { inside: self.inside.clone(), ..Self::new(self.source, self.range, value, node) }
@@ -273,7 +273,7 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                     inputs.bare.push(Document { range: Span::new(0, end), ..document });
                 }
                 if !others_follow {
-                    // The file is a queues.yaml: all of it goes to YuniKorn, which decides what it reads.
+                    // The file is a queues.yaml, which YuniKorn receives completely.
                     return;
                 }
                 Ok(())

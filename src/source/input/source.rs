@@ -229,7 +229,7 @@ impl Walk {
     }
 
     /// Returns whether an entry is in the folder that the command line names: the author of a link in that
-    /// folder must not choose other files of this machine. Keeps the reason for what is skipped.
+    /// folder must not choose other files of this machine. Keeps the reasons for skipped files.
     fn is_inside(&mut self, path: &Path) -> bool {
         let why = match fs::canonicalize(path) {
             // A pipe would be read until someone writes to it.

@@ -412,7 +412,7 @@ mod tests {
             }
             assert!(codes(name, &[], &[("queues.yaml.GZ", gzip(GOOD))]).is_empty(), "{name}");
         }
-        // A text that is no tree counts only in ConfigMaps that YuniKorn reads.
+        // A text that is not a tree is only reported in ConfigMaps that YuniKorn reads.
         let text = [("queues.yaml.gz", gzip("a: b\n"))];
         assert!(!codes(YUNIKORN_CONFIGS, &[], &text).is_empty());
         assert!(codes("base", &[], &text).is_empty());
@@ -522,7 +522,7 @@ mod tests {
         assert!(codes(YUNIKORN_CONFIGS, &group, &[]).iter().all(|(number, _)| *number == 1001));
     }
 
-    /// The keys of both ConfigMaps count together, and those of another namespace do not.
+    /// The keys of both ConfigMaps are combined, without keys of another namespace.
     #[test]
     fn config_maps_are_merged_by_namespace() {
         let map = |name: &str, namespace: &str, data: &str| {

@@ -70,7 +70,7 @@ pub fn of_cluster(
     found
 }
 
-/// Returns the configurations in files: the one that the operator would write, and each other text of queues
+/// Returns the configurations in files: the operator's output, and each other text of queues
 /// by itself. Each comes with the ConfigMaps that its admission settings are from.
 fn configured<'p, 'i>(
     given: &'i FileSource,

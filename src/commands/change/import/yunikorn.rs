@@ -284,7 +284,7 @@ mod tests {
     const ACLS: [&str; 7] =
         ["", "'*'", "\" \"", "'ann,bob'", "\"bob dev\"", "' data.eng,ops'", "'system:node:x'"];
 
-    /// Returns four queues with these ACLs, the last of which is written once and used twice.
+    /// Returns four queues with these ACLs. The last ACL is written once and used twice.
     fn queues(acls: &[(&str, &str)]) -> String {
         let acl = |at: usize| {
             let (submit, admin) = acls[at];
@@ -318,7 +318,7 @@ mod tests {
             let (submit, admin) = acls[3];
             let shared = [submit, admin].iter().filter(|acl| !acl.is_empty()).count();
             prop_assert_eq!(staying.len(), 2 * shared, "{:?}", staying);
-            // Without its objects the base lets in only those that the shared queue names.
+            // Without its objects, the base only lets in the names of the shared queue.
             let partition = &with(&base, &[]).unwrap().config.partitions[0];
             for queue in partition.queues().filter(|queue| queue.path.leaf() != "s") {
                 for right in Right::ALL {

@@ -434,9 +434,9 @@ type Key = [String; 3];
 /// The number of equal findings: of the former run, and the most in one list of this run.
 type Counts = [usize; 2];
 
-/// Removes the warnings of a former run, whose output with `-o sarif` the file is, from each list, wherever
-/// they are in their files now, and notes what is no longer found. Returns the part of a summary that counts
-/// them: `, 2 in the baseline`.
+/// Removes the warnings of an earlier run, whose output with `-o sarif` is in the file, from each list,
+/// independent of their location, and prints a note about findings that no longer occur. Returns the part of
+/// a summary with their number: `, 2 in the baseline`.
 ///
 /// # Errors
 /// When the file cannot be read, or is no SARIF.

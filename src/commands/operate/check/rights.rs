@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(rules_by_purpose(true), [12, 1, 5]);
     }
 
-    /// Creates an installation with webhooks, a certificate of its own, and a missing output.
+    /// Creates an installation with webhooks, its own certificate, and a missing output.
     fn setting(spec: &ConfigSpec) -> RightSetting<'_> {
         RightSetting {
             namespace: "ops",
