@@ -25,8 +25,8 @@ The user-info webhook has to write aliases. `queuewarden check` shows whether it
   kubectl patch admissionpolicy default --type=merge --patch='{\"spec\": {\"userInfo\": {\"mode\": \"Enforce\"}}}'
 ";
 
-/// Steps after a grant. `YuniKorn` does not check a rejected application again while one of its pods exists, and
-/// a Deployment replaces its pods immediately.
+/// Steps after a grant. `YuniKorn` does not check a rejected application again while one of its pods exists,
+/// and a Deployment replaces its pods immediately.
 pub(crate) const AFTERWARDS: &str = "
 A Deployment that was rejected stays Pending after that: scale it to 0, wait until its pods are gone, and scale it up.
 ";

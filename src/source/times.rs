@@ -137,7 +137,7 @@ impl Resolved {
         }
     }
 
-    /// Returns the last whole second at or after its end.
+    /// Returns the end in whole seconds.
     fn last(self) -> Option<Timestamp> {
         match self {
             Self::At(at) => Some(whole_seconds(at)),
