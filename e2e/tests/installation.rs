@@ -125,7 +125,10 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
             "{ended}"
         );
         let ended = ask(cluster.kubeconfig(), "status").await?;
-        ensure!(ended.out.contains("runs what is written") && ended.out.contains(" writes"), "{ended}");
+        ensure!(
+            ended.out.contains("runs the written configuration") && ended.out.contains(" writes"),
+            "{ended}"
+        );
         Ok(())
     })
     .await

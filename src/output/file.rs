@@ -52,7 +52,7 @@ pub(crate) fn write_all<N: AsRef<Path>, C: AsRef<[u8]>>(
     written.map_err(|error| Failure::Output(format!("cannot write to `{}`: {error}", shown(folder))))
 }
 
-/// Creates a temporary file next to `target` with its permissions, or with those of any new file.
+/// Creates a temporary file next to `target` with its permissions, or with default permissions.
 fn new_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".queuewarden-");

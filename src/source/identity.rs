@@ -1,4 +1,4 @@
-//! The user that a question is about, and the groups of a user who is given without any.
+//! The user in a question, and the groups of a user without given groups.
 //!
 //! `YuniKorn` uses the resolver that its configuration names. Two of them do not work from here: a directory
 //! service, and the accounts of the scheduler's container. Then the question cannot be decided, unless an
@@ -57,7 +57,7 @@ impl GroupsArgs {
     }
 }
 
-/// Options for the user that a question is about.
+/// Options for the user in a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct IdentityArgs {
     /// The user to ask about; with a cluster, you by default
@@ -72,8 +72,8 @@ pub struct IdentityArgs {
 }
 
 impl IdentityArgs {
-    /// Returns the user with the groups that `YuniKorn` would see: those that are given, or else those of the
-    /// resolver.
+    /// Returns the user with the groups that `YuniKorn` would see: the given groups, or else the groups of
+    /// the resolver.
     ///
     /// # Errors
     /// When no user is given and there is no cluster to ask, the name is invalid, or the groups cannot be
@@ -132,9 +132,9 @@ impl IdentityArgs {
                 Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
             }
             Some(user) => Ok(Some(Identity { user: user.clone(), groups: self.groups.clone() })),
-            None if self.source.groups_from.is_some() => Err(Failure::Usage(
-                "--groups-from says which groups a user is in: name the user, --as USER".to_owned(),
-            )),
+            None if self.source.groups_from.is_some() => {
+                Err(Failure::Usage("--groups-from looks up the groups of a user: add --as USER".to_owned()))
+            }
             None => Ok(None),
         }
     }

@@ -102,7 +102,7 @@ impl RequestArgs {
         let decision = decide::explain(tree, right, &queue, &identity);
         let allowed = decision.allowed();
         if show == Show::Line {
-            // For a queue that cannot exist, the reason already says so.
+            // For a queue that cannot exist, the reason already contains this.
             let unknown = request::unknown(tree, &queue).filter(|_| decision.denial != Some(Denial::NoQueue));
             let parent = request::parent(tree, right, &queue).filter(|_| allowed);
             let end = answers.until(&decision).map(|end| format!("the right ends at {}", in_words(end)));

@@ -185,7 +185,7 @@ impl Context<'_> {
         rule
     }
 
-    /// Returns a rule with its queue, or with the reason why it has none.
+    /// Returns a rule with its queue, or with the reason for its absence.
     fn rule(&self, step: &RuleStep) -> TriedRule {
         let parent = step.parent.as_ref().map(|parent| Box::new(self.rule(parent)));
         let (result, queue, reason) = match (&step.end, &step.name) {

@@ -26,7 +26,7 @@ const MAX_REMEDIES: usize = 5;
 
 /// Exit codes, for `--help`.
 const EXIT_CODES: &str = "\
-Exit codes: 0 it is placed, 1 it is rejected, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 placed, 1 rejected, 2 the command line is invalid, 3 undecided.";
 
 /// Show the queue of an application, and why: all placement rules in YuniKorn's order, and the message of a
 /// rejection
