@@ -43,8 +43,8 @@ impl Network {
     }
 }
 
-/// Returns whether this process may make networks and move threads into them: it needs `CAP_SYS_ADMIN` and
-/// iproute2.
+/// Returns whether this process may create networks and move threads into them, which requires
+/// `CAP_SYS_ADMIN` and iproute2.
 pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 pub struct Usage {
     /// Current memory, in bytes: `VmRSS`.
     pub resident: u64,
-    /// Most memory it ever had, in bytes: `VmHWM`.
+    /// Peak memory in bytes: `VmHWM`.
     pub peak: u64,
     /// Processor time since it started, in user mode and in the kernel.
     pub cpu: Duration,
@@ -58,7 +58,7 @@ fn cpu(stat: &str) -> Result<Duration> {
 /// Describes the machine in a few words: processors, memory, kernel.
 ///
 /// # Errors
-/// When `/proc` does not contain it.
+/// When `/proc` does not contain the information.
 pub fn machine() -> Result<String> {
     let processors = std::thread::available_parallelism()?;
     let info = fs::read_to_string("/proc/cpuinfo")?;

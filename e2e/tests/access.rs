@@ -1,5 +1,5 @@
-//! Tests the served resources `access.queuewarden.dev` through a real API server with the real kubectl, and
-//! without either.
+//! Tests the served resources `access.queuewarden.dev` through a real API server, with and without the real
+//! kubectl.
 
 use std::process::Stdio;
 
@@ -116,7 +116,7 @@ async fn kubectl_reads_queues() -> Result<()> {
     .await
 }
 
-/// Whoever may read nothing is answered about themselves by the same command.
+/// Users who may read nothing can check their own access with the same command.
 #[tokio::test]
 async fn who_may_read_nothing_asks_about_themselves() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
@@ -327,7 +327,7 @@ async fn slips_are_reported() -> Result<()> {
     .await
 }
 
-/// The resource is known, so kubectl guesses nothing; the answer comes from somewhere else: here from a role.
+/// The resource is known, so kubectl guesses nothing. The answer comes from elsewhere: here from a role.
 #[tokio::test]
 async fn can_i_knows_the_resource() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
@@ -353,7 +353,7 @@ async fn can_i_knows_the_resource() -> Result<()> {
     .await
 }
 
-/// Clients that do not use queues do not notice that nobody serves them.
+/// Clients that do not use queues do not notice that the resource is not served.
 #[tokio::test]
 async fn the_cluster_works_without_the_endpoints() -> Result<()> {
     on_a_cluster(async |cluster, operator, endpoints| {
@@ -375,7 +375,7 @@ async fn the_cluster_works_without_the_endpoints() -> Result<()> {
             ended.code == Some(1) && ended.err.contains("currently unable to handle the request"),
             "{ended}"
         );
-        // A namespace is not removed before the API server knows of everything that may be in it.
+        // A namespace is not removed until the API server can discover everything that may be in it.
         cluster.kubectl(&["delete", "namespace", PASSING, "--wait=false"]).await?;
         let unknown = "--for=condition=NamespaceDeletionDiscoveryFailure=True";
         cluster.kubectl(&["wait", unknown, "namespace", PASSING, "--timeout=60s"]).await?;
@@ -409,7 +409,7 @@ async fn strangers_are_nobody() -> Result<()> {
         let api_server = endpoints.client_with(&own)?;
         let answer = as_admin(&api_server).await?;
         ensure!(answer.status() == 200, "{answer:?}");
-        // Without a name in the headers the certificate alone identifies nobody.
+        // Without a name in the headers, the certificate alone identifies no user.
         let answer = api_server.get(endpoints.url(QUEUES)).send().await?;
         ensure!(answer.status() == 401, "{answer:?}");
         Ok(())

@@ -1,5 +1,5 @@
 //! Compares the prediction of `queuewarden diff` about a change of a real cluster with the scheduler's
-//! behaviour after it.
+//! behavior after it.
 
 use std::path::Path;
 
@@ -89,7 +89,7 @@ async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
     .await
 }
 
-/// A grant of zoe that is there already, with this end.
+/// An existing grant to zoe, with this end.
 fn of_zoe(end: &str) -> String {
     format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: zoe}}\nspec: {{queue: root.team, \

@@ -1,5 +1,5 @@
-//! Tests the monitoring of queuewarden: its alerts and its dashboard as Prometheus reads them, and its log
-//! while it runs.
+//! Tests the monitoring of queuewarden: its alerts and its dashboard with Prometheus, and its log while it
+//! runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ fn of_the_project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// Returns promtool's output; an error when it finds fault.
+/// Returns promtool's output; an error if it finds problems.
 fn promtool(args: &[&str]) -> Result<String> {
     let output = Command::new(assets::promtool()?).args(args).output().context("cannot run promtool")?;
     let said = [output.stdout, output.stderr].concat();

@@ -1,5 +1,5 @@
-//! Tests the oracle itself with known answers of `YuniKorn` 1.8.0, so that nobody compares with another
-//! version by accident.
+//! Tests the oracle itself with known answers of `YuniKorn` 1.8.0, so that results are not compared with
+//! another version by accident.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

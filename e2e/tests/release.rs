@@ -11,7 +11,7 @@ use queuewarden_e2e::assets::{self, Servers};
 use queuewarden_e2e::helm::{CHART, Helm, Version, kustomized, objects};
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// A replacement for queuewarden, which would take minutes to pack.
+/// A stand-in for queuewarden, which would take minutes to pack.
 const PROGRAM: &str = "#!/bin/sh\necho plugin \"$@\"\n";
 
 /// Runs `release/assets.sh` for two architectures.
@@ -137,7 +137,7 @@ fn krew_installs_the_plugin() -> Result<()> {
     Ok(())
 }
 
-/// The wrapper of the GitHub action and of the hook for pre-commit.
+/// The wrapper of the GitHub action and of the pre-commit hook.
 #[test]
 fn the_released_program_is_downloaded_once_and_verified() -> Result<()> {
     let folder = tempfile::tempdir()?;

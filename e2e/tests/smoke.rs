@@ -1,4 +1,4 @@
-//! Tests the test cluster itself: without these tests, a green end-to-end test proves nothing.
+//! Tests the test cluster itself, without which a green end-to-end test would prove nothing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ async fn the_scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
         cluster.scheduler()?.resume()?;
         cluster.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
 
-        // Two spaces pass YuniKorn's validator and stop its scheduler at the next start.
+        // Two spaces pass YuniKorn's validator and prevent its scheduler from starting the next time.
         cluster.set_configs(&granting("alice  devs")).await?;
         cluster.scheduler()?.kill()?;
         cluster.scheduler()?.start()?;
@@ -202,8 +202,8 @@ async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()
     .await
 }
 
-/// A configuration that one version accepts and another refuses: a queue after one named `root` has wider
-/// limits than that.
+/// A configuration that one version accepts and another refuses: a queue below one named `root` has wider
+/// limits than it.
 const APART: &str = "{partitions: [{name: default, queues: [{name: root, queues: [
     {name: a, queues: [{name: root, limits: [{limit: x, users: [sue], maxapplications: 1}]}]},
     {name: b, limits: [{limit: x, users: [sue], maxapplications: 2}]}]}]}]}\n";

@@ -108,7 +108,7 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
         let log = operator.log().await?;
         ensure!(log.contains("queuewarden::audit") && log.contains("bobs-job"), "{log}");
 
-        // Without queuewarden everything continues: YuniKorn decides, as it always does.
+        // Without queuewarden everything continues: YuniKorn decides, as always.
         operator.kill().await?;
         create(cluster, "bob", &workload("Pod", "bobs-later")).await?;
         let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);

@@ -20,10 +20,10 @@ use serde_json::json;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Nanoseconds by the name of the measurement.
+/// Nanoseconds by name of the measurement.
 type Figures = BTreeMap<String, f64>;
 
-/// Rounds per program. More of them change nothing, and each takes about a minute.
+/// Number of rounds per program. More rounds do not change the result, and each takes about a minute.
 const ROUNDS: usize = 3;
 
 fn main() -> Result<()> {

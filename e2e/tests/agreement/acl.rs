@@ -1,4 +1,4 @@
-//! Compares ACL strings: the names in force, by activation, and the texts that pass, by validation.
+//! Compares ACL strings: the names in force after activation, and the texts that validation accepts.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ fn the_model_reads_acls_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// Both of `YuniKorn`'s parsers accept the printed text, and it keeps its meaning.
+/// Both of `YuniKorn`'s parsers accept the printed text, which has the same meaning.
 #[test]
 fn yunikorn_reads_what_the_model_prints() -> Result<()> {
     agree_in_each(20_000, &acls(), |oracle, _, inputs| {

@@ -1,4 +1,4 @@
-//! Compares the identities of requesters: the model's user cache and `YuniKorn`'s, over whole histories.
+//! Compares the identities of requesters in the model's and in `YuniKorn`'s user cache, over whole histories.
 
 use anyhow::{Result, ensure};
 use jiff::Timestamp;
@@ -82,7 +82,7 @@ fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// Returns a history that shows the rules one after another.
+/// Returns a history that demonstrates the rules one after another.
 fn reported() -> IdentityQuestion {
     let claims: [(&str, &[&str], bool); 19] = [
         ("alice", &[], false),
@@ -118,8 +118,8 @@ pub(super) fn recorded() -> Result<Vec<IdentityQuestion>> {
     Ok(questions)
 }
 
-/// The fixture of the unit tests: that history and some of these, always the same, with the answers of 1.8,
-/// whose clock never advances.
+/// The fixture of the unit tests: that history and some generated ones, always the same, with the answers of
+/// 1.8, whose clock never advances.
 #[test]
 fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
     let questions = recorded()?;
@@ -133,7 +133,7 @@ fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
     fixture::hold("yunikorn-user-cache.jsonl", rows)
 }
 
-/// The accounts of this machine, as Go's `os/user` finds them.
+/// The accounts of this machine, as found by Go's `os/user`.
 #[test]
 fn this_machines_accounts_are_resolved_as_yunikorn_resolves_them() -> Result<()> {
     let passwd = std::fs::read_to_string("/etc/passwd")?;

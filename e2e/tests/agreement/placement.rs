@@ -29,7 +29,7 @@ fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
     })
 }
 
-/// Agreement about applications that all end in the same way would be worth little.
+/// Agreement on applications that all end in the same way would prove little.
 #[test]
 fn the_drawn_applications_end_in_every_way() -> Result<()> {
     const WAYS: [&str; 10] = [
@@ -128,8 +128,8 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer, version: Version
         .then(|| format!("{}\n    crashes: {crashed}, YuniKorn: {:?}", question.text, answer.panic))
 }
 
-/// Returns the decision about a user when the scheduler crashed and there are no answers: without a resolver,
-/// groups are the user's name.
+/// Returns the decision about a user if the scheduler crashed and there are no answers: without a resolver,
+/// the user's only group is their own name.
 fn unanswered(subject: &Subject) -> Decision {
     let known = !subject.user.is_empty() && (subject.groups.is_empty() || is_user(&subject.user));
     let groups = if subject.groups.is_empty() { vec![subject.user.clone()] } else { subject.groups.clone() };

@@ -1,4 +1,4 @@
-//! Compares configurations as people write them: `tests/samples` of the repository.
+//! Compares configurations as people write them, in `tests/samples` of the repository.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -21,8 +21,7 @@ use yunikorn_access::application::{self, Request, Verb};
 
 use super::agree;
 
-/// Names, YARN's separators, and characters that Java takes for white space while others do not, or the
-/// reverse.
+/// Names, YARN's separators, and characters that only Java treats as white space, or that only Java does not.
 const PIECES: [&str; 40] = [
     "alice",
     "bob",

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use super::{Chaos, length};
 
-/// The time within which another replica leads and has written, less than the time after which a silent watch
-/// is restarted.
+/// The time within which another replica must lead and have written, which is less than the time after which
+/// a silent watch is restarted.
 const TAKEOVER: Duration = Duration::from_secs(45);
 
 /// Shifts the times that the operator behind this proxy writes to its Lease, as if its clock were wrong.
@@ -64,7 +64,8 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         chaos.change().await?;
         timeout(PATIENCE, sent.notified()).await.context("it wrote nothing")?;
         leading.process()?.pause()?;
-        // The other takes over, and the grant that the first one wrote is withdrawn before its write arrives.
+        // The other replica takes over, and the grant that the first one wrote is withdrawn before its write
+        // arrives.
         chaos.grant_history.revoke("prod").await?;
         chaos.grant_history.converged(TAKEOVER).await?;
         ensure!(cluster.leader().await?.as_deref() == Some(following.name()?));

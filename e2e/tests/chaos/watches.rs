@@ -38,7 +38,7 @@ async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
         chaos.proxy.disturb(Disturbance::Cut);
         chaos.change().await?;
         chaos.grant_history.converged(LONG).await?;
-        // The operator gets no event; its next write reveals it.
+        // The operator gets no event; its next write reveals the change.
         chaos.cluster.delete_config_map(yunikorn::CONFIGS).await?;
         chaos.change().await?;
         chaos.grant_history.converged(LONG).await?;

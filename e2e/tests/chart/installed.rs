@@ -107,7 +107,7 @@ async fn who_installs_where_yunikorn_may_schedule_it_is_warned() -> Result<()> {
         cluster.apply_file("manifests/namespace.yaml").await?;
         for version in Version::ALL {
             let helm = Helm::get(version).await?;
-            // Helm would create the last of them itself.
+            // Helm would create the last one itself.
             for (namespace, warned) in [(NAMESPACE, false), ("default", true), ("not-made-yet", true)] {
                 let args = ["install", "reported", CHART, "--dry-run=server", "--take-ownership"];
                 let said = cluster.helm(&helm, &[&args[..], &["--namespace", namespace]].concat()).await?;
@@ -145,7 +145,7 @@ async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version,
         ["get", "deployment", "queuewarden", "-n", NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
     ensure!(cluster.kubectl(&deployment).await?.contains("\"app.kubernetes.io/managed-by\":\"Helm\""));
 
-    // The endpoints are switched on; queuewarden then writes its Secret and caBundle.
+    // The endpoints are enabled; queuewarden then writes its Secret and caBundle.
     let endpoints = values("https");
     let upgrade =
         [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &endpoints], &into[..]].concat();
@@ -164,12 +164,12 @@ async fn takes_over_upgrades_and_leaves(cluster: &TestCluster, version: Version,
 
     ensure!(!written.is_empty());
 
-    // An upgrade keeps what queuewarden has written into objects of the release.
+    // An upgrade keeps what queuewarden has written to objects of the release.
     cluster.helm(helm, &upgrade).await?;
     ensure!(cluster.tls_secret().await?.get("ca.crt").is_some_and(|text| *text == authority));
     ensure!(cluster.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await? == written);
 
-    // The endpoints are switched off again: nobody calls them any more.
+    // The endpoints are disabled again, and are no longer called.
     cluster.helm(helm, &[&["upgrade", RELEASE, CHART, "--reset-values"], &into[..]].concat()).await?;
     let hooks = cluster
         .kubectl(&["get", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "-o", "name"])
@@ -196,7 +196,7 @@ const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetad
 
 /// The page whose commands are run, section by section.
 const PAGE: &str = include_str!("../../../docs/install.md");
-/// The sections in the order of a reader who installs with Helm and removes that, then installs with kubectl
+/// The sections in the order of a reader who installs with Helm and uninstalls, then installs with kubectl
 /// and migrates to Helm.
 const SECTIONS: [&str; 9] = [
     "By Helm",

@@ -11,7 +11,7 @@ use super::{NAMESPACE, Objects, by_identity, values};
 
 /// The directory of expected output, which is written again when `UPDATE` is set.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/golden");
-/// Labels and annotations about the release, which `manifests/` does not have.
+/// Labels and annotations about the release, which are not in `manifests/`.
 const OF_THE_RELEASE: [&str; 4] = [
     "app.kubernetes.io/instance",
     "app.kubernetes.io/version",
@@ -29,7 +29,7 @@ fn cases() -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Returns the output without the CRDs, which are those of `crds/` and would be most of it.
+/// Returns the output without the CRDs, which are copies of `crds/` and would be most of it.
 fn shown(text: &str) -> String {
     let documents = text.split("---\n").filter(|document| !document.contains("templates/crds.yaml\n"));
     let full = documents.filter(|document| !document.trim().is_empty());
@@ -82,7 +82,7 @@ async fn both_helms_print_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Helm and kubectl install the same: the same rights, the same webhooks, the same pods.
+/// Helm and kubectl install the same permissions, webhooks and pods.
 #[tokio::test]
 async fn chart_and_manifests_install_the_same() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
@@ -160,7 +160,7 @@ fn unite_numbers(value: &mut Value) {
     }
 }
 
-/// Removes what only the chart has, and checks that it is there.
+/// Removes everything that only the chart has, and checks that it is there.
 fn of_nobodys_release(object: &mut Value) -> Result<()> {
     let crd = object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut).context("no metadata")?;
@@ -207,7 +207,7 @@ async fn alerts_and_dashboard_are_those_of_the_manifests() -> Result<()> {
     Ok(())
 }
 
-/// In other namespaces, nothing names those of `manifests/`.
+/// If other namespaces are used, nothing refers to those of `manifests/`.
 #[tokio::test]
 async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
@@ -248,7 +248,7 @@ async fn what_is_written_can_be_read() -> Result<()> {
     Ok(())
 }
 
-/// An invalid value, and a choice that needs another one, is refused before anything is installed; and the
+/// An invalid value, or a choice that requires another one, is refused before anything is installed, and the
 /// error names it.
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused() -> Result<()> {

@@ -17,7 +17,7 @@ use super::{
 
 const PAGE: &str = include_str!("../../../docs/install.md");
 
-/// Returns the lines of the first block for a shell in a section of the page.
+/// Returns the lines of the first shell block in a section of the page.
 fn lines(section: &str) -> Result<&'static str> {
     let text = PAGE.split_once(&format!("\n## {section}\n")).context("no such section")?.1;
     let block = text.split_once("```sh\n").context("no lines for a shell")?.1;
@@ -30,8 +30,8 @@ async fn uninstalled(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&["delete", "namespace", operator::NAMESPACE]).await.map(drop)
 }
 
-/// Nothing but the lines of the page is typed: the nodes have the image under its published name, as if they
-/// had pulled it.
+/// Only the lines of the page are typed. The nodes have the image under its published name, as if they had
+/// pulled it.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn the_page_installs_it() -> Result<()> {
@@ -63,7 +63,7 @@ async fn the_page_installs_it() -> Result<()> {
     .await
 }
 
-/// As a plugin of kubectl the program asks the cluster.
+/// As a kubectl plugin, the program queries the cluster.
 async fn plugin(cluster: &TestCluster) -> Result<()> {
     let folder = tempfile::tempdir()?;
     symlink(assets::operator()?, folder.path().join("kubectl-queuewarden"))?;
@@ -85,8 +85,8 @@ async fn restricted(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// An upgrade, the way back and the end cost no request. Without queuewarden YuniKorn goes on with the last
-/// text.
+/// The upgrade, the rollback and the removal fail no request. Without queuewarden, YuniKorn continues with
+/// the last text.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {

@@ -1,4 +1,4 @@
-//! What happens to pods and nodes, under load, with two replicas and each webhook that can stop a cluster.
+//! Disruptions of pods and nodes, under load, with two replicas and each webhook that can block a cluster.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::LONG;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::load::Load;
 use super::{LABEL, grant, helm, leader, rolled_out, run, switch_on};
 
-/// The endpoints without which nobody writes a QueueAcl, nor creates pods.
+/// The endpoints that are needed to write QueueAcls and to create pods.
 const STRICT: [&str; 3] = ["webhooks.enabled=true", "webhooks.validating=true", "webhooks.userInfo=strict"];
 
 async fn strict(cluster: &TestCluster) -> Result<Load> {
@@ -59,8 +59,8 @@ async fn rolling_updates_cost_no_request() -> Result<()> {
     .await
 }
 
-/// The Service still leads to a replica that was killed until the kubelet has seen its end, about a second:
-/// what comes to it is refused.
+/// For about a second, until the kubelet has noticed that a replica was killed, the Service still leads to
+/// it, and requests to it are refused.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn a_leader_that_is_killed_costs_a_second() -> Result<()> {
@@ -101,8 +101,8 @@ async fn a_drained_node_costs_no_request() -> Result<()> {
     .await
 }
 
-/// A node that restarts ends its pods without notice. What waits for its replica just then waits in vain
-/// until the webhook's timeout; the other replica answers what comes after.
+/// A node that restarts ends its pods without notice. Requests that are waiting for its replica wait until
+/// the webhook's timeout; the other replica answers later ones.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
 async fn a_restarted_node_costs_what_it_was_answering() -> Result<()> {

@@ -1,4 +1,4 @@
-//! Workloads whose pods Kubernetes' own controllers make and a kubelet runs.
+//! Workloads whose pods are created by Kubernetes' own controllers and run by a kubelet.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::TestCluster;

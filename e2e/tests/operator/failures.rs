@@ -134,7 +134,7 @@ async fn of_two_replicas_one_writes_and_the_other_takes_over() -> Result<()> {
         cluster.wait_for(Kind::QueueAcl, "two", is_true("Ready"), LONG).await?;
         ensure!(cluster.leader().await?.as_deref() == Some(following.name()?));
         ensure!(live(cluster).await?.contains("'alice'"));
-        // An operator that ends releases the Lease: nobody waits until it expires.
+        // An operator that terminates releases the Lease, so that no one waits until it expires.
         let third = Operator::start(cluster).await?;
         following.process()?.terminate()?;
         following.process()?.exited(PATIENCE).await?;
@@ -166,7 +166,7 @@ async fn a_changed_base_is_rendered_again() -> Result<()> {
     .await
 }
 
-/// A plan from half of the objects would take the other half for missing.
+/// A plan from half of the objects would treat the other half as missing.
 #[tokio::test]
 async fn nothing_is_written_or_said_to_be_well_while_something_cannot_be_read() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -231,7 +231,7 @@ async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() -> Result<
     .await
 }
 
-/// An upgrade may bring the program before its definitions.
+/// An upgrade may install the program before its definitions.
 #[tokio::test]
 async fn access_is_managed_without_the_definition_of_tests() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -1,4 +1,5 @@
-//! Tests the RBAC mirror: Kubernetes itself decides by the ACLs, and nobody gets any other right through it.
+//! Tests the RBAC mirror: Kubernetes itself decides according to the ACLs, and no one gets any other
+//! permission through it.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,7 @@ async fn allow(cluster: &TestCluster) -> Result<()> {
     configure(cluster, "  rbacMirror: Enabled\n").await
 }
 
-/// Waits until the mirror is reported to be unfinished, with this reason.
+/// Waits until the mirror is reported as unfinished, with this reason.
 async fn unfinished(cluster: &TestCluster, why: &str) -> Result<()> {
     eventually(&format!("`Mirrored` to tell of {why}"), LONG, || async {
         let conditions = cluster.conditions(Kind::YuniKornConfig, "default").await?;
@@ -162,14 +163,14 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
         cluster.install().await?;
         let roles: Api<ClusterRole> = Api::all(cluster.client()?);
         let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client()?);
-        // Other tests may have left the rights.
+        // Other tests may have left the permissions.
         let rights = ListParams::default().fields("metadata.name=queuewarden-rbac-mirror");
         bindings.delete_collection(&DeleteParams::default(), &rights).await?;
         roles.delete_collection(&DeleteParams::default(), &rights).await?;
         configure(cluster, "  rbacMirror: Enabled\n").await?;
         let operator = Operator::start(cluster).await?;
         config_is(cluster, is_false("Mirrored", "Forbidden"), PATIENCE).await?;
-        // The queues are configured all the same.
+        // The queues are configured nevertheless.
         config_is(cluster, is_true("Loaded"), PATIENCE).await?;
         cluster.apply_kustomization("manifests/rbac-mirror").await?;
         config_is(cluster, is_true("Mirrored"), LONG).await?;
@@ -236,8 +237,8 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
     .await
 }
 
-/// It backs off, reports that, and continues when it may: when a write is refused, and when another writer is
-/// always faster.
+/// It backs off, reports the failure, and continues when it can: if a write is refused, and if another writer
+/// is always faster.
 #[tokio::test]
 async fn refused_and_stale_writes_are_reported_and_made_later() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -421,7 +422,7 @@ async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
     .await
 }
 
-/// Its objects belong to the YuniKornConfig: when that is deleted, nobody else could remove them.
+/// Its objects belong to the YuniKornConfig. When that is deleted, no one else could remove them.
 #[tokio::test]
 async fn it_goes_with_the_configuration() -> Result<()> {
     TestCluster::with(async |cluster| {
@@ -468,7 +469,7 @@ async fn a_thousand_acls_find_room_and_those_after_them_are_reported() -> Result
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         let before = reviews(cluster).await?;
-        // Somebody else's object conflicts with one of them, and with no other.
+        // Another client's object conflicts with one of them, and with no other.
         let theirs = "queuewarden:mirror:submit:root.q0500";
         cluster.kubectl(&["create", "clusterrole", theirs, "--verb=get", "--resource=pods"]).await?;
         let start = Instant::now();

@@ -39,7 +39,7 @@ pub(super) async fn merge(cluster: &TestCluster, change: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Returns the text of condition `Ready`, if it is true and about the object's present generation; that of
+/// Returns the message of condition `Ready`, if it is true and for the object's current generation; that of
 /// `Expired` even if it is not true.
 async fn claims(cluster: &TestCluster, kind: Kind, name: &str) -> Result<Option<String>> {
     let Some(object) = cluster.objects(kind)?.get_opt(name).await? else { return Ok(None) };
@@ -176,7 +176,7 @@ async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() 
         ends(cluster, "prod", "bob").await?;
         let since = revision(&cluster.client()?).await?;
         apply(cluster, &acl("prod", "root.prod", "submit: {acl: 'sue,oidc:ann'}")).await?;
-        // The other grant shows that the operator has gone on.
+        // The other grant shows that the operator has continued.
         apply(cluster, &acl("dev", "root.dev", "submit: {users: [tom]}")).await?;
         eventually("the other grant", PATIENCE, || async { Ok(runs(cluster, "tom").await?.then_some(())) })
             .await?;
@@ -193,7 +193,7 @@ async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() 
     .await
 }
 
-/// Waits until `Ready` has the expected value; then it stays so.
+/// Waits until `Ready` has the expected value, and checks that it stays so.
 async fn ready_is_true_only_where(
     cluster: &TestCluster,
     kind: Kind,

@@ -58,7 +58,7 @@ async fn columns_show_what_is_asked_for_and_what_is_in_force() -> Result<()> {
         for object in ["queueacl.queuewarden.dev/now", "yunikornconfig.queuewarden.dev/default"] {
             ensure!(all.contains(object), "{all}");
         }
-        // The worst fact is the reason, with its line.
+        // The worst fact is the reason, with its message.
         cluster.set_base("partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: 'a  b'\n").await?;
         let wide = eventually("the line of the mistake", PATIENCE, || async {
             let text = cluster.kubectl(&["get", "yunikornconfig", "-o", "wide"]).await?;
@@ -186,7 +186,7 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
     .await
 }
 
-/// Returns the moment so many seconds from now, to the second.
+/// Returns the time this many seconds from now, to the second.
 #[expect(clippy::disallowed_methods, reason = "a test against a real clock must ask it")]
 pub(super) fn in_seconds(seconds: i64) -> Result<k8s_openapi::jiff::Timestamp> {
     let now = k8s_openapi::jiff::Timestamp::now().as_second();

@@ -1,5 +1,5 @@
-//! Tests the policy that needs no webhook: workloads that the RBAC mirror denies are reported, or refused, as
-//! they are applied.
+//! Tests the policy that needs no webhook: workloads that the RBAC mirror denies are reported, or refused,
+//! when they are applied.
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
@@ -40,7 +40,7 @@ async fn says(cluster: &TestCluster, who: &[&str], namespace: &str, input: &str)
     done.map(drop).map_err(|error| format!("{error:#}"))
 }
 
-/// Waits until the policy is in force: until alice gets the answer `wanted`.
+/// Waits until the policy is in force, which is when alice gets the answer `wanted`.
 async fn in_force(cluster: &TestCluster, wanted: &str) -> Result<()> {
     let pod = workload("Pod", "probe", "queue: root.dev");
     eventually("the policy to be in force", PATIENCE, || async {
@@ -117,7 +117,7 @@ async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Resu
     .await
 }
 
-/// Checks that only a change of the queue is checked.
+/// Checks that only changes of the queue are checked.
 async fn updates(cluster: &TestCluster) -> Result<()> {
     cluster
         .kubectl_with_input(

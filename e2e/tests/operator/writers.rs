@@ -60,7 +60,7 @@ async fn other_keys_of_the_config_map_are_left_alone() -> Result<()> {
             ensure!(cluster.config_value(yunikorn::CONFIGS, "log.level").await?.as_deref() == Some("DEBUG"));
             ensure!(live(cluster).await?.contains(&format!("'user{round}'")));
         }
-        // Without force, an apply of our key is refused: it is ours.
+        // Without force, an apply of our key is refused, because we own it.
         let error = cluster.apply_text(&manifest(BASE), "helm").await.unwrap_err().to_string();
         ensure!(error.contains("conflict") && error.contains("queuewarden"), "{error}");
         Ok(())

@@ -31,10 +31,10 @@ use watch::Watch;
 const SEED: &str = "QUEUEWARDEN_E2E_SEED";
 /// A file with steps.
 const SCHEDULE: &str = "QUEUEWARDEN_E2E_SCHEDULE";
-/// The variable that names the faults: see [`Fault::read`].
+/// The variable that selects the faults: see [`Fault::read`].
 const FAULTS: &str = "QUEUEWARDEN_E2E_FAULTS";
-/// The variable with the duration of [`seed_after_seed_agrees_with_the_model`] in seconds; an hour without
-/// it.
+/// The variable with the duration of [`seed_after_seed_agrees_with_the_model`] in seconds; the default is an
+/// hour.
 const SECONDS: &str = "QUEUEWARDEN_E2E_RANDOM";
 /// Seeds that CI tries each time; `just random` tries new ones.
 const FIXED: [u64; 3] = [1, 2, 3];

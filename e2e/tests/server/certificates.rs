@@ -27,7 +27,8 @@ use super::{client, prepared, shown_certificate};
 
 /// The name that the API server uses to call the Service that leads here.
 const SERVICE: &str = "endpoints.queuewarden-system.svc";
-/// So short that the Secret is read every few seconds, and no certificate expires before the test is over.
+/// Short enough that the Secret is read every few seconds, but no certificate expires before the test is
+/// over.
 const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime", "5m"];
 
 /// The group of webhook configurations.
@@ -47,7 +48,7 @@ async fn create_webhook(cluster: &TestCluster) -> Result<()> {
     Ok(())
 }
 
-/// Makes the API server call these endpoints about `QueueAcl`s, and refuse those about which it cannot.
+/// Makes the API server call these endpoints about `QueueAcl`s, and refuse changes if it cannot.
 async fn ask_about_acls(cluster: &TestCluster, endpoints: &Endpoints) -> Result<()> {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     let webhook = serde_json::from_value(serde_json::json!({
@@ -103,7 +104,7 @@ async fn replicas_share_one_and_the_api_server_is_reported() -> Result<()> {
     .await
 }
 
-/// The faults of each write. The last write is done, but nobody gets the answer: then it need not be made
+/// The faults of each write. The last write is executed, but the response is lost, so it need not be made
 /// again.
 const FAULTS: [Fault; 4] = [Fault::Refuse(403), Fault::Refuse(409), Fault::Refuse(500), Fault::Mask(504)];
 
@@ -320,7 +321,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
         let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
         ensure!(until > 1_700_000_000.0 + 7.0 * 86400.0, "{until}");
 
-        // The Secret is emptied, or filled with unreadable data: its content is put back, and no call fails.
+        // The Secret is emptied, or filled with unreadable data: its content is restored, and no call fails.
         for damage in [None, Some(ByteString(b"damaged".to_vec()))] {
             let mut data = std::collections::BTreeMap::new();
             if let Some(damage) = damage {
@@ -349,7 +350,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
     .await
 }
 
-/// Without the right to read its Secret there is no certificate; the replica reports the reason, and is not
+/// Without permission to read its Secret there is no certificate; the replica reports the reason, and is not
 /// ready.
 #[tokio::test]
 async fn without_rights_it_says_what_is_missing() -> Result<()> {
@@ -441,7 +442,7 @@ async fn a_mounted_one_is_read_again() -> Result<()> {
         let (_operator, endpoints) = Operator::start_serving(cluster, &[]).await?;
         let (before, connected) = (client(&endpoints.authority)?, client(&endpoints.authority)?);
         shown_certificate(&connected, &endpoints).await?;
-        // Half of a pair is of no use, so the old pair stays in use.
+        // Half of a pair is unusable, so the old pair stays in use.
         let renewed = endpoints.renew_half()?;
         shown_certificate(&before, &endpoints).await?;
         let authority = renewed.finish()?;

@@ -19,7 +19,7 @@ metadata: {name: prod}
 spec: {queue: root.prod, submit: {users: [sue]}}
 ";
 
-/// An object that is invalid in a way that its schema does not see.
+/// An object that is invalid in a way that its schema does not detect.
 const WRONG: &str = "\
 apiVersion: queuewarden.dev/v1alpha1
 kind: AdmissionPolicy

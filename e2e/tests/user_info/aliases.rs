@@ -61,7 +61,7 @@ fn new(user: &'static str, object: Value) -> Attempt {
     Attempt { user, groups: Vec::new(), args, object }
 }
 
-/// Changes an object of NAMESPACE, with more arguments of `kubectl patch`.
+/// Changes an object of NAMESPACE, with additional arguments of `kubectl patch`.
 fn change(user: &'static str, what: &[&str], patch: &Value) -> Attempt {
     let patch = patch.to_string();
     let fixed = ["patch", "-n", NAMESPACE, "--dry-run=server", "-o", "json", "--type=merge", "-p", &patch];
@@ -70,8 +70,8 @@ fn change(user: &'static str, what: &[&str], patch: &Value) -> Attempt {
 }
 
 impl Attempt {
-    /// Makes the request. Fails unless queuewarden or its policy refuses it, or nothing of what would be
-    /// stored has the alias.
+    /// Makes the request. Fails unless queuewarden or its policy refuses it, or the object that would be
+    /// stored does not contain the alias.
     async fn fails(&self, cluster: &TestCluster) -> Result<()> {
         let user = format!("--as={}", self.user);
         let groups: Vec<String> = self.groups.iter().map(|group| format!("--as-group={group}")).collect();
@@ -113,7 +113,7 @@ fn texts(object: &Value) -> Vec<&str> {
     }
 }
 
-/// Returns a pod that every namespace takes.
+/// Returns a pod that every namespace accepts.
 pub(super) fn pod_in(namespace: &str, annotations: &Value) -> Value {
     let spec = json!({
         "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
@@ -273,7 +273,8 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
         ensure!(texts(&stored) == [mine], "{:?}", texts(&stored));
 
         operator.kill().await?;
-        // Custom resources are the webhook's alone, which is failurePolicy: Ignore; their pods are not.
+        // Custom resources are checked only by the webhook, which has failurePolicy: Ignore; their pods are
+        // not.
         let of_kubernetes =
             |attempt: &Attempt| attempt.object.get("kind") != Some(&json!("SparkApplication"));
         let created: Vec<Attempt> = created.into_iter().filter(of_kubernetes).collect();

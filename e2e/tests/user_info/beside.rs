@@ -45,8 +45,8 @@ fn cases() -> Vec<(&'static str, Value)> {
     cases
 }
 
-/// Returns the API server's result for each: the object that it would store, without what differs from run to
-/// run, or the refusal.
+/// Returns the API server's result for each: the object that it would store, without parts that differ from
+/// run to run, or the refusal.
 async fn outcomes(cluster: &TestCluster) -> Result<Vec<Result<Value, String>>> {
     let mut clients = BTreeMap::new();
     for user in USERS {

@@ -1,5 +1,5 @@
-//! Tests gangs: the placeholders that the scheduler creates for them while nobody joins the applications of
-//! others, without and with `YuniKorn`'s own admission controller.
+//! Tests gangs: the placeholders that the scheduler creates for them while users cannot join the applications
+//! of others, without and with `YuniKorn`'s own admission controller.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -83,7 +83,7 @@ async fn runs(cluster: &TestCluster, style: &str) -> Result<()> {
     .await
 }
 
-/// Checks which pods are taken for placeholders of alice's running gang.
+/// Checks which pods are treated as placeholders of alice's running gang.
 async fn only_placeholders_of_the_scheduler_join(cluster: &TestCluster, application: &str) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
     let driver = pods.get("driver").await?;

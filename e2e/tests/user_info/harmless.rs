@@ -134,7 +134,7 @@ async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
                 "{namespace}{path}: {answer}"
             );
         }
-        // The API server does not even call the webhook, although it does so about others.
+        // The API server does not even call the webhook, although it does so for other namespaces.
         ask(cluster, "user-info", &endpoints).await?;
         for namespace in LEFT_ALONE {
             ensure!(administrator(cluster, "asked", namespace).await?.is_none(), "{namespace}");

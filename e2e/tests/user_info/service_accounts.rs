@@ -80,7 +80,7 @@ impl Application {
     }
 }
 
-/// Returns whether each of the applications was let in, by name, once all are decided.
+/// Returns whether each of the applications was admitted, by name, once all are decided.
 async fn decisions(cluster: &TestCluster, count: usize) -> Result<Vec<(String, bool)>> {
     let pods: Api<Pod> = Api::namespaced(cluster.client()?, NAMESPACE);
     eventually("a decision on every pod", PATIENCE, || async {
@@ -125,8 +125,8 @@ async fn an_account_that_is_granted_is_let_in() -> Result<()> {
     .await
 }
 
-/// Names that YuniKorn drops take access from nobody before the webhook is there, and give nothing back after
-/// it went.
+/// Names that YuniKorn drops do not take access from anyone before the webhook is installed, and do not give
+/// any back after it is removed.
 #[tokio::test]
 async fn names_that_cannot_be_written_lock_nobody_out() -> Result<()> {
     TestCluster::with(async |cluster| {
