@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_granted_at_the_queue_or_above() {
+    fn withdrawal_keeps_grants_at_the_queue_or_above() {
         let from = grants(&[("a", "root.team.batch", &["sue", "bob", "eve"]), ("b", "root.prod", &["sue"])]);
         let wanted = grants(&[("c", "root.team", &["sue"]), ("d", "root.team.batch", &["bob", "ann"])]);
         let left = grants(&[("a", "root.team.batch", &["sue", "bob"]), ("b", "root.prod", &[])]);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_distinguished_by_what_they_give() -> Result<()> {
+    fn grants_are_compared_by_resulting_access() -> Result<()> {
         let none = granted(&Grants::new())?;
         let one = granted(&grants(&[("a", "root.prod", &["sue"])]))?;
         let same = granted(&grants(&[("b", "root.prod", &["sue"]), ("c", "root.prod", &["sue"])]))?;

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everything_ends_with_a_killed_test_process() -> Result<()> {
+    async fn killed_test_process_ends_its_children() -> Result<()> {
         // With a separate temporary directory, the victim does not wait for its turn.
         let temporary = tempfile::tempdir()?;
         let mut victim = Command::new(std::env::current_exe()?)
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_is_started_stopped_and_started_again() -> Result<()> {
+    async fn process_starts_again_after_a_stop() -> Result<()> {
         let temporary = tempfile::tempdir()?;
         let process = Process::new("counter", "/bin/sh".as_ref(), temporary.path())
             .args(["-c", "echo up; exec sleep 600"]);

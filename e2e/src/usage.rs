@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_takes_something() -> Result<()> {
+    fn usage_of_this_process_is_positive() -> Result<()> {
         let block = vec![1_u8; 32 << 20];
         let usage = Usage::of(std::process::id())?;
         assert!(usage.resident >= block.len() as u64 && usage.resident <= usage.peak, "{usage:?}");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_found_behind_any_name() -> Result<()> {
+    fn cpu_times_are_parsed_after_any_process_name() -> Result<()> {
         let second = rustix::param::clock_ticks_per_second();
         let stat = format!("7 (a) b) S 1 7 7 0 -1 4194560 9 0 0 0 {} {} 0 0 20", second, 2 * second);
         assert_eq!(cpu(&stat)?, Duration::from_secs(3));

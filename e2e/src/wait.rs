@@ -57,7 +57,7 @@ mod tests {
     use anyhow::bail;
 
     #[tokio::test]
-    async fn returns_the_first_value() {
+    async fn eventually_returns_the_first_value() {
         let mut calls = 0;
         let value = eventually("three calls", PATIENCE, || {
             calls += 1;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn says_what_it_waited_for_and_what_it_saw() {
+    async fn timeout_reports_the_condition_and_the_last_observation() {
         let error = eventually::<(), _, _>("rain", Duration::from_millis(30), || async { bail!("sunshine") })
             .await
             .unwrap_err()
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hanging_probe_is_cut_off() {
+    async fn hanging_probe_is_aborted() {
         let error = eventually::<(), _, _>("an answer", Duration::from_millis(30), std::future::pending)
             .await
             .unwrap_err();

@@ -118,7 +118,7 @@ async fn kubectl_reads_queues() -> Result<()> {
 
 /// Users who may read nothing can check their own access with the same command.
 #[tokio::test]
-async fn who_may_read_nothing_asks_about_themselves() -> Result<()> {
+async fn user_without_permissions_checks_own_access() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
         for (user, groups, queue, code) in [
             ("sue", ["people", "staff"], "root.prod", 0),
@@ -161,7 +161,7 @@ async fn dynamic_queues_are_shown() -> Result<()> {
 /// Endpoints and statuses follow the configuration that the scheduler enforces, not the text that was written
 /// for it.
 #[tokio::test]
-async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
+async fn text_refused_by_the_scheduler_is_not_reported() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
         cluster.set_base(&open_base()).await?;
         config_is(cluster, is_true("FailOpen"), PATIENCE).await?;
@@ -287,7 +287,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
 }
 
 #[tokio::test]
-async fn slips_are_reported() -> Result<()> {
+async fn mistakes_in_reviews_are_reported() -> Result<()> {
     on_a_cluster(async |cluster, _operator, _endpoints| {
         let create = |spec: &'static str, flags: &'static str| async move {
             let review = review("SelfQueueAccessReview", spec);
@@ -355,7 +355,7 @@ async fn can_i_knows_the_resource() -> Result<()> {
 
 /// Clients that do not use queues do not notice that the resource is not served.
 #[tokio::test]
-async fn the_cluster_works_without_the_endpoints() -> Result<()> {
+async fn cluster_works_without_the_endpoints() -> Result<()> {
     on_a_cluster(async |cluster, operator, endpoints| {
         cluster.start_controller_manager().await?;
         cluster.create_namespace(PASSING).await?;
@@ -391,7 +391,7 @@ async fn the_cluster_works_without_the_endpoints() -> Result<()> {
 }
 
 #[tokio::test]
-async fn strangers_are_nobody() -> Result<()> {
+async fn callers_without_trusted_certificate_are_refused() -> Result<()> {
     on_a_cluster(async |cluster, _operator, endpoints| {
         let as_admin = |client: &reqwest::Client| {
             let request = client.get(endpoints.url(QUEUES)).header("X-Remote-User", "admin");

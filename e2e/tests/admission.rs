@@ -144,7 +144,7 @@ fn of_nobody() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn the_api_server_answers_as_the_model_says() -> Result<()> {
+async fn api_server_answers_match_the_model() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::AdmissionProcess])? {
             return Ok(());

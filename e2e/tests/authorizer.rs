@@ -49,7 +49,7 @@ async fn endpoints(cluster: &TestCluster) -> Result<Option<(Operator<'_>, Endpoi
 }
 
 #[tokio::test]
-async fn can_i_answers_in_every_spelling() -> Result<()> {
+async fn can_i_accepts_every_spelling() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
@@ -125,7 +125,7 @@ async fn everyone_is_answered(cluster: &TestCluster, name: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_revoked_is_gone_within_the_ttl() -> Result<()> {
+async fn revoked_access_ends_within_the_ttl() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
@@ -144,7 +144,7 @@ async fn what_is_revoked_is_gone_within_the_ttl() -> Result<()> {
 }
 
 #[tokio::test]
-async fn callers_in_the_cluster_ask_directly() -> Result<()> {
+async fn in_cluster_callers_create_reviews_directly() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         let authorizer = cluster.authorize_by_queuewarden(&endpoints, TTL).await?;
@@ -196,7 +196,7 @@ fn driver() -> String {
 }
 
 #[tokio::test]
-async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill_them() -> Result<()> {
+async fn queue_administrators_may_kill_running_applications() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, &[TTL, &["--pods"]].concat()).await?;
@@ -270,7 +270,7 @@ async fn open_to_everyone(cluster: &TestCluster, pod: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_application_keeps_the_owner_and_the_lists_of_its_beginning() -> Result<()> {
+async fn application_keeps_its_initial_owner_and_lists() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((_operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         cluster.authorize_by_queuewarden(&endpoints, &[TTL, &["--pods"]].concat()).await?;
@@ -397,7 +397,7 @@ impl Drop for Broken {
 }
 
 #[tokio::test]
-async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
+async fn broken_authorizer_does_not_break_the_cluster() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some((operator, endpoints)) = endpoints(cluster).await? else { return Ok(()) };
         let authorizer = cluster.authorize_by_queuewarden(&endpoints, TTL).await?;

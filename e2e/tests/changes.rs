@@ -44,7 +44,7 @@ async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec
 }
 
 #[tokio::test]
-async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
+async fn predicted_changes_match_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let config = format!(
@@ -98,7 +98,7 @@ fn of_zoe(end: &str) -> String {
 }
 
 #[tokio::test]
-async fn both_sides_are_of_the_same_time_and_another_end_is_a_change() -> Result<()> {
+async fn diff_compares_both_sides_at_the_same_time() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let config = format!(

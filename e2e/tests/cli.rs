@@ -100,7 +100,7 @@ pub(crate) async fn asker(cluster: &TestCluster, maps: bool, ours: bool) -> Resu
 }
 
 #[tokio::test]
-async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
+async fn answers_match_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let url = cluster.scheduler_url();
@@ -133,7 +133,7 @@ async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
 
 /// `grant` and `revoke` apply what they print, with the caller's permissions.
 #[tokio::test]
-async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
+async fn grant_and_revoke_change_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let url = cluster.scheduler_url();
@@ -188,7 +188,7 @@ async fn what_is_granted_and_revoked_the_scheduler_does() -> Result<()> {
 
 /// A user is removed from every object, in force or not, and the remaining places are listed.
 #[tokio::test]
-async fn a_person_who_leaves_is_taken_out_everywhere() -> Result<()> {
+async fn revoked_user_is_removed_everywhere() -> Result<()> {
     const OBJECTS: &str = "\
 apiVersion: queuewarden.dev/v1alpha1
 kind: QueueAcl
@@ -273,7 +273,7 @@ spec: {externalUsers: ['^bob$', '^airflow$']}
 /// `whoami` needs none of our roles. `describe` shows an object with its events to users with the role
 /// shipped for readers.
 #[tokio::test]
-async fn a_caller_and_an_object_are_shown() -> Result<()> {
+async fn whoami_and_describe_show_caller_and_object() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let nobody = asker(cluster, false, false).await?;
@@ -323,7 +323,7 @@ async fn a_caller_and_an_object_are_shown() -> Result<()> {
 
 /// `suspend` and `resume` change the objects with the caller's permissions.
 #[tokio::test]
-async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
+async fn suspended_object_grants_nothing_in_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let url = cluster.scheduler_url();
@@ -367,7 +367,7 @@ async fn what_is_suspended_the_scheduler_does_not_grant() -> Result<()> {
 
 /// `lint --until` looks ahead with the cluster's objects, and locates its findings in the base.
 #[tokio::test]
-async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<()> {
+async fn lint_until_uses_the_objects_of_the_cluster() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         cluster.set_base(&BASE.replace("- name: dev\n", "- name: dev\n            submitacl: bob\n")).await?;
@@ -406,7 +406,7 @@ async fn findings_of_a_later_time_are_those_of_the_clusters_objects() -> Result<
 /// `history` shows written revisions to people with Kubernetes' role `view` in `YuniKorn`'s namespace, and
 /// which objects queuewarden cannot have recorded.
 #[tokio::test]
-async fn what_was_written_is_shown_and_compared() -> Result<()> {
+async fn history_shows_and_compares_revisions() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let nobody = asker(cluster, false, false).await?;
@@ -557,7 +557,7 @@ fn only(user: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
+async fn scheduler_with_another_configuration_is_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         let kubeconfig = asker(cluster, true, false).await?;
         let url = cluster.scheduler_url();
@@ -585,7 +585,7 @@ async fn a_scheduler_that_runs_something_else_is_reported() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_is_reported() -> Result<()> {
+async fn forbidden_objects_are_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         cluster

@@ -82,7 +82,7 @@ async fn until(kubeconfig: &Path, check: &str, level: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn what_is_in_order_is_said_to_be() -> Result<()> {
+async fn healthy_installation_passes_all_checks() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -133,7 +133,7 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_broken_is_named() -> Result<()> {
+async fn broken_parts_are_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::SchedulerProcess])? {
             return Ok(());

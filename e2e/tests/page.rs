@@ -92,7 +92,7 @@ async fn answer(program: &Path, files: &Path, args: &[&str]) -> Result<Vec<u8>> 
 }
 
 #[tokio::test]
-async fn the_page_shows_what_the_evaluator_says() -> Result<()> {
+async fn report_page_matches_the_evaluator() -> Result<()> {
     let program = tokio::task::spawn_blocking(assets::operator).await??;
     let reports = tempfile::tempdir()?;
     let inputs = tempfile::tempdir()?;

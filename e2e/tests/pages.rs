@@ -92,7 +92,7 @@ fn block(page: &str, language: &str, words: &str) -> Result<String> {
 }
 
 #[test]
-fn every_block_is_typed_or_said_not_to_be() -> Result<()> {
+fn every_block_is_run_or_excluded() -> Result<()> {
     let mut pages = pages("docs")?;
     pages.push("README.md".to_owned());
     let mut typed = 0;
@@ -110,7 +110,7 @@ fn every_block_is_typed_or_said_not_to_be() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_commands_of_the_pages_are_taken() -> Result<()> {
+async fn commands_of_the_pages_succeed() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -110,7 +110,7 @@ struct Drawn {
 }
 
 #[tokio::test]
-async fn generated_pods_land_where_the_evaluator_says() -> Result<()> {
+async fn generated_pods_are_placed_as_predicted() -> Result<()> {
     TestCluster::with(async |cluster| {
         // The scheduler caches users that it has seen earlier.
         if !cluster.can_run(&[Capability::SchedulerProcess])? {

@@ -49,7 +49,7 @@ fn text(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
+async fn release_is_reproducible() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let files = make(folder.path(), "one", "")?;
     ensure!(files == make(folder.path(), "two", "")?, "two runs have made different files");
@@ -139,7 +139,7 @@ fn krew_installs_the_plugin() -> Result<()> {
 
 /// The wrapper of the GitHub action and of the pre-commit hook.
 #[test]
-fn the_released_program_is_downloaded_once_and_verified() -> Result<()> {
+fn released_program_is_downloaded_once_and_verified() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let release = format!("releases/v{}", env!("CARGO_PKG_VERSION"));
     fs::create_dir_all(folder.path().join("releases"))?;

@@ -58,7 +58,7 @@ async fn what_may_not_be_read_is_named() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_change_has_its_location_and_its_author() -> Result<()> {
+async fn report_shows_location_and_author_of_changes() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

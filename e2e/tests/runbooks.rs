@@ -23,7 +23,7 @@ fn needs_kubelet(command: &str) -> bool {
 }
 
 #[tokio::test]
-async fn their_commands_are_answered() -> Result<()> {
+async fn runbook_commands_succeed() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -66,7 +66,7 @@ async fn denying(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
 }
 
 #[tokio::test]
-async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Result<()> {
+async fn forbidden_submission_is_explained_and_allowed_one_is_scheduled() -> Result<()> {
     TestCluster::with(async |cluster| {
         let needed =
             [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];

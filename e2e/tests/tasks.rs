@@ -66,7 +66,7 @@ partitions:
 ";
 
 #[tokio::test]
-async fn ten_tasks_take_three_commands_each_at_most() -> Result<()> {
+async fn ten_tasks_take_at_most_three_commands_each() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

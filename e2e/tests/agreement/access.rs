@@ -35,7 +35,7 @@ fn the_model_decides_about_queues_as_yunikorn_does() -> Result<()> {
 
 /// Agreement on cases that all have the same answer would prove little.
 #[test]
-fn the_drawn_questions_have_every_answer() -> Result<()> {
+fn generated_questions_cover_every_answer() -> Result<()> {
     const ANSWERS: [&str; 12] = [
         "the submitacl of the queue",
         "the adminacl of the queue",
@@ -89,7 +89,7 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
 
 /// `tests/vectors/yunikorn-access.jsonl`, used by the unit tests.
 #[test]
-fn access_to_drawn_queues() -> Result<()> {
+fn access_to_generated_queues_is_recorded() -> Result<()> {
     let questions = recorded()?;
     let of = |(question, answer): (&AccessQuestion, &AccessAnswer)| {
         let asked = question.queries.iter().zip(&answer.decisions);

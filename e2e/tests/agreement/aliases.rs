@@ -30,7 +30,7 @@ struct Case {
 }
 
 #[test]
-fn real_names_are_decided_as_yunikorn_decides_their_aliases() -> Result<()> {
+fn real_names_have_the_access_of_their_aliases_in_yunikorn() -> Result<()> {
     agree_in_each(2_000, &case(), |oracle, version, cases| {
         let questions: Vec<AccessQuestion> = cases.iter().map(Case::question).collect();
         let answers = oracle.access(&questions)?;
@@ -54,7 +54,7 @@ fn real_names_are_decided_as_yunikorn_decides_their_aliases() -> Result<()> {
 }
 
 #[test]
-fn no_two_names_have_one_alias() -> Result<()> {
+fn distinct_names_have_distinct_aliases() -> Result<()> {
     let mut seen = HashSet::new();
     for number in 0..Draw::of(200_000)?.cases {
         let (kind, name) = match number % 4 {

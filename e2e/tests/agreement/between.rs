@@ -106,7 +106,7 @@ impl Both {
 
 #[test]
 #[ignore = "`just yunikorn-diff` runs it, with two versions"]
-fn two_versions() -> Result<()> {
+fn two_yunikorn_versions_are_compared() -> Result<()> {
     let version =
         |name: &str| std::env::var(name).with_context(|| format!("{name} names a release, as 1.9.0"));
     let both = Both {
@@ -117,7 +117,7 @@ fn two_versions() -> Result<()> {
 }
 
 #[test]
-fn vectors_of_yunikorn_are_all_compared() -> Result<()> {
+fn all_yunikorn_vectors_are_compared() -> Result<()> {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors"))?;
     let names = folder.map(|file| Ok(file?.file_name().to_string_lossy().into_owned()));
     let files = names.collect::<Result<BTreeSet<String>>>()?;

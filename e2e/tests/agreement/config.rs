@@ -21,18 +21,18 @@ const ACTIVE: &[&str] = &["default"];
 const AGAIN: usize = 200;
 
 #[test]
-fn the_model_decides_drawn_configurations_as_yunikorn_does() -> Result<()> {
+fn generated_configurations_match_yunikorn() -> Result<()> {
     agree_in_each(2_000, &configuration(), decide)
 }
 
 #[test]
-fn the_model_decides_damaged_samples_as_yunikorn_does() -> Result<()> {
+fn mutated_samples_match_yunikorn() -> Result<()> {
     agree_in_each(2_000, &damaged(), decide)
 }
 
 /// Limits of queues around others that are named `root`, which 1.8 and 1.9 pass on in different ways.
 #[test]
-fn the_model_hands_limits_down_as_each_version_does() -> Result<()> {
+fn limits_are_inherited_as_in_each_version() -> Result<()> {
     agree_in_each(1_000, &limits_below_root(), decide)?;
     let texts = fixture::draw(1_000, &limits_below_root())?;
     let [old, new] = Version::PROVEN.map(|version| ask(Oracle::of(version)?, &texts));
@@ -60,7 +60,7 @@ fn limits_below_root() -> BoxedStrategy<String> {
 
 /// Agreement on texts that are all invalid would prove little.
 #[test]
-fn the_drawn_configurations_are_of_every_kind() -> Result<()> {
+fn generated_configurations_cover_every_kind() -> Result<()> {
     let [mut syntax, mut invalid, mut hangs, mut refused, mut accepted] = [0_usize; 5];
     for answer in ask(Oracle::get()?, &fixture::draw(1_000, &configuration())?)? {
         match (answer.validate_error.as_str(), answer.reload_error.as_str()) {
@@ -130,7 +130,7 @@ pub(super) fn worded(refusal: &str) -> String {
 
 /// Of two invalid quantities, `YuniKorn` reports either, and the model the first by name.
 #[test]
-fn of_two_wrong_quantities_any_is_named() -> Result<()> {
+fn either_of_two_invalid_quantities_is_reported() -> Result<()> {
     let queue = "{name: a, resources: {max: {memory: x, vcore: 1K}}}";
     let text = format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]\n");
     let answers = ask(Oracle::get()?, &vec![text.clone(); AGAIN])?;

@@ -71,7 +71,7 @@ pub(super) fn timeless(mut answers: Vec<IdentityAnswer>) -> Vec<IdentityAnswer> 
 }
 
 #[test]
-fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
+fn user_cache_matches_yunikorn() -> Result<()> {
     agree_in_each(2_000, &questions_drawn(), |oracle, version, questions| {
         let theirs = oracle.identity(questions)?;
         let differences = questions.iter().zip(theirs).map(|(question, theirs)| {
@@ -121,7 +121,7 @@ pub(super) fn recorded() -> Result<Vec<IdentityQuestion>> {
 /// The fixture of the unit tests: that history and some generated ones, always the same, with the answers of
 /// 1.8, whose clock never advances.
 #[test]
-fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
+fn fixture_matches_yunikorn() -> Result<()> {
     let questions = recorded()?;
     let answers = Oracle::get()?.identity(&questions)?;
     let errors = answers.iter().flatten().filter(|answer| !answer.error.is_empty()).count();
@@ -135,7 +135,7 @@ fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
 
 /// The accounts of this machine, as found by Go's `os/user`.
 #[test]
-fn this_machines_accounts_are_resolved_as_yunikorn_resolves_them() -> Result<()> {
+fn local_accounts_are_resolved_as_in_yunikorn() -> Result<()> {
     let passwd = std::fs::read_to_string("/etc/passwd")?;
     let users = passwd.lines().filter_map(|line| line.split(':').next()).chain(["no-such-user-here"]);
     let questions: Vec<IdentityQuestion> = users

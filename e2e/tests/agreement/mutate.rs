@@ -329,19 +329,19 @@ fn differences(
 }
 
 #[test]
-fn odd_user_infos_are_read_as_by_the_admission_controller() -> Result<()> {
+fn odd_user_infos_are_read_as_in_the_admission_controller() -> Result<()> {
     agree_in_each(2_500, &odd_user_infos(), differences)
 }
 
 #[test]
-fn the_model_answers_requests_as_the_admission_controller_does() -> Result<()> {
+fn admission_requests_match_the_admission_controller() -> Result<()> {
     agree_in_each(1_000, &questions(), differences)
 }
 
 /// The fixture of the unit tests: some of these requests, always the same, with the admission controller's
 /// answers.
 #[test]
-fn the_fixture_is_what_the_admission_controller_answers() -> Result<()> {
+fn fixture_matches_the_admission_controller() -> Result<()> {
     let questions = recorded()?;
     for (_, oracle) in oracles()? {
         let answers = oracle.mutate(&questions)?;

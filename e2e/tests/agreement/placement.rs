@@ -21,7 +21,7 @@ use super::access::tree;
 use super::{agree_in_each, fixture};
 
 #[test]
-fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
+fn generated_applications_are_placed_as_in_yunikorn() -> Result<()> {
     agree_in_each(3_000, &question(), |oracle, version, questions| {
         let answers = oracle.access(questions)?;
         let both = questions.iter().zip(&answers);
@@ -31,7 +31,7 @@ fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
 
 /// Agreement on applications that all end in the same way would prove little.
 #[test]
-fn the_drawn_applications_end_in_every_way() -> Result<()> {
+fn generated_applications_cover_every_outcome() -> Result<()> {
     const WAYS: [&str; 10] = [
         "placed in a queue that exists",
         "placed in a new queue",

@@ -122,7 +122,7 @@ fn model(
 }
 
 #[test]
-fn spark_defaults_are_imported_as_spark_reads_them() -> Result<()> {
+fn spark_defaults_are_imported_as_in_spark() -> Result<()> {
     let text = "partitions: [{name: default, queues: [{name: root}]}]";
     let config = verdict(text, &[], Version::V1_8).config.context("no configuration")?;
     let tree = Tree::new(config.partition("default").context("no partition")?)?;

@@ -24,7 +24,7 @@ use super::{agree_in_each, oracles};
 const UNSURE_ONE_IN: [usize; 2] = [200, 80];
 
 #[test]
-fn mutated_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
+fn mutated_yaml_is_parsed_as_in_go_or_refused() -> Result<()> {
     let decided = Cell::new((0_usize, 0_usize));
     agree_in_each(2_000, &mutated(), |oracle, _, texts| {
         let answers = trees(oracle, texts)?;
@@ -42,7 +42,7 @@ fn mutated_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
 }
 
 #[test]
-fn odd_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
+fn odd_yaml_is_parsed_as_in_go_or_refused() -> Result<()> {
     agree_in_each(1_000, &damaged(), |oracle, _, texts| {
         let answers = trees(oracle, texts)?;
         Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer)).collect())
@@ -50,7 +50,7 @@ fn odd_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
 }
 
 #[test]
-fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
+fn mutated_yaml_has_the_same_acls_in_yunikorn() -> Result<()> {
     agree_in_each(1_000, &mutated(), |oracle, version, texts| {
         let answers = ask(oracle, texts)?;
         let wrong = texts.iter().zip(&answers).map(|(text, answer)| {
@@ -74,7 +74,7 @@ fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
 
 /// Cases from elsewhere, fetched and not stored. They test more of YAML than configurations use.
 #[test]
-fn cases_of_the_yaml_test_suite_are_read_as_go_reads_them_or_refused() -> Result<()> {
+fn yaml_test_suite_is_parsed_as_in_go_or_refused() -> Result<()> {
     let mut texts = Vec::new();
     for file in std::fs::read_dir(yaml_test_suite()?)? {
         let file = file?.path();
@@ -113,7 +113,7 @@ fn cases_of_the_yaml_test_suite_are_read_as_go_reads_them_or_refused() -> Result
 }
 
 #[test]
-fn edits_change_for_go_what_they_name_and_nothing_else() -> Result<()> {
+fn yaml_edits_change_only_their_target_in_go() -> Result<()> {
     let made = Cell::new((0_usize, 0_usize));
     agree_in_each(1_000, &(mutated(), any::<u64>()), |oracle, _, inputs| {
         let edits: Vec<_> = inputs.iter().map(|(text, dice)| edited(text, *dice)).collect();

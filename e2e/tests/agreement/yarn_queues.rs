@@ -295,7 +295,7 @@ fn tree_of(imported: &Imported) -> Result<Tree> {
 }
 
 #[test]
-fn allocation_files_are_imported_as_hadoop_reads_them() -> Result<()> {
+fn allocation_files_are_imported_as_in_hadoop() -> Result<()> {
     agree(20_000, &fair_files(), |questions| {
         let answers = Hadoop::get()?.fair(questions)?;
         questions
@@ -307,7 +307,7 @@ fn allocation_files_are_imported_as_hadoop_reads_them() -> Result<()> {
 }
 
 #[test]
-fn capacity_files_are_imported_as_hadoop_reads_them() -> Result<()> {
+fn capacity_files_are_imported_as_in_hadoop() -> Result<()> {
     agree(20_000, &capacity_files(), |questions| {
         let answers = Hadoop::get()?.capacity(questions)?;
         questions

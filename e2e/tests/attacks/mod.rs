@@ -317,12 +317,12 @@ async fn no_attack_succeeds() -> Result<()> {
 }
 
 #[tokio::test]
-async fn no_attack_succeeds_where_callers_are_named() -> Result<()> {
+async fn no_attack_succeeds_with_named_callers() -> Result<()> {
     on_stage(async |cluster| tried(&Stage::closed(cluster).await?, Given::Closed).await).await
 }
 
 #[test]
-fn rows_are_many_and_have_names_of_their_own() -> Result<()> {
+fn attacks_have_unique_names() -> Result<()> {
     let mut names: Vec<_> = attacks().iter().map(|attack| attack.name).collect();
     let rows = names.len();
     println!("{rows} rows");

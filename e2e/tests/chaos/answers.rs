@@ -51,7 +51,7 @@ async fn wrong_answers_to_every_call_are_survived() -> Result<()> {
 
 #[tokio::test]
 #[ignore = "ten minutes: the same with one wrong answer after the other"]
-async fn each_wrong_answer_to_every_call_is_survived() -> Result<()> {
+async fn operator_survives_each_wrong_answer_to_every_call() -> Result<()> {
     Chaos::with(async |mut chaos| {
         for fault in FAULTS.chunks(1) {
             wrong_answers(&mut chaos, fault).await.with_context(|| format!("{fault:?}"))?;
@@ -63,7 +63,7 @@ async fn each_wrong_answer_to_every_call_is_survived() -> Result<()> {
 
 #[tokio::test]
 #[ignore = "some minutes: every call has its time limit"]
-async fn silence_to_every_call_is_survived() -> Result<()> {
+async fn operator_survives_silence_to_every_call() -> Result<()> {
     Chaos::with(async |mut chaos| {
         for fault in [&[Fault::Hang], &[Fault::Withhold]] {
             wrong_answers(&mut chaos, fault).await.with_context(|| format!("{fault:?}"))?;

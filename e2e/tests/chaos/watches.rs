@@ -10,7 +10,7 @@ use queuewarden_e2e::yunikorn;
 use super::{Chaos, last, length};
 
 #[tokio::test]
-async fn watches_that_are_dropped_again_and_again_miss_nothing() -> Result<()> {
+async fn repeatedly_dropped_watches_miss_nothing() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let operator = chaos.running().await?;
         for what in [Disturbance::Cut, Disturbance::End] {

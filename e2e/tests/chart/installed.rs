@@ -10,7 +10,7 @@ use super::{NAMESPACE, clean, identity, values};
 
 /// The test checks itself: the chart's pods pass, and others do not.
 #[tokio::test]
-async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
+async fn pods_are_accepted_under_restricted_pod_security() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
@@ -72,7 +72,7 @@ async fn try_out(cluster: &TestCluster, pod: &Value) -> Result<()> {
 
 /// Every object of the kinds that the API server has is valid, including policies with their expressions.
 #[tokio::test]
-async fn the_api_server_takes_every_object() -> Result<()> {
+async fn api_server_accepts_every_object() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let helm = Helm::get(Version::Three).await?;
@@ -102,7 +102,7 @@ async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
 /// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that excludes
 /// itself.
 #[tokio::test]
-async fn who_installs_where_yunikorn_may_schedule_it_is_warned() -> Result<()> {
+async fn installation_in_a_namespace_that_yunikorn_schedules_is_warned_about() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.apply_file("manifests/namespace.yaml").await?;
         for version in Version::ALL {
@@ -222,7 +222,7 @@ fn commands(section: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn the_commands_of_the_page_do_what_it_says() -> Result<()> {
+async fn commands_of_the_install_page_work() -> Result<()> {
     for section in PAGE.split("\n## ").skip(1).filter_map(|part| part.lines().next()) {
         let is_run = SECTIONS.contains(&section) || section == ELSEWHERE;
         ensure!(commands(section)?.is_empty() != is_run, "{section} is not run");

@@ -41,7 +41,7 @@ async fn printed(helm: &Helm, case: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn what_is_printed_is_what_was_looked_at() -> Result<()> {
+async fn rendered_chart_matches_the_golden_files() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let update = std::env::var_os("UPDATE").is_some();
     let mut found = BTreeSet::new();
@@ -70,7 +70,7 @@ async fn what_is_printed_is_what_was_looked_at() -> Result<()> {
 }
 
 #[tokio::test]
-async fn both_helms_print_the_same() -> Result<()> {
+async fn both_helm_versions_render_the_same() -> Result<()> {
     let [three, four] = [Helm::get(Version::Three).await?, Helm::get(Version::Four).await?];
     for case in cases()? {
         let [three, four] = [
@@ -185,7 +185,7 @@ fn same(what: &str, ours: &Objects, theirs: &Objects) -> Result<()> {
 }
 
 #[tokio::test]
-async fn alerts_and_dashboard_are_those_of_the_manifests() -> Result<()> {
+async fn alerts_and_dashboard_match_the_manifests() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let set = "metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,metrics.prometheusRule.labels.release=p";
     let printed = by_identity(objects(&helm.template(&["--namespace", NAMESPACE, "--set", set]).await?)?)?;
@@ -209,7 +209,7 @@ async fn alerts_and_dashboard_are_those_of_the_manifests() -> Result<()> {
 
 /// If other namespaces are used, nothing refers to those of `manifests/`.
 #[tokio::test]
-async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
+async fn custom_namespaces_replace_all_defaults() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let text = helm.template(&["--namespace", "warden", "--values", &values("elsewhere")]).await?;
     for object in objects(&text)? {
@@ -234,7 +234,7 @@ fn is_crd(object: &Value) -> bool {
 
 /// A user who names another output need not name it twice.
 #[tokio::test]
-async fn what_is_written_can_be_read() -> Result<()> {
+async fn written_output_can_be_read() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let text = helm.template(&["--namespace", NAMESPACE, "--set", "yunikorn.writes=queues"]).await?;
     let printed = by_identity(objects(&text)?)?;
@@ -251,7 +251,7 @@ async fn what_is_written_can_be_read() -> Result<()> {
 /// An invalid value, or a choice that requires another one, is refused before anything is installed, and the
 /// error names it.
 #[tokio::test]
-async fn what_cannot_be_meant_is_refused() -> Result<()> {
+async fn invalid_values_are_refused() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     for (set, named) in [
         ("replica=2", "replica"),
@@ -285,7 +285,7 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_charts_own_linter_has_nothing_to_say() -> Result<()> {
+async fn helm_lint_reports_nothing() -> Result<()> {
     for version in Version::ALL {
         let helm = Helm::get(version).await?;
         for case in cases()? {

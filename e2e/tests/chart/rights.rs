@@ -25,7 +25,7 @@ const ANYWHERE: &str = "queuewarden-e2e";
 const NAMESPACES: [&str; 4] = ["default", "kube-system", NAMESPACE, "yunikorn"];
 
 #[tokio::test]
-async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
+async fn default_permissions_are_limited() -> Result<()> {
     with_release("default", async |cluster, account| {
         listed(cluster, account, "default").await?;
         for (request, input) in ALLOWED {
@@ -43,7 +43,7 @@ async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn with_all_endpoints_open_it_may_do_this_and_nothing_else() -> Result<()> {
+async fn permissions_with_all_endpoints_are_limited() -> Result<()> {
     with_release("https", async |cluster, account| {
         listed(cluster, account, "https").await?;
         listed(cluster, &cluster.sa_kubeconfig(NAMESPACE, own_tls::KEEPER).await?, "certificates").await?;

@@ -37,7 +37,7 @@ const OTHERS: [&str; 2] = ["lab_f", "strangers"];
 const NOBODY: [&str; 2] = ["NOUSERS", "NOGROUPS"];
 
 #[tokio::test]
-async fn who_gets_in_by_the_handbook_gets_in_by_the_scheduler() -> Result<()> {
+async fn imported_access_matches_the_cloudera_handbook() -> Result<()> {
     TestCluster::with(async |cluster| {
         let directory = case("");
         let manifests = import(&directory, &FROM).await?;

@@ -34,7 +34,7 @@ async fn uninstalled(cluster: &TestCluster) -> Result<()> {
 /// pulled it.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn the_page_installs_it() -> Result<()> {
+async fn install_page_installs_queuewarden() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let published = concat!("ghcr.io/queuewarden/queuewarden:", env!("CARGO_PKG_VERSION"));
         run("docker", &["tag", IMAGE, published]).await?;
@@ -89,7 +89,7 @@ async fn restricted(cluster: &TestCluster) -> Result<()> {
 /// the last text.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn upgrade_rollback_and_uninstall_are_not_noticed() -> Result<()> {
+async fn upgrade_rollback_and_uninstall_fail_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         helm(cluster, &["webhooks.enabled=true", "webhooks.validating=true"]).await?;
         switch_on(cluster).await?;

@@ -45,7 +45,7 @@ async fn restarted(cluster: &TestCluster) -> Result<()> {
 
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn rolling_updates_cost_no_request() -> Result<()> {
+async fn rolling_updates_fail_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         for _ in 0..2 {
@@ -63,7 +63,7 @@ async fn rolling_updates_cost_no_request() -> Result<()> {
 /// it, and requests to it are refused.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn a_leader_that_is_killed_costs_a_second() -> Result<()> {
+async fn killed_leader_interrupts_requests_for_a_second() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         let (node, pod) = leader(cluster).await?;
@@ -83,7 +83,7 @@ async fn a_leader_that_is_killed_costs_a_second() -> Result<()> {
 /// The `PodDisruptionBudget` lets them go one after the other.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn a_drained_node_costs_no_request() -> Result<()> {
+async fn drained_node_fails_no_request() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         let (node, _) = leader(cluster).await?;
@@ -105,7 +105,7 @@ async fn a_drained_node_costs_no_request() -> Result<()> {
 /// the webhook's timeout; the other replica answers later ones.
 #[tokio::test]
 #[ignore = "needs nodes: just kind"]
-async fn a_restarted_node_costs_what_it_was_answering() -> Result<()> {
+async fn restarted_node_fails_only_its_own_requests() -> Result<()> {
     TestCluster::with_installed(async |cluster| {
         let load = strict(cluster).await?;
         let nodes = cluster.kubectl(&["get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"]).await?;

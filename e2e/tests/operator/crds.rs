@@ -15,7 +15,7 @@ const CASES: [(&str, &str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
+async fn crd_cases_match_the_api_server() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let mut wrong = Vec::new();

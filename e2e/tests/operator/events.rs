@@ -80,7 +80,7 @@ async fn each_change_is_reported_once() -> Result<()> {
 
 /// A restart does not repeat it, because the status records that it was reported.
 #[tokio::test]
-async fn an_end_is_reported_an_hour_before() -> Result<()> {
+async fn end_is_reported_an_hour_before() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -106,7 +106,7 @@ async fn forms_by_server_side_apply_change_into_each_other() -> Result<()> {
 
 /// Objects that were applied before the forms became atomic can still be changed.
 #[tokio::test]
-async fn forms_that_were_granular_change_into_each_other() -> Result<()> {
+async fn formerly_granular_forms_change_into_each_other() -> Result<()> {
     let apply = ["apply", "--server-side", "--field-manager=flux", "-f", "-"];
     TestCluster::with(async |cluster| {
         cluster.remove_installation().await?;

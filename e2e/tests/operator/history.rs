@@ -44,7 +44,7 @@ async fn recorded_until(cluster: &TestCluster, count: usize) -> Result<Vec<(i64,
 }
 
 #[tokio::test]
-async fn each_text_that_is_written_becomes_a_revision() -> Result<()> {
+async fn each_written_text_becomes_a_revision() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;

@@ -108,7 +108,7 @@ async fn mirrored(cluster: &TestCluster) -> Result<(Vec<ClusterRole>, Vec<Cluste
 }
 
 #[tokio::test]
-async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
+async fn kubectl_auth_can_i_follows_the_acls() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
@@ -158,7 +158,7 @@ async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
 }
 
 #[tokio::test]
-async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()> {
+async fn disabled_mirror_is_removed_and_missing_permissions_are_reported() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         let roles: Api<ClusterRole> = Api::all(cluster.client()?);
@@ -194,7 +194,7 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
 }
 
 #[tokio::test]
-async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
+async fn foreign_changes_of_the_mirror_are_reverted() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [alice]}").await?;
@@ -333,7 +333,7 @@ async fn refusal(cluster: &TestCluster, verb: &str, object: &Value) -> Result<St
 }
 
 #[tokio::test]
-async fn its_rights_are_good_for_nothing_else() -> Result<()> {
+async fn mirror_permissions_allow_nothing_else() -> Result<()> {
     TestCluster::with(async |cluster| {
         guarded(cluster).await?;
         let us = format!("--as={}", operator::USER);
@@ -397,7 +397,7 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
+async fn mirror_permissions_cannot_be_granted_to_others() -> Result<()> {
     TestCluster::with(async |cluster| {
         guarded(cluster).await?;
         let roles = ListParams::default().labels("app.kubernetes.io/part-of=queuewarden");
@@ -424,7 +424,7 @@ async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
 
 /// Its objects belong to the YuniKornConfig. When that is deleted, no one else could remove them.
 #[tokio::test]
-async fn it_goes_with_the_configuration() -> Result<()> {
+async fn mirror_is_deleted_with_the_configuration() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::ControllerManager, Capability::OperatorProcess])? {
             return Ok(());
@@ -465,7 +465,7 @@ async fn reviews(cluster: &TestCluster) -> Result<(Duration, Duration)> {
 }
 
 #[tokio::test]
-async fn a_thousand_acls_find_room_and_those_after_them_are_reported() -> Result<()> {
+async fn mirror_holds_a_thousand_acls_and_reports_the_rest() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = mirroring(cluster).await?;
         let before = reviews(cluster).await?;

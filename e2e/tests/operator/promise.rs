@@ -88,7 +88,7 @@ async fn never_came_back(cluster: &TestCluster, since: u64, user: &str) -> Resul
 }
 
 #[tokio::test]
-async fn a_grant_that_is_narrowed_while_the_base_is_broken_is_narrowed() -> Result<()> {
+async fn grant_narrowed_while_the_base_is_broken_is_narrowed() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [sue, bob]}").await?;
@@ -146,7 +146,7 @@ async fn a_grant_that_is_deleted_while_the_base_is_broken_ends() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_grant_that_is_deleted_while_the_text_is_too_large_ends() -> Result<()> {
+async fn grant_deleted_while_the_text_is_too_large_ends() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [eve]}").await?;
@@ -161,7 +161,7 @@ async fn a_grant_that_is_deleted_while_the_text_is_too_large_ends() -> Result<()
 }
 
 #[tokio::test]
-async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() -> Result<()> {
+async fn typo_after_an_unrecorded_narrowing_restores_no_access() -> Result<()> {
     TestCluster::with(async |cluster| {
         cluster.install().await?;
         configure(cluster, "").await?;
@@ -216,7 +216,7 @@ async fn ready_is_true_only_where(
 }
 
 #[tokio::test]
-async fn a_grant_behind_a_packed_tree_of_somebody_else_is_not_ready() -> Result<()> {
+async fn grant_hidden_by_a_foreign_packed_tree_is_not_ready() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         grant(cluster, "prod", "root.prod", "submit: {users: [sue]}").await?;
@@ -245,7 +245,7 @@ async fn a_grant_behind_a_packed_tree_of_somebody_else_is_not_ready() -> Result<
 }
 
 #[tokio::test]
-async fn an_admission_policy_behind_packed_data_of_somebody_else_is_not_ready() -> Result<()> {
+async fn admission_policy_hidden_by_foreign_packed_data_is_not_ready() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         let policy = "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: policy}\n\
@@ -370,7 +370,7 @@ async fn a_withdrawal_is_written_while_the_scheduler_hangs_behind_its_webhook() 
 const EDITS: usize = 8;
 
 #[tokio::test]
-async fn withdrawals_get_through_while_somebody_edits_the_output() -> Result<()> {
+async fn withdrawals_are_written_despite_foreign_edits() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         for round in 0..EDITS {

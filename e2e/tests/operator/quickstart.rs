@@ -10,7 +10,7 @@ use super::{configure, live};
 type Ready = (String, String, String);
 
 #[tokio::test]
-async fn the_cluster_says_what_render_said() -> Result<()> {
+async fn cluster_matches_the_output_of_render() -> Result<()> {
     TestCluster::with(async |cluster| {
         let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
         let (text, mut expected) = rendered(examples).await?;

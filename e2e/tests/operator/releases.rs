@@ -58,7 +58,7 @@ async fn version(cluster: &TestCluster) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> Result<()> {
+async fn untested_release_is_never_loaded() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -100,7 +100,7 @@ async fn a_release_that_queuewarden_was_not_compared_with_is_never_loaded() -> R
 }
 
 #[tokio::test]
-async fn the_real_scheduler_is_asked_for_its_release() -> Result<()> {
+async fn release_of_the_real_scheduler_is_queried() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

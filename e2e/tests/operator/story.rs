@@ -12,7 +12,7 @@ use queuewarden_e2e::{Capability, Kind, TestCluster, eventually, yunikorn};
 use super::{acl, apply, config_is, delete, grant, hashes, live, open_base, running, submits, writes};
 
 #[tokio::test]
-async fn a_queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
+async fn queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         ensure!(cluster.submit("alice", &["devs"], "root.prod").await?.is_rejected());
@@ -89,7 +89,7 @@ async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
+async fn queue_acl_closes_an_open_root() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         cluster.set_base(&open_base()).await?;
@@ -103,7 +103,7 @@ async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_grant_ends_when_it_expires() -> Result<()> {
+async fn expired_grant_ends() -> Result<()> {
     TestCluster::with(async |cluster| {
         let _operator = running(cluster).await?;
         let end = in_seconds(12)?;
@@ -147,7 +147,7 @@ async fn from_apply_to_ready_takes_less_than_two_seconds() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_idle_operator_writes_nothing() -> Result<()> {
+async fn idle_operator_writes_nothing() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::Audit])? {
             return Ok(());

@@ -18,7 +18,7 @@ const NEW: &str = "v1beta1";
 const KINDS: [&str; 4] = ["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
 
 #[tokio::test]
-async fn a_version_comes_and_the_one_before_goes() -> Result<()> {
+async fn api_version_is_migrated_step_by_step() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -152,7 +152,7 @@ fn list(queue: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[test]
-fn a_tree_is_read_alike_from_yaml_and_from_the_scheduler() -> Result<()> {
+fn tree_is_the_same_from_yaml_and_from_the_scheduler() -> Result<()> {
     let yaml = "partitions: [{name: default, queues: [{name: root, submitacl: '*',\
                 queues: [{name: A, adminacl: 'sue,bob devs'}]}]}]";
     let json = serde_json::json!({"Partitions": [{"Name": "default", "Queues": [{"Name": "root", "SubmitACL": "* x",

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_was_removed_does_not_come_back() -> Result<()> {
+    fn removed_entry_does_not_come_back() -> Result<()> {
         let mut model = model()?;
         model.set_base(Base::Closed, 2, 0.0);
         model.put("a", Spec::at(&draft(&["sue", "bob"]), 0.0), 1, 3, 0.0);
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_object_keeps_what_was_written_and_closes_what_it_closed() -> Result<()> {
+    fn mistyped_object_keeps_its_effect() -> Result<()> {
         let mut model = model()?;
         let mut root = draft(&["@ops"]);
         root.queue = "root".to_owned();
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_object_counts_in_its_time() -> Result<()> {
+    fn temporary_object_grants_only_within_its_time() -> Result<()> {
         let mut model = model()?;
         let temporary = Draft { extend: true, begins: Some(2), ends: Some(4), ..draft(&["eve"]) };
         model.set_base(Base::Closed, 2, 0.0);

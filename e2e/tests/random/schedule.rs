@@ -466,7 +466,7 @@ pub(super) fn read(lines: &str) -> Result<Vec<Step>> {
 }
 
 #[test]
-fn a_schedule_comes_from_its_seed_and_reads_back() -> Result<()> {
+fn schedule_is_reproducible_and_parsed_again() -> Result<()> {
     let faults = Fault::read("all")?;
     let steps = Maker::schedule(7, &faults, 200);
     assert_eq!(steps, Maker::schedule(7, &faults, 200));

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_after_the_warm_up_is_distinguished_from_what_does_not() {
+    fn growth_after_the_warm_up_is_detected() {
         let saw = |second: u32| 50.0 + f64::from(second % 7);
         samples(saw, |_| 20).are_flat().unwrap();
         samples(|second| if second < 30 { f64::from(second) } else { 90.0 }, |_| 20).are_flat().unwrap();

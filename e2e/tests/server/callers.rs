@@ -55,7 +55,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn strangers_read_what_is_wrong() -> Result<()> {
+async fn unknown_callers_get_the_reason() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -95,7 +95,7 @@ async fn strangers_read_what_is_wrong() -> Result<()> {
 /// Webhooks answer only the callers named by `--webhook-client`, and endpoints that are not served do not
 /// exist.
 #[tokio::test]
-async fn webhooks_answer_the_named_client_alone() -> Result<()> {
+async fn webhooks_answer_only_the_named_client() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());

@@ -74,7 +74,7 @@ async fn reported(cluster: &TestCluster) -> Result<Option<String>> {
 }
 
 #[tokio::test]
-async fn replicas_share_one_and_the_api_server_is_reported() -> Result<()> {
+async fn replicas_share_a_certificate_and_publish_its_authority() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -109,7 +109,7 @@ async fn replicas_share_one_and_the_api_server_is_reported() -> Result<()> {
 const FAULTS: [Fault; 4] = [Fault::Refuse(403), Fault::Refuse(409), Fault::Refuse(500), Fault::Mask(504)];
 
 #[tokio::test]
-async fn wrong_answers_about_it_are_outlasted() -> Result<()> {
+async fn certificate_survives_wrong_answers() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -248,7 +248,7 @@ async fn kept(cluster: &TestCluster) -> Result<Material> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
+async fn certificate_is_renewed_under_load_without_a_failed_call() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -379,7 +379,7 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
 /// The account of the listening pods cannot change webhook configurations or the Secret; only the account of
 /// the process that does not listen can.
 #[tokio::test]
-async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
+async fn listening_process_cannot_write_webhooks_or_the_secret() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -434,7 +434,7 @@ async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mounted_one_is_read_again() -> Result<()> {
+async fn mounted_certificate_is_reloaded() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());

@@ -23,7 +23,7 @@ fn memory(operator: &Operator<'_>) -> Result<u64> {
 }
 
 #[tokio::test]
-async fn bodies_of_10_mib_are_not_kept() -> Result<()> {
+async fn bodies_of_10_mib_are_not_kept_in_memory() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -122,7 +122,7 @@ async fn outlast(endpoints: &Endpoints, begin: &str) -> Result<(Duration, String
 }
 
 #[tokio::test]
-async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
+async fn slow_senders_are_disconnected() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());
@@ -159,7 +159,7 @@ async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
 
 /// Clients that only hold connections do not block others, and memory stays within the shipped limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
+async fn ten_thousand_connections_block_no_client() -> Result<()> {
     const CONNECTIONS: usize = 10_000;
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
@@ -214,7 +214,7 @@ enum Held {
 
 /// After the signal to end, running requests are answered and, for a while, new ones too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_drops_no_call() -> Result<()> {
+async fn shutdown_drops_no_call() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !prepared(cluster).await? {
             return Ok(());

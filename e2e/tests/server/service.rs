@@ -28,7 +28,7 @@ spec: {externalUsers: ['(airflow']}
 ";
 
 #[tokio::test]
-async fn what_is_shipped_works_as_it_is() -> Result<()> {
+async fn shipped_service_works_without_configuration() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
             return Ok(());

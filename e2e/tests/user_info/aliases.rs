@@ -289,7 +289,7 @@ async fn nobody_forges_or_carries_an_alias() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_account_gets_its_aliases_beside_yunikorns_controller() -> Result<()> {
+async fn account_gets_its_aliases_with_yunikorns_controller() -> Result<()> {
     const DRIVER: &str = "system:serviceaccount:spark:driver";
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {

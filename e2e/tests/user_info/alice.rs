@@ -21,7 +21,7 @@ const CLOSED: &str = "partitions: [{name: default, placementrules: [{name: fixed
 const UNNAMED: &str = "yunikorn-queuewarden-e2e-autogen";
 
 #[tokio::test]
-async fn alice_creates_a_deployment_and_the_scheduler_knows_her_and_her_groups() -> Result<()> {
+async fn scheduler_knows_the_creator_of_a_deployment_and_her_groups() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !yunikorn_alone(cluster).await? {
             return Ok(());

@@ -128,7 +128,7 @@ async fn relabel(cluster: &TestCluster, user: &str, pod: &str, application: &str
 }
 
 #[tokio::test]
-async fn a_pod_that_gets_another_label_stays_in_its_application_and_takes_none_over() -> Result<()> {
+async fn relabeled_pod_stays_in_its_application() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -162,7 +162,7 @@ async fn a_pod_that_gets_another_label_stays_in_its_application_and_takes_none_o
 }
 
 #[tokio::test]
-async fn an_operator_that_has_just_started_asks_the_scheduler_whose_an_application_is() -> Result<()> {
+async fn newly_started_operator_queries_the_scheduler_for_owners() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

@@ -122,7 +122,7 @@ async fn only_placeholders_of_the_scheduler_join(cluster: &TestCluster, applicat
 }
 
 #[tokio::test]
-async fn a_soft_gang_gets_its_placeholders_and_nobody_else_is_taken_for_one() -> Result<()> {
+async fn soft_gang_gets_its_placeholders_only() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -137,7 +137,7 @@ async fn a_soft_gang_gets_its_placeholders_and_nobody_else_is_taken_for_one() ->
 }
 
 #[tokio::test]
-async fn a_hard_gang_gets_its_placeholders_beside_yunikorns_admission_controller() -> Result<()> {
+async fn hard_gang_gets_its_placeholders_with_yunikorns_controller() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

@@ -243,7 +243,7 @@ async fn a_namespace_without_labels() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_workload_where_yunikorn_does_not_look() -> Result<()> {
+async fn workload_in_a_namespace_that_yunikorn_ignores() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !yunikorn_alone(cluster).await? {
             return Ok(());

@@ -167,7 +167,7 @@ async fn everything_else_of_a_pod_changes() -> Result<()> {
 
 /// The webhook receives the same changes, and refuses them if the policy is not bound.
 #[tokio::test]
-async fn the_webhook_keeps_a_pod_where_it_is_and_the_scheduler_has_it_there() -> Result<()> {
+async fn webhook_keeps_a_pod_in_its_application() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

@@ -308,7 +308,7 @@ async fn made_of_it(
 
 /// The gap: a revision names boss in a field that no check finds, and the controller makes a pod of it.
 #[tokio::test]
-async fn controllers_read_the_fields_of_a_revision_in_any_case() -> Result<()> {
+async fn controllers_ignore_case_in_revision_fields() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -395,7 +395,7 @@ async fn only_kubelets_request_the_token_of_a_pod_and_it_names_nobody_in_other_n
 }
 
 #[tokio::test]
-async fn lists_and_modes_hold_as_in_the_webhook() -> Result<()> {
+async fn lists_and_modes_match_the_webhook() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !policy(cluster, &strict()).await? {
             return Ok(());

@@ -222,7 +222,7 @@ async fn write(cluster: &TestCluster, mut keys: Texts) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_endpoint_answers_as_yunikorns_controller_does() -> Result<()> {
+async fn endpoint_matches_yunikorns_controller() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

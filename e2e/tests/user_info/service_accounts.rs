@@ -98,7 +98,7 @@ async fn decisions(cluster: &TestCluster, count: usize) -> Result<Vec<(String, b
 }
 
 #[tokio::test]
-async fn an_account_that_is_granted_is_let_in() -> Result<()> {
+async fn granted_account_is_admitted() -> Result<()> {
     TestCluster::with(async |cluster| {
         let Some(_operator) = enforced(cluster, 0).await? else { return Ok(()) };
         let accounts = |namespace: &str| format!("system:serviceaccounts:{namespace}");
@@ -128,7 +128,7 @@ async fn an_account_that_is_granted_is_let_in() -> Result<()> {
 /// Names that YuniKorn drops do not take access from anyone before the webhook is installed, and do not give
 /// any back after it is removed.
 #[tokio::test]
-async fn names_that_cannot_be_written_lock_nobody_out() -> Result<()> {
+async fn unwritable_names_lock_no_one_out() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());
@@ -164,7 +164,7 @@ async fn names_that_cannot_be_written_lock_nobody_out() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_name_that_is_granted_is_placed_and_no_other() -> Result<()> {
+async fn only_granted_names_are_placed() -> Result<()> {
     const QUEUES: usize = 120;
     let count = number(CASES)?.map_or(Ok(1_000), usize::try_from)?;
     let seed = number(SEED)?.unwrap_or(1);

@@ -97,7 +97,7 @@ async fn nothing_installed(cluster: &TestCluster, helm: &Helm) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_page_leads_from_helm_install_to_a_driver_with_executors() -> Result<()> {
+async fn page_leads_from_helm_install_to_a_driver_with_executors() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess, Capability::AdmissionProcess])? {
             return Ok(());

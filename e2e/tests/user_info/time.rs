@@ -62,7 +62,7 @@ async fn measure(cluster: &TestCluster, name: &'static str, named: bool) -> Resu
 
 #[tokio::test]
 #[ignore = "a measurement of a minute, for a release build"]
-async fn a_pod_with_and_without_the_guard() -> Result<()> {
+async fn pod_creation_with_and_without_the_webhook() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !nobody_asked(cluster).await? {
             return Ok(());

@@ -34,7 +34,7 @@ fn test(enforcement: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> Result<()> {
+async fn change_that_breaks_a_test_is_refused() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
@@ -104,7 +104,7 @@ async fn a_change_that_breaks_a_test_is_refused_until_the_test_is_changed() -> R
 
 /// We cannot refuse changes of the base, but report the tests that they break.
 #[tokio::test]
-async fn a_test_follows_the_configuration_in_force() -> Result<()> {
+async fn test_follows_the_configuration_in_force() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

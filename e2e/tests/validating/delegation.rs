@@ -396,7 +396,7 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
 
 /// A delegate who may read the ACLs grants through the command line, under their own name.
 #[tokio::test]
-async fn a_delegate_grants_by_the_command_line() -> Result<()> {
+async fn delegate_grants_through_the_command_line() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());

@@ -18,7 +18,7 @@ partitions:
 ";
 
 #[tokio::test]
-async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
+async fn only_hanging_or_hiding_texts_are_refused() -> Result<()> {
     TestCluster::with(async |cluster| {
         if !cluster.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
