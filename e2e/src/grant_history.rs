@@ -47,7 +47,7 @@ struct State {
     tree: Tree,
 }
 
-/// The grants of one test, and the revision up to which the output was checked against them.
+/// The grants of one test, and the last revision of the output that was checked against them.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct GrantHistory<'cluster> {
     cluster: &'cluster TestCluster,
@@ -57,7 +57,7 @@ pub struct GrantHistory<'cluster> {
     explained: usize,
     /// The grants of that version.
     live: Grants,
-    /// Revision up to which all versions were compared.
+    /// Last revision that was compared.
     read_to: u64,
     /// Texts that other writers write.
     foreign: BTreeSet<String>,

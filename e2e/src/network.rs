@@ -58,7 +58,7 @@ pub(crate) fn is_possible() -> bool {
     })
 }
 
-/// Moves the calling thread into a network, or into the process's network if there is none.
+/// Moves the calling thread into a network, or into the process's network if it is `None`.
 pub(crate) fn enter(network: Option<&Network>) -> Result<()> {
     let own;
     let namespace = match network {

@@ -162,7 +162,7 @@ impl TestCluster {
         self.ask_store("compaction", &request).await.map(drop)
     }
 
-    /// Returns an object of ours as stored: in the version in which it was written.
+    /// Returns an object of ours in the version that is stored.
     ///
     /// # Errors
     /// When the store is not ours, or does not have it.

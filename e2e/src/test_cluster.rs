@@ -32,7 +32,7 @@ pub const NAMESPACE: &str = "queuewarden-e2e";
 /// further ACLs no one may submit.
 pub const BASE: &str = include_str!("base.yaml");
 
-/// A capability that only a cluster of our own has.
+/// A capability that existing clusters may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Stop and start the scheduler.

@@ -131,7 +131,7 @@ async fn answers_match_the_scheduler() -> Result<()> {
     .await
 }
 
-/// `grant` and `revoke` apply what they print, with the caller's permissions.
+/// `grant` and `revoke` apply the printed objects with the caller's permissions.
 #[tokio::test]
 async fn grant_and_revoke_change_the_scheduler() -> Result<()> {
     TestCluster::with(async |cluster| {

@@ -200,7 +200,7 @@ async fn decisions_per_second() -> Result<()> {
                 least.add(empty.figures(at_once).await?);
                 figures.add(authorizer.figures(at_once).await?);
             }
-            // The clients share the processors with the server, so this counts only the server's own time.
+            // The clients share the processors with the server, so this is the server's own time.
             let each = operator.usage()?.cpu.saturating_sub(before) / u32::try_from(figures.latencies.len())?;
             let share = 100.0 * figures.per_second() / least.per_second();
             println!("an empty handler,    {at_once:>2} at once: {least}");

@@ -1,5 +1,5 @@
 //! Runs the commands of the pages as a reader would type them, one page after the other. `chart::installed`
-//! runs those of docs/install.md.
+//! runs docs/install.md.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use queuewarden_e2e::{Capability, Operator, TestCluster};
 
 use crate::operator::configure;
 
-/// The blocks, identified by their page and beginning, in the order in which a reader types them.
+/// The blocks, identified by their page and beginning, in the order that a reader follows.
 const STORY: [(&str, &str); 18] = [
     ("README.md", "kubectl apply --server-side -k manifests "),
     ("README.md", "kubectl apply -f prod.yaml"),

@@ -43,8 +43,8 @@ async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<Str
         .await
 }
 
-/// Starts an operator for which `sue` may submit to root.prod, and `bob` may not, which the webhook reports
-/// at once.
+/// Starts an operator where `sue` may submit to root.prod, and `bob` may not, which the webhook reports at
+/// once.
 async fn denying(cluster: &TestCluster) -> Result<(Operator<'_>, Endpoints)> {
     cluster.install().await?;
     cluster.apply_file("manifests/submission/rbac.yaml").await?;

@@ -2,7 +2,7 @@
 //! Hadoop's Java.
 //!
 //! Rounds of all three alternate, so that other load on the machine affects each of them equally, and only
-//! the fastest round of each figure is used. Prints a table in Markdown. The inputs are those of the
+//! the fastest round of each figure is used. Prints a table in Markdown. The inputs are the same as in the
 //! criterion benchmarks (`benches/inputs/mod.rs`).
 
 #[path = "../../../benches/inputs/mod.rs"]

@@ -58,7 +58,7 @@ pub struct MutateAnswer {
     pub allowed: bool,
     /// The reason for a refusal.
     pub message: String,
-    /// The JSON patch as it is sent, or `null` if there is none.
+    /// The JSON patch as it is sent, which may be `null`.
     pub patch: Value,
     /// Labels with the patch.
     #[serde(deserialize_with = "null_is_none")]

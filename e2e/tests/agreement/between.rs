@@ -86,7 +86,7 @@ struct Both {
 }
 
 impl Both {
-    /// Prints the inputs for which the versions give different answers.
+    /// Prints the inputs that the versions answer differently.
     fn compare<Q: Debug, A: PartialEq + Debug>(
         &self,
         kind: &str,

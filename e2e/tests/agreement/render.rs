@@ -23,8 +23,8 @@ use super::samples::texts;
 
 const GRANTED: &str = "sue devs";
 
-/// Samples that `YuniKorn` accepts, but in which queuewarden refuses to set the ACL of a queue, with the
-/// diagnostic's code.
+/// Samples that `YuniKorn` accepts, but where queuewarden refuses to set a queue's ACL, with the diagnostic's
+/// code.
 const REFUSED: [(&str, &str, &str); 2] = [
     // The value to set belongs to an anchor, so it is the value of other queues too.
     ("anchors-shared-acl.yaml", "root.north", "QW2004"),

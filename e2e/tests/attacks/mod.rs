@@ -184,8 +184,8 @@ fn review((group, kind, resource): (&str, &str, &str), object: &Value) -> Value 
     }})
 }
 
-/// Returns the text of a review with its fields in the order in which API servers send them, with the
-/// objects, which may be large, at the end.
+/// Returns the text of a review with its fields in the order that API servers use: the objects, which may be
+/// large, are at the end.
 fn as_sent(review: &Value) -> String {
     let request = review.get("request").and_then(Value::as_object).cloned().unwrap_or_default();
     let (objects, fields): (Vec<_>, Vec<_>) =

@@ -49,7 +49,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         ensure!(leader == leading.name()?, "{leader} leads");
         let written = other.calls().into_iter().find(|call| call.method != http::Method::GET);
         ensure!(written.is_none(), "who does not lead writes: {written:?}");
-        // The other replica only learns of changes from what it reads once it leads.
+        // The other replica only learns of changes by reading everything once it leads.
         other.disturb(Disturbance::Silence);
 
         let (mark, sent) = (cluster.audit()?.mark()?, Arc::new(Notify::new()));

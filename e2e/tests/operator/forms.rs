@@ -69,7 +69,7 @@ fn merge_patch(from: &Value, to: &Value) -> Value {
     Value::Object(removed.chain(set).collect::<Map<_, _>>())
 }
 
-/// Names each object whose `admin` is not exactly that of the second form.
+/// Names each object whose `admin` does not equal the second form.
 async fn differences(cluster: &TestCluster, changes: &[Change]) -> Result<Vec<String>> {
     let stored = cluster.kubectl(&["get", "queueacls", "-o", "json"]).await?;
     let stored: Value = serde_json::from_str(&stored)?;

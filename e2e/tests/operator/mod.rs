@@ -133,7 +133,7 @@ async fn submits(
     .await
 }
 
-/// Returns the queue tree in the output; an error if there is none.
+/// Returns the queue tree in the output; an error if it has no such key.
 pub(crate) async fn live(cluster: &TestCluster) -> Result<String> {
     cluster.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
 }

@@ -20,7 +20,7 @@ use super::{
     KEY, acl, apply, config_is, configure, delete, grant, gzip, live, refresh_no_more, running, start_behind,
 };
 
-/// The time within which a withdrawal must reach the scheduler, whatever is broken.
+/// The time within which a withdrawal must reach the scheduler no matter which part is broken.
 const WITHDRAWAL: Duration = Duration::from_secs(5);
 /// The time within which a status must reflect another client's change.
 const NOTICE: Duration = Duration::from_secs(5);

@@ -212,7 +212,7 @@ async fn written_in(cluster: &TestCluster, version: &str) -> Result<()> {
     .await
 }
 
-/// Returns the version in which an object is stored.
+/// Returns the storage version of an object.
 async fn stored(cluster: &TestCluster, plural: &str, name: &str) -> Result<String> {
     let stored = cluster.stored(plural, name).await?;
     Ok(at(&stored, "/apiVersion").as_str().unwrap_or_default().replace("queuewarden.dev/", ""))

@@ -109,7 +109,7 @@ pub(super) struct Model {
     others: BTreeMap<String, String>,
     /// The object whose last change removed the entry.
     taken_by: BTreeMap<Entry, String>,
-    /// The time up to which states have been generated.
+    /// The end of the generated states.
     until: f64,
     /// A revision that is not newer than any future state.
     pub(super) revision: u64,

@@ -56,7 +56,7 @@ pub(super) struct World<'cluster> {
 struct State {
     active: BTreeSet<Fault>,
     frozen: Option<usize>,
-    /// The revision up to which the versions of the output were compared.
+    /// The last revision of the output that was compared.
     compared: u64,
     policy: Option<Vec<String>>,
 }
@@ -218,7 +218,7 @@ impl<'cluster> World<'cluster> {
 
     async fn mistype(&self, name: &str) -> Result<()> {
         let last = self.common.lock().model.objects.get(name).and_then(|it| it.specs.last().cloned());
-        // A schedule from which steps were removed may be empty here.
+        // A reduced schedule may be empty here.
         let Some(last) = last else { return Ok(()) };
         let user = last.draft.submit.iter().flatten().find(|name| !name.starts_with(['@', '*']));
         let acl = format!("{},oidc:ann", user.map_or("sue", String::as_str));

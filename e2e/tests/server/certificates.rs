@@ -185,7 +185,7 @@ impl Load {
     }
 
     /// Makes the API server call: as a proxy for the served resources, and with a review of a QueueAcl that
-    /// is not stored. It retries neither call.
+    /// is not stored. It does not retry these calls.
     async fn through_the_api_server(&self, cluster: &TestCluster) -> Result<()> {
         let acls = cluster.objects(Kind::QueueAcl)?;
         let dry = PostParams { dry_run: true, ..PostParams::default() };

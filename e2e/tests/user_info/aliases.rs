@@ -1,4 +1,4 @@
-//! Tests aliases, the groups that stand for names which ACLs cannot hold: the webhook writes the aliases of
+//! Tests aliases, the groups that represent names which ACLs cannot hold: the webhook writes the aliases of
 //! the names in an annotation, and no one gets an alias of another user.
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -168,7 +168,7 @@ fn created() -> Vec<Attempt> {
         all.push(new("mallory", pod_in(NAMESPACE, &text(&spelled))));
         all.push(new("mallory", controller("Deployment", "o", &text(&spelled))));
     }
-    // An actual group of that name, with which the requester is authenticated.
+    // The requester actually is in a group of that name.
     for annotations in [json!({}), forged()] {
         for object in kinds(&annotations) {
             all.push(Attempt { groups: vec![boss()], ..new("mallory", object) });

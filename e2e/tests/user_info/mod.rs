@@ -139,7 +139,7 @@ async fn create(cluster: &TestCluster, user: &str, object: &Value) -> Result<Str
     kubectl(cluster, user, &["create"], object).await
 }
 
-/// Returns the annotation with which a workload claims this user.
+/// Returns the annotation that claims this user for a workload.
 pub(crate) fn claim(user: &str) -> Value {
     json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
 }

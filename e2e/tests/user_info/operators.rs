@@ -169,8 +169,8 @@ const KINDS: [Kind; 19] = [
     ),
 ];
 
-/// Accounts that create pods from programs' input, so that no path can check them: those of Argo Workflows
-/// 4.1, Airflow's `KubernetesExecutor` and Kyuubi 1.12.
+/// Accounts that create pods from programs' input, so that no path can check them. They belong to Argo
+/// Workflows 4.1, Airflow's `KubernetesExecutor` and Kyuubi 1.12.
 const UNLISTED: [&str; 3] = [
     "system:serviceaccount:argo:argo",
     "system:serviceaccount:airflow:airflow-scheduler",

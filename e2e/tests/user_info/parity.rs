@@ -158,8 +158,8 @@ fn object(question: &MutateQuestion, pod: &PodFacts) -> Value {
     json!({"metadata": {"name": "asked", "namespace": question.namespace}, "spec": spec})
 }
 
-/// Returns the request with the cluster's namespaces and classes: of the generated annotations, it keeps only
-/// those that have a counterpart there.
+/// Returns the request with the cluster's namespaces and classes: generated annotations without a counterpart
+/// there are removed.
 fn live(mut question: MutateQuestion) -> MutateQuestion {
     if let Some(annotations) = &question.namespace_annotations {
         let flag = |key: &str| {

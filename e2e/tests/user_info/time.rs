@@ -39,7 +39,7 @@ fn at(latencies: &mut [Duration], percent: usize) -> Duration {
     latencies.get(place).copied().unwrap_or_default()
 }
 
-/// Creates pods in both ways; `named` tells whether they must name their user.
+/// Creates pods in both ways; `named` is true if they must name their user.
 async fn measure(cluster: &TestCluster, name: &'static str, named: bool) -> Result<Row> {
     let mut row = Row { name, kubectl: Vec::new(), client: Vec::new() };
     for count in 0..BY_KUBECTL {

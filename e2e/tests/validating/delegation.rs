@@ -1,8 +1,8 @@
 //! Tests that a queue administrator can change their subtree and nothing else, by trying each way around that
 //! against a real API server.
 //!
-//! Each attempt is made twice: with everything in place, where it is refused at once; and without the
-//! webhook, where it is refused by the API server's own policy, or stored without granting anything.
+//! Each attempt is made twice: with everything in place it is refused at once; without the webhook it is
+//! refused by the API server's own policy, or stored without granting anything.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -551,8 +551,8 @@ async fn while_it_is_off(cluster: &TestCluster, sue: &Client) -> Result<()> {
     .await
 }
 
-/// Checks a cluster without the webhook: the API server's policy refuses most attempts, and those that it
-/// lets through grant nothing.
+/// Checks a cluster without the webhook: the API server's policy refuses most attempts, and the others grant
+/// nothing.
 async fn without_the_webhook(cluster: &TestCluster, sue: &Client, attempts: &[Attempt]) -> Result<()> {
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client()?);
     hooks.delete("queuewarden", &DeleteParams::default()).await?;
