@@ -31,7 +31,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         number: 3007,
         when: "Not reported by this code: QW1001 to QW1005 say of the same ACL what is wrong with it, and where.",
         file: "crates/yunikorn/src/config/tests.rs",
-        test: "errors_about_acls_are_reported_by_what_is_wrong_with_the_acl",
+        test: "error_about_an_acl_is_reported_as_the_acls_finding",
     },
     Elsewhere {
         number: 3016,
@@ -43,7 +43,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         number: 3021,
         when: "Not reported by this code: QW1001 to QW1003 say of the same ACL what is wrong with it, and where.",
         file: "crates/yunikorn/src/config/tests.rs",
-        test: "errors_about_acls_are_reported_by_what_is_wrong_with_the_acl",
+        test: "error_about_an_acl_is_reported_as_the_acls_finding",
     },
     Elsewhere {
         number: 3024,

@@ -116,7 +116,7 @@ fn faults_of_trees_are_found_by_both_names() {
             map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: ' platform'}")),
             0,
             &["QW7203"],
-            "by queues above",
+            "queues above already",
         ),
         (
             map("yunikorn-configs", &tree("queues.yaml", "{name: a, submitacl: [dev, test]}")),
@@ -162,7 +162,7 @@ fn whom_lists_trust_is_found_by_both_names() {
             trusts("externalGroups", "^system:unauthenticated$"),
             0,
             &["QW4118"],
-            "everyone who has not logged in",
+            "unauthenticated requests",
         ),
         (trusts("externalUsers", "^system:anonymous$"), 0, &["QW4121"], "everyone who has not logged in"),
         (

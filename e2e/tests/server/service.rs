@@ -85,8 +85,8 @@ async fn shipped_service_works_without_configuration() -> Result<()> {
     .await
 }
 
-/// The API server does not go on using its connection to a replica that hangs: the next write reaches the other
-/// one.
+/// The API server does not go on using its connection to a replica that hangs: the next write reaches the
+/// other one.
 #[tokio::test]
 async fn a_replica_that_hangs_costs_one_write() -> Result<()> {
     TestCluster::with(async |cluster| {
