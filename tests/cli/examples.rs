@@ -49,13 +49,13 @@ const ELSEWHERE: &[Elsewhere] = &[
         number: 3024,
         when: "Reported where the partitions that run are known, which no file says.",
         file: "crates/yunikorn/src/config/tests.rs",
-        test: "a_reload_without_an_active_partition_hangs",
+        test: "reload_without_an_active_partition_hangs",
     },
     Elsewhere {
         number: 5003,
         when: "Reported where the API server does not validate: the schema refuses paths of more than 1024 characters before.",
         file: "crates/yunikorn/src/queue.rs",
-        test: "what_cannot_be_a_queue_is_refused_with_place_and_help",
+        test: "invalid_path_is_refused_with_a_span_and_help",
     },
     Elsewhere {
         number: 5201,
@@ -85,7 +85,7 @@ const ELSEWHERE: &[Elsewhere] = &[
         number: 7127,
         when: "Reported for a setting with more than 1 MiB.",
         file: "crates/yunikorn/src/application/settings.rs",
-        test: "what_cannot_be_read_lets_nobody_in",
+        test: "invalid_value_grants_nothing",
     },
     Elsewhere {
         number: 7213,

@@ -162,9 +162,9 @@ fn whom_lists_trust_is_found_by_both_names() {
             trusts("externalGroups", "^system:unauthenticated$"),
             0,
             &["QW4118"],
-            "unauthenticated requests",
+            "everyone who has not logged in",
         ),
-        (trusts("externalUsers", "^system:anonymous$"), 0, &["QW4121"], "everyone who has not logged in"),
+        (trusts("externalUsers", "^system:anonymous$"), 0, &["QW4121"], "unauthenticated requests"),
         (
             trusts("externalUsers", "^system:serviceaccount:air:*"),
             0,
